@@ -43,7 +43,7 @@ from checkers.findings.progress_findings import group_files
 from checkers.findings.record_context import LogBounds, Policy
 from checkers.findings.share_counts import share_counts
 from checkers.findings.share_findings import ShareFiles
-from checkers.findings.table import FINDINGS
+from checkers.findings.table import findings_table, write_findings
 from checkers.heap import kept_heap
 from checkers.journals.footers import row_groups
 from checkers.journals.load import RunJournals, load_run
@@ -56,7 +56,7 @@ from checkers.running import LOCAL_ROWS, OnSpark, Runner, ThisProcess
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
 from harness.model.result import Summary
-from harness.model.storage import StoragePath, scratch_in, write_parquet, write_whole
+from harness.model.storage import StoragePath, scratch_in, write_whole
 
 
 def check_run(
@@ -114,7 +114,7 @@ def check_run(
             context = replace(context, newest_on_spark=True)
         found = PartialSummary.merged(runner.run(context, _finding_tasks(journals, facts, context)))
         if not found.groups:
-            write_parquet(FINDINGS.empty_table(), target / "part-none.parquet")
+            write_findings(findings_table(0, {}), target / "part-none.parquet")
         if not found.cells_complete:
             from checkers.judgement.cells_on_spark import count_cells
 

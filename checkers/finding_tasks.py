@@ -15,7 +15,8 @@ from checkers.facts.places import Places
 from checkers.facts.progress import progress_of
 from checkers.facts.record import facts_of
 from checkers.facts.replicas import ReplicaLog
-from checkers.facts.tasks import RunContext, SelectedRecords, read_given
+from checkers.facts.selected import SelectedRecords
+from checkers.facts.tasks import RunContext, read_given
 from checkers.findings.delivery_findings import delivery_findings
 from checkers.findings.evidence import Holders, RunNames, classified, evidence, lost_of
 from checkers.findings.newest_keys import newest_here, newest_of_block
@@ -31,12 +32,12 @@ from checkers.findings.record_context import (
 )
 from checkers.findings.replica_findings import replica_findings
 from checkers.findings.share_findings import ShareFiles, share_findings
-from checkers.findings.table import OF_FEW_VALUES, findings_table
+from checkers.findings.table import findings_table, write_findings
 from checkers.findings.value_findings import corrupt_values
 from checkers.journals.footers import RowGroup
 from checkers.judgement.partial import partial_summary
 from harness.model.run import ShareInfo
-from harness.model.storage import place, write_parquet
+from harness.model.storage import place
 
 Found = tuple[pa.Table, list[str]]
 """Findings and problems."""
@@ -74,7 +75,7 @@ class FindingTask:
         findings, problems = self.find(context)
         if findings.num_rows:
             target = place(context.target) / f"part-{self.name}.parquet"
-            write_parquet(findings, target, use_dictionary=OF_FEW_VALUES)
+            write_findings(findings, target)
         return partial_summary(findings, context.names.windows, problems).to_bytes()
 
 
@@ -86,7 +87,7 @@ class OfBlock:
 
     def __call__(self, context: FindingsContext) -> Found:
         run = context.run
-        selected = SelectedRecords.load(run, self.number)
+        selected = SelectedRecords.load(run.scratch, self.number, run.kept)
         facts = facts_of(selected.records, run.run, selected.errors, run.index(), run.committed_readers)
         facts = with_context(facts, context.bounds, context.policy)
         if context.newest_on_spark:

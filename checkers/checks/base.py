@@ -9,8 +9,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from checkers.checks.sentences import FindingRows, Text
+from checkers.checks.sentences import FindingRows, Text, written
 from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES, Flags
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
@@ -42,6 +43,10 @@ class Check:
     subject: FindingSubject
     rule: Rule
     detail: Sentence
+
+    def sentences(self, rows: FindingRows) -> pa.Array:
+        """The sentence about each of these rows."""
+        return written(self.detail(rows), len(rows))
 
     def definition(self) -> str:
         return self._parts()[0]

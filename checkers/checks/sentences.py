@@ -1,13 +1,13 @@
 """Sentences that go with findings, made for all rows at a time: no record passes through Python by itself.
 
-As in SQL, a sentence of which a part is null is null; `otherwise` replaces what is null.
+As in SQL, a sentence of which a part is null is null; `otherwise` replaces what is null. What is the same for
+many rows is joined once: where possible, a part is one string for all rows, or an Arrow dictionary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,8 +18,15 @@ import pyarrow.compute as pc
 from checkers.facts.columns import NULL, Flags, nullable
 
 Text: TypeAlias = Any
-"""An Arrow array of strings, one per row."""
-Choice: TypeAlias = "Text | str | Callable[[], Text]"
+"""One string per row: an Arrow array of strings, or a dictionary of them; one `str` for all rows; `Said`."""
+Choice: TypeAlias = "Text | Callable[[], Text]"
+
+
+@dataclass(frozen=True)
+class Said:
+    """Parts that stand one after the other, joined when all of a sentence is there."""
+
+    parts: tuple[Text, ...]
 
 
 @dataclass(frozen=True)
@@ -43,16 +50,60 @@ class FindingRows:
 
     def number(self, name: str) -> Text:
         """A column of numbers as strings."""
-        return nullable(self.numbers[name], pa.int64()).cast(pa.string())
+        column = self.numbers[name]
+        if len(column) and column[0] != NULL and (column == column[0]).all():
+            return str(int(column[0]))
+        return nullable(column, pa.int64()).cast(pa.string())
 
     def text(self, name: str) -> Text:
         """A column of strings."""
         return self.texts[name]
 
+    def says(self, name: str, word: str) -> Text:
+        """Whether a column of strings is this word, as an Arrow array; null where it is null."""
+        text = self.texts[name]
+        if pa.types.is_dictionary(text.type):
+            return pc.equal(text.dictionary, word).take(text.indices)
+        return pc.equal(text, word)
 
-def say(*parts: Text | str) -> Text:
+
+def say(*parts: Text) -> Text:
     """The parts one after the other."""
-    return pc.binary_join_element_wise(*parts, "")
+    flat: list[Text] = [""]
+    for part in parts:
+        for one in part.parts if isinstance(part, Said) else (part,):
+            joined = _joined_once(flat[-1], one)
+            flat[-1:] = [flat[-1], one] if joined is None else [joined]
+    return flat[0] if len(flat) == 1 else Said(tuple(flat))
+
+
+def _joined_once(one: Text, other: Text) -> Text | None:
+    """Two parts as one, if their kinds can be joined instead of their rows; else None."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one + other
+    for empty, rest in ((one, other), (other, one)):
+        if isinstance(empty, str) and not empty:
+            return rest
+    coded = [part for part in (one, other) if not isinstance(part, str)]
+    if len(coded) != 1 or not pa.types.is_dictionary(coded[0].type):
+        return None
+    kinds = [part if isinstance(part, str) else part.dictionary for part in (one, other)]
+    return pa.DictionaryArray.from_arrays(coded[0].indices, pc.binary_join_element_wise(*kinds, ""))
+
+
+def written(text: Text, count: int) -> pa.Array:
+    """The strings of so many rows as an Arrow array."""
+    if isinstance(text, str):
+        return pa.repeat(text, count)
+    if isinstance(text, Said):
+        return pc.binary_join_element_wise(*map(_decoded, text.parts), "")
+    return _decoded(text)
+
+
+def _decoded(text: Text) -> Text:
+    """An array of strings, if it is a dictionary of them."""
+    coded = not isinstance(text, str) and pa.types.is_dictionary(text.type)
+    return text.dictionary.take(text.indices) if coded else text
 
 
 def when(flags: Flags | Any, this: Choice, that: Choice) -> Text:
@@ -60,18 +111,34 @@ def when(flags: Flags | Any, this: Choice, that: Choice) -> Text:
     only if a row needs it."""
     flags = pa.array(flags) if isinstance(flags, np.ndarray) else flags
     if not flags.null_count and flags.true_count in (0, len(flags)):
-        chosen = _text(this if flags.true_count else that)
-        return pa.repeat(chosen, len(flags)) if isinstance(chosen, str) else chosen
-    return pc.if_else(flags, _text(this), _text(that))
+        return _text(this if flags.true_count else that)
+    chosen, other = _text(this), _text(that)
+    here, there = (_kinds(one, len(flags)) for one in (chosen, other))
+    if flags.null_count or here is None or there is None:
+        return pc.if_else(flags, written(chosen, len(flags)), written(other, len(flags)))
+    codes = pc.if_else(flags, here[0], pc.add(there[0], pa.scalar(len(here[1]), pa.int32())))
+    return pa.DictionaryArray.from_arrays(codes, pa.concat_arrays([here[1], there[1]]))
 
 
-def _text(choice: Choice) -> Text | str:
+def _kinds(text: Text, count: int) -> tuple[pa.Array, pa.Array] | None:
+    """Indices into different strings, and these strings; None: each row may have its own."""
+    if isinstance(text, str):
+        return pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([text], pa.string())
+    if isinstance(text, Said) or not pa.types.is_dictionary(text.type):
+        return None
+    return text.indices.cast(pa.int32()), text.dictionary
+
+
+def _text(choice: Choice) -> Text:
     return choice() if callable(choice) else choice
 
 
-def otherwise(text: Text, words: str) -> Text:
+def otherwise(text: Text, words: Text) -> Text:
     """The text, or these words where it is null."""
-    return pc.fill_null(text, words)
+    if isinstance(text, str):
+        return text
+    rows = written(text, 0)
+    return pc.fill_null(rows, words if isinstance(words, str) else written(words, len(rows)))
 
 
 def acked_at(rows: FindingRows) -> Text:
@@ -85,27 +152,27 @@ def acked_at(rows: FindingRows) -> Text:
 
 def standing(rows: FindingRows) -> Text:
     """What is where a lost record was acknowledged."""
-    place = rows.text("place")
 
     def otherwise_gone() -> Text:
-        ends = partial(say, "; the log ends at offset ", rows.number("end_offset"))
-        return when(pc.equal(place, "tail"), ends, "; not in the log")
+        return when(rows.says("place", "tail"), ends_at, "; not in the log")
+
+    def ends_at() -> Text:
+        return say("; the log ends at offset ", rows.number("end_offset"))
 
     def replaced() -> Text:
         other = "; another record stands there now"
-        return when(pc.equal(place, "overwritten"), other, otherwise_gone)
+        return when(rows.says("place", "overwritten"), other, otherwise_gone)
 
     def damaged() -> Text:
         return when(rows["overwritten_badly"], "; a damaged value stands there now", replaced)
 
     held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
-    return when(pc.equal(place, "not committed"), held_back, damaged)
+    return when(rows.says("place", "not committed"), held_back, damaged)
 
 
 def holders(rows: FindingRows) -> Text:
     """The brokers whose own files hold a lost record."""
-    names = rows.text("holders")
-    return when(pc.not_equal(names, ""), lambda: say("; in the files of broker ", names), "")
+    return when(rows.says("holders", ""), "", lambda: say("; in the files of broker ", rows.text("holders")))
 
 
 def seen_live(rows: FindingRows) -> Text:
@@ -123,4 +190,5 @@ def seen_live(rows: FindingRows) -> Text:
 
 def first_read(rows: FindingRows) -> Text:
     """The offset at which it was first read."""
-    return pc.coalesce(rows.number("first_offset"), rows.number("live_offset"))
+    first = rows.number("first_offset")
+    return first if isinstance(first, str) else pc.coalesce(first, rows.number("live_offset"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes
 from checkers.facts.outputs import OutputRules
 from checkers.facts.planning import BLOCK_ROWS, LOCAL_BLOCK_ROWS, REPLICAS, ReadPlan, plan
 from checkers.facts.run_outputs import RunOutputs
+from checkers.facts.selected import KeptRecords
 from checkers.facts.tasks import IndexGroups, Later, RunContext, SelectBlock, SharedOfBlocks, TaskReport
 from checkers.journals.footers import JournalFile, NoStatistics, RowGroup, distinct_words, row_groups
 from checkers.journals.load import RunJournals
@@ -36,11 +37,10 @@ class RunFacts:
     """What is known of a run after every record was examined.
 
     `blocks` are the numbers of all blocks and `selected` of those with records that are not clean, which
-    `tasks.SelectedRecords` keeps. `outcomes` counts sends by outcome and `acked_by_step` acknowledged ones by
-    step index; `reports` says when sends were reported. `outputs` is about the application under test (None:
-    there was none). `repeated` is the number of sends that the journal
-    holds more than once. `held` is the index of the final read. `problems` are reasons why the verdict is
-    unknown.
+    `selected.SelectedRecords` keeps. `outcomes` counts sends by outcome and `acked_by_step` acknowledged ones
+    by step index; `reports` says when sends were reported. `outputs` is about the application under test
+    (None: there was none). `repeated` is the number of sends that the journal holds more than once.
+    `held` is the index of the final read. `problems` are reasons why the verdict is unknown.
     """
 
     context: RunContext
@@ -97,6 +97,8 @@ def measure(
     chosen = None if force == "shuffle" else _plan(journals, block_rows, small.side_by_side)
     if chosen is not None and force != "blocks" and chosen.ratio > MOST_READ:
         chosen = None
+    if chosen is not None and small.in_one_process:
+        context = replace(context, kept=KeptRecords())
     owners = {} if chosen is None else _owners(chosen)
     final = [
         group

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.facts.columns import NULL, Flags, Ints
-from checkers.facts.places import ranked
+from checkers.facts.places import ranked, rows_of_each
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,17 @@ class OffsetIndex:
     def has(self, kind: Mapping[int, Ranges], spot: Ints, offset: Ints) -> Flags:
         """Which of these places are in `kind`, which is `readable` or `bad`."""
         found = np.zeros(len(spot), bool)
-        for here in ranked(spot)[0].tolist():
-            ranges = kind.get(here)
-            if ranges is not None:
-                rows = np.flatnonzero(spot == here)
-                found[rows] = ranges.holds(offset[rows])
+        for here, rows in rows_of_each(spot) if kind else ():
+            if here in kind:
+                found[rows] = kind[here].holds(offset[rows])
         return found
 
     def epoch(self, spot: Ints, offset: Ints) -> Ints:
         """Leader epoch in which the record at each place was written; NULL: not known."""
         found = np.full(len(spot), NULL, np.int64)
-        for here in ranked(spot)[0].tolist():
+        for here, rows in rows_of_each(spot):
             steps = self.epochs.get(here)
             if steps is not None and len(steps.start):
-                rows = np.flatnonzero(spot == here)
                 at = np.searchsorted(steps.start, offset[rows], "right") - 1
                 found[rows] = np.where(at >= 0, steps.end[at], NULL)
         return found

@@ -140,6 +140,16 @@ def ranked(a: Ints) -> tuple[Ints, Ints]:
     return many, inverse
 
 
+def rows_of_each(a: Ints) -> list[tuple[int, Ints]]:
+    """The distinct numbers of `a`, ascending, with the rows of each, ascending."""
+    many, code = ranked(a)
+    if len(many) < 2:
+        return [(one, np.arange(len(a))) for one in many.tolist()]
+    # Sorting numbers of 16 bits takes a tenth of the time of sorting larger ones.
+    order = np.argsort(code.astype(np.uint16) if len(many) <= _SMALL else code, kind="stable")
+    return list(zip(many.tolist(), np.split(order, np.cumsum(np.bincount(code))[:-1]), strict=True))
+
+
 def _rank(many: Ints, a: Ints) -> Ints:
     """Index in `many` of each number; of another number if it is not in `many`."""
     low, high = int(many[0]), int(many[-1])

@@ -88,20 +88,25 @@ def facts_of(
 ) -> RecordFacts:
     """Facts of all records of `rest`, in no order."""
     count = rest.records
-    send = {name: np.full(count, NULL, np.int64) for name in (*SEND_COLUMNS, "journaled", "txn_outcome")}
-    for name, column in send.items():
-        column[rest.sends_of] = rest.sends[name]
-    identity = {"run": np.full(count, run), "producer": send["producer"], "seq": send["seq"]}
     reads = (
         (rest.final, rest.final_of),
         (rest.committed, rest.committed_of),
         (rest.live, rest.live_of),
     )
-    for rows, of in reads:
-        for name, column in identity.items():
-            column[of] = rows[name]
+    if len(rest.sends_of) == count and (rest.sends_of == np.arange(count)).all():
+        # All were sent, and are numbered in the order of their sends, as where most of a run is lost.
+        send = {name: rest.sends[name] for name in (*SEND_COLUMNS, "journaled", "txn_outcome")}
+        identity = {"run": np.full(count, run), "producer": send["producer"], "seq": send["seq"]}
+    else:
+        send = {name: np.full(count, NULL, np.int64) for name in (*SEND_COLUMNS, "journaled", "txn_outcome")}
+        for name, column in send.items():
+            column[rest.sends_of] = rest.sends[name]
+        identity = {"run": np.full(count, run), "producer": send["producer"], "seq": send["seq"]}
+        for rows, of in reads:
+            for name, column in identity.items():
+                column[of] = rows[name]
     copies, epochs, offsets = _copies(rest.final, rest.final_of, count)
-    least, most = _extremes(reads, "spot", count)
+    least, most = _extremes(reads, "spot", send["spot"])
     # Partition -1: the client did not report where it sent to, so any one partition is right.
     wanted = np.where(partitions(send["spot"]) < 0, least, send["spot"])
     away = np.where(least != wanted, least, np.where(most != wanted, most, NULL))
@@ -119,11 +124,9 @@ def facts_of(
     overwritten[elsewhere], badly[elsewhere] = by_other, by_bad & ~by_other
     epoch_there = np.full(count, NULL, np.int64)
     epoch_there[elsewhere] = np.where(by_other | by_bad, index.epoch(*place), NULL)
-    live_reader, live_offset = np.full(count, MOST), np.full(count, MOST)
     of_committed = np.isin(rest.live["source"], list(committed_readers))
-    np.minimum.at(live_reader, rest.live_of, rest.live["source"] + np.where(of_committed, 0, _LAST))
-    np.minimum.at(live_offset, rest.live_of, rest.live["offset"])
-    unseen = live_offset == MOST
+    live_reader = _least(rest.live["source"] + np.where(of_committed, 0, _LAST), rest.live_of, count)
+    live_offset = _least(rest.live["offset"], rest.live_of, count)
     columns: dict[str, npt.NDArray[Any]] = {
         **identity,
         "send_rows": np.where(sent, send["journaled"], 0),
@@ -137,8 +140,8 @@ def facts_of(
         "committed_rows": np.bincount(rest.committed_of, minlength=count),
         "live_rows": np.bincount(rest.live_of, minlength=count),
         "live_committed": np.bincount(rest.live_of[of_committed], minlength=count),
-        "live_reader": np.where(unseen, NULL, live_reader % _LAST),
-        "live_offset": np.where(unseen, NULL, live_offset),
+        "live_reader": np.where(live_reader == NULL, NULL, live_reader & (_LAST - 1)),
+        "live_offset": live_offset,
         "seen_spot": np.where(least == MOST, NULL, least),
         "away_spot": np.where((least == MOST) | ~sent, NULL, away),
         "first_key": first_key,
@@ -153,6 +156,15 @@ def facts_of(
         "late": rest.late,
     }
     return RecordFacts(columns, offsets, errors)
+
+
+def _least(values: Ints, of: Ints, count: int) -> Ints:
+    """The least value of each record; NULL: it has none."""
+    if not len(values):
+        return np.full(count, NULL)
+    least = np.full(count, MOST)
+    np.minimum.at(least, of, values)
+    return np.where(least == MOST, NULL, least)
 
 
 def _first(lists: pa.ListArray) -> Ints:
@@ -171,8 +183,13 @@ def _copies(rows: ColumnBatch, of: Ints, count: int) -> tuple[Ints, Ints, pa.Arr
         starts = np.concatenate([[0], np.cumsum(how_many)])
         values = rows["offset"][np.argsort(of, kind="stable")]
         return how_many, how_many.copy(), _lists(starts, values)
-    order = np.lexsort((rows["spot"], rows["offset"], of))
-    record, offset, spot = of[order], rows["offset"][order], rows["spot"][order]
+    order = np.argsort(of, kind="stable")
+    record, offset = of[order], rows["offset"][order]
+    if not ((record[1:] != record[:-1]) | (offset[1:] > offset[:-1])).all():
+        # Files are in the order of offsets, so this is needed only if a record is in several partitions.
+        order = np.lexsort((rows["spot"], rows["offset"], of))
+        record, offset = of[order], rows["offset"][order]
+    spot = rows["spot"][order]
     new = np.concatenate(
         [[True], (record[1:] != record[:-1]) | (offset[1:] != offset[:-1]) | (spot[1:] != spot[:-1])]
     )
@@ -195,19 +212,27 @@ def _lists(starts: Ints, values: Ints) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(values))
 
 
-def _extremes(reads: tuple[tuple[ColumnBatch, Ints], ...], name: str, count: int) -> tuple[Ints, Ints]:
-    """The least and the greatest value of a column over all reads, by record; MOST and NULL without any."""
-    least, most = np.full(count, MOST), np.full(count, NULL)
+def _extremes(reads: tuple[tuple[ColumnBatch, Ints], ...], name: str, sent: Ints) -> tuple[Ints, Ints]:
+    """The least and the greatest value of a column over all reads, by record; MOST and NULL without any.
+
+    Args:
+        sent: the value that was sent, which nearly all reads have; only the others are compared one by one.
+    """
+    least, most, as_sent = np.full(len(sent), MOST), np.full(len(sent), NULL), np.zeros(len(sent), bool)
     for rows, of in reads:
-        known = np.flatnonzero(rows[name] != NULL)
-        np.minimum.at(least, of[known], rows[name][known])
-        np.maximum.at(most, of[known], rows[name][known])
-    return least, most
+        values = rows[name]
+        same = values == sent[of]
+        as_sent[of if same.all() else of[same]] = True
+        other = np.flatnonzero(~same & (values != NULL))
+        np.minimum.at(least, of[other], values[other])
+        np.maximum.at(most, of[other], values[other])
+    as_sent &= sent != NULL
+    return np.where(as_sent, np.minimum(least, sent), least), np.where(as_sent, np.maximum(most, sent), most)
 
 
 def _keys(reads: tuple[tuple[ColumnBatch, Ints], ...], key: Ints, count: int) -> tuple[Ints, Flags, Ints]:
     """By record: the least key that was read, whether one differs from the key sent, and which one."""
-    least, most = _extremes(reads, "key", count)
+    least, most = _extremes(reads, "key", key)
     without = np.zeros(count, bool)
     rows_read = np.zeros(count, np.int64)
     for rows, of in reads:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +26,10 @@ from checkers.facts.reading import (
     read_index,
     read_outputs,
     read_reads,
-    read_replicas,
     read_sends,
     read_txns,
 )
+from checkers.facts.selected import KeptRecords, SelectedRecords
 from checkers.journals.footers import RowGroup
 from harness.model.storage import StoragePath, place, write_parquet
 
@@ -43,7 +42,8 @@ class RunContext:
 
     `scratch` is the folder for files that tasks write for each other. `transactional`: there was a second
     final read, of committed records. `compacts`: the topic keeps only the newest record of each key.
-    `outputs`: what the application under test promises (None: there is none).
+    `outputs`: what the application under test promises (None: there is none). `kept`: where records that are
+    not clean are kept, if all tasks run in one process.
     """
 
     run: int
@@ -54,6 +54,7 @@ class RunContext:
     txns: tuple[str, ...]
     scratch: str
     outputs: OutputRules | None = None
+    kept: KeptRecords | None = None
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -63,37 +64,6 @@ class RunContext:
     def index(self, name: str = "final") -> OffsetIndex:
         """What a read holds, as the driver wrote it for all tasks."""
         return index_from_bytes((place(self.scratch) / f"index-{name}").read_bytes())
-
-
-@dataclass(frozen=True)
-class SelectedRecords:
-    """The records of a block that are not clean, kept between two tasks.
-
-    `errors` are the names of errors of sends. `replicas` has the rows of `REPLICA_COLUMNS` of these records;
-    None: they are still to be read from `groups`, row groups of the replicas' files.
-    """
-
-    records: AnomalousRecords
-    errors: tuple[str, ...]
-    groups: tuple[RowGroup, ...] = ()
-    replicas: ColumnBatch | None = None
-
-    def save(self, context: RunContext, number: int) -> None:
-        (place(context.scratch) / f"selected-{number:06}").write_bytes(pickle.dumps(self, protocol=5))
-
-    @classmethod
-    def load(cls, context: RunContext, number: int) -> SelectedRecords:
-        # Written by `save` in a folder of this very check.
-        saved = (place(context.scratch) / f"selected-{number:06}").read_bytes()
-        found = pickle.loads(saved)
-        assert isinstance(found, cls)
-        return found
-
-    def holders(self, chosen: Places) -> ColumnBatch:
-        """The rows of replicas' own files that hold records which have a place in `chosen`."""
-        if self.replicas is None:
-            return read_replicas(self.groups, lambda producer, seq: chosen.of(producer, seq) >= 0)
-        return self.replicas.where(chosen.of(self.replicas["producer"], self.replicas["seq"]) >= 0)
 
 
 @dataclass
@@ -119,8 +89,8 @@ class TaskReport:
     index: bytes = b""
 
     def to_bytes(self) -> bytes:
-        fields = asdict(replace(self, index=b"")) | {"index": None}
-        return json.dumps(fields).encode() + b"\0" + self.index
+        fields = vars(self) | {"index": None}
+        return json.dumps(fields, default=vars).encode() + b"\0" + self.index
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TaskReport:
@@ -216,7 +186,8 @@ def select(
         if replicas is not None:
             mine = Places(rest.sends["producer"], rest.sends["seq"])
             replicas = replicas.where(mine.of(replicas["producer"], replicas["seq"]) >= 0)
-        SelectedRecords(rest, tuple(sent_words.errors.names), groups, replicas).save(context, number)
+        kept = SelectedRecords(rest, tuple(sent_words.errors.names), groups, replicas)
+        kept.save(context.scratch, number, context.kept)
         if context.compacts:
             _write_wanted(context, number, rest)
     if context.transactional:

@@ -67,7 +67,7 @@ def delivery_findings(
         who = Labels(np.where(reader == NULL, len(readers), reader), [*readers, unit.name]).array()
         texts = {"who": who, "at": place_names(chosen["spot"], context.topics).array()}
         sentence = FindingRows(chosen.columns, texts)
-        detail, problem = attempt(check.finding.value, lambda: check.detail(sentence))  # noqa: B023 - at once
+        detail, problem = attempt(check.finding.value, lambda: check.sentences(sentence))  # noqa: B023 - at once
         problems += [problem] if problem else []
         columns = {
             name: nullable(chosen[name], FINDINGS.field(name).type) for name in ("producer", "seq", "count")

@@ -81,17 +81,18 @@ def evidence(
         names.leadership, partition_numbers(facts["spot"]), facts["closed_ns"], lost
     )
     code = facts["outcome"]
-    brokers = [", ".join(map(str, one)) for one in held.names]
-    texts = {
-        "outcome": Labels(np.where((code >= 0) & (code < len(OUTCOMES)), code, -1), OUTCOMES).array(),
-        "error": Labels(np.maximum(facts["error"], -1), facts.errors).array(),
-        "reader": Labels(np.maximum(facts["live_reader"], -1), names.readers).array(),
-        "place": place.array(),
-        "holders": Labels(held.codes, brokers).array().fill_null(""),
-        "sent_to": place_names(facts["spot"], names.topics).array(),
-        "first_at": place_names(facts["seen_spot"], names.topics).array(),
-        "elsewhere": place_names(facts["away_spot"], names.topics).array(),
+    brokers = [*(", ".join(map(str, one)) for one in held.names), ""]
+    labels = {
+        "outcome": Labels(np.where((code >= 0) & (code < len(OUTCOMES)), code, -1), OUTCOMES),
+        "error": Labels(np.maximum(facts["error"], -1), facts.errors),
+        "reader": Labels(np.maximum(facts["live_reader"], -1), names.readers),
+        "place": place,
+        "holders": Labels(np.where(held.codes < 0, len(held.names), held.codes), brokers),
+        "sent_to": place_names(facts["spot"], names.topics),
+        "first_at": place_names(facts["seen_spot"], names.topics),
+        "elsewhere": place_names(facts["away_spot"], names.topics),
     }
+    texts = {name: label.coded() for name, label in labels.items()}
     facts = facts.plus(
         epochs=np.where(present(facts), np.maximum(facts["epochs"], 1), facts["epochs"]),
         this_run=np.full(len(facts), names.run),
@@ -110,10 +111,10 @@ def evidence(
     columns = {name: nullable(column, FINDINGS.field(name).type) for name, column in numbers.items()}
     columns |= {name: texts[name] for name in ("outcome", "error", "reader", "place")}
     columns |= {
-        "finding": Labels(facts["finding"], [one.value for one in classes]).array(),
+        "finding": Labels(facts["finding"], [one.value for one in classes]).coded(),
         "offsets": facts.offsets,
         "held_by": held.array(pa.list_(pa.int32())),
-        "windows": open_windows(names.windows, facts["sent_ns"], facts["closed_ns"], lost | vanished).array(),
+        "windows": open_windows(names.windows, facts["sent_ns"], facts["closed_ns"], lost | vanished).coded(),
         "detail": detail,
     }
     return findings_table(len(facts), columns), problems
@@ -148,11 +149,11 @@ def _held_by(holders: Holders | None, missing: Flags) -> Labels:
     return Labels(np.where(missing, code, -1), kinds)
 
 
-def _details(facts: RecordFacts, texts: dict[str, pa.Array]) -> tuple[pa.Array, list[str]]:
+def _details(facts: RecordFacts, texts: dict[str, pa.Array]) -> tuple[pa.ChunkedArray, list[str]]:
     """The sentence of each record; the records are ordered by class."""
     from checkers import checks
 
-    parts, problems = [pa.array([], pa.string())], []
+    parts, problems = list[pa.Array](), list[str]()
     of_records = checks.checks_of("record")
     starts = np.searchsorted(facts["finding"], np.arange(len(of_records) + 1))
     for check, begin, end in zip(of_records, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
@@ -162,7 +163,7 @@ def _details(facts: RecordFacts, texts: dict[str, pa.Array]) -> tuple[pa.Array, 
             {name: column[begin:end] for name, column in facts.columns.items()},
             {name: text.slice(begin, end - begin) for name, text in texts.items()},
         )
-        sentences, problem = attempt(check.finding.value, lambda: check.detail(rows))  # noqa: B023 - at once
+        sentences, problem = attempt(check.finding.value, lambda: check.sentences(rows))  # noqa: B023 - at once
         problems += [problem] if problem else []
         parts.append(pa.nulls(end - begin, pa.string()) if sentences is None else sentences)
-    return pa.concat_arrays([part.cast(pa.string()) for part in parts]), problems
+    return pa.chunked_array(parts, pa.string()), problems

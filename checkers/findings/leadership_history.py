@@ -72,7 +72,7 @@ def acknowledging_leaders(
     If several brokers believed that they led, it is the one of the lowest epoch, which the others replaced.
     """
     broker, epoch = np.full(len(closed), NULL, np.int64), np.full(len(closed), NULL, np.int64)
-    for number in ranked(partition[wanted])[0].tolist():
+    for number in ranked(partition[wanted])[0].tolist() if leadership.spans else ():
         rows = np.flatnonzero(wanted & (partition == number) & (closed != NULL))
         rows = rows[np.argsort(closed[rows], kind="stable")]
         moments = closed[rows]

@@ -75,7 +75,7 @@ def output_findings(
             "why": _never_sent(rows) if why is None else why.take(pa.array(chosen)),
         }
         sentence = FindingRows(rows.columns | {"checkpoint": checkpoint}, texts)
-        detail, problem = attempt(finding.value, lambda: check.detail(sentence))  # noqa: B023 - at once
+        detail, problem = attempt(finding.value, lambda: check.sentences(sentence))  # noqa: B023 - at once
         problems += [problem] if problem else []
         partition = rows["out_spot"] if finding is FindingClass.INVENTED else rows["spot"]
         numbers = {

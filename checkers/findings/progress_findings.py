@@ -74,7 +74,7 @@ def progress_findings(
         texts = {"who": who, "reader": reader, "other": other}
         texts["at"] = place_names(chosen["spot"], topics).array()
         sentence = FindingRows(chosen.columns, texts)
-        detail, problem = attempt(check.finding.value, lambda: check.detail(sentence))  # noqa: B023 - at once
+        detail, problem = attempt(check.finding.value, lambda: check.sentences(sentence))  # noqa: B023 - at once
         problems += [problem] if problem else []
         during = open_windows(windows, chosen["at_ns"], chosen["until_ns"], np.zeros(len(chosen), bool))
         columns = {

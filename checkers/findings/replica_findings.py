@@ -37,7 +37,7 @@ def replica_findings(log: ReplicaLog, context: RunContext) -> tuple[pa.Table, li
                 ).array(),
             }
             rows = FindingRows({"offset": offset}, texts)
-            detail, problem = attempt(check.finding.value, lambda: check.detail(rows))  # noqa: B023 - at once
+            detail, problem = attempt(check.finding.value, lambda: check.sentences(rows))  # noqa: B023 - at once
             problems += [problem] if problem else []
             columns = {
                 "finding": Labels.same(check.finding.value, len(offset)).array(),

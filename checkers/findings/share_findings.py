@@ -60,7 +60,7 @@ def share_findings(
     known = begun or (found is not None and bool((found["kind"] == STUCK).any()))
     problems = _missing(info, len(rows), known)
     if found is None:
-        return FINDINGS.empty_table(), [*problems, problem or ""]
+        return findings_table(0, {}), [*problems, problem or ""]
     checks, claimed, failed = run_checks(found, "share")
     problems += failed
     tables = []
@@ -76,7 +76,7 @@ def share_findings(
             "other": other.array(),
         }
         sentence = FindingRows(chosen.columns, texts)
-        detail, problem = attempt(check.finding.value, lambda: check.detail(sentence))  # noqa: B023 - at once
+        detail, problem = attempt(check.finding.value, lambda: check.sentences(sentence))  # noqa: B023 - at once
         problems += [problem] if problem else []
         columns = {
             name: nullable(chosen[name], FINDINGS.field(name).type) for name in ("producer", "seq", "count")

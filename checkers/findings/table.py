@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from checkers.facts.columns import NULL, Ints, partitions
 from checkers.facts.places import ranked
+from harness.model.storage import StoragePath, write_parquet
 
 FINDINGS = pa.schema(
     [
@@ -66,17 +67,47 @@ application had checkpointed before (of an unprocessed input: the highest one th
 
 
 OF_FEW_VALUES = ["finding", "outcome", "error", "place", "windows", "reader"]
-"""Columns that Parquet encodes as a dictionary."""
+"""Columns that are dictionaries in memory and in Parquet, since they have few different values."""
+CODED_FINDINGS = pa.schema(
+    [
+        (field.name, pa.dictionary(pa.int32(), pa.string())) if field.name in OF_FEW_VALUES else field
+        for field in FINDINGS
+    ]
+)
+"""`FINDINGS` as tasks have them."""
+_ASCENDING = ["seq", "sent_ns", "closed_ns", "acked_offset"]
+_WITH_STATISTICS = ["producer", "seq", "partition", "step", "sent_ns"]
+"""Statistics of the other columns would take a third of the time of writing, and help nobody to skip rows."""
 
 
 def findings_table(count: int, columns: Mapping[str, pa.Array]) -> pa.Table:
-    """A table of `FINDINGS`; columns that are not given are null (`windows`: empty)."""
-    given = {"windows": Labels.same("", count).array(), **columns}
+    """A table of `CODED_FINDINGS`; columns that are not given are null (`windows`: empty)."""
+    given = {"windows": Labels.same("", count).coded(), **columns}
     arrays = [
-        given[field.name].cast(field.type) if field.name in given else pa.nulls(count, field.type)
-        for field in FINDINGS
+        _as(given[field.name], field.type) if field.name in given else pa.nulls(count, field.type)
+        for field in CODED_FINDINGS
     ]
-    return pa.Table.from_arrays(arrays, schema=FINDINGS)
+    return pa.Table.from_arrays(arrays, schema=CODED_FINDINGS)
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(column.type):
+        return column.cast(pa.string()).dictionary_encode()
+    return column.cast(kind)
+
+
+def write_findings(findings: pa.Table, target: StoragePath) -> None:
+    """Write a table of `CODED_FINDINGS` as Parquet, whose columns are those of `FINDINGS`. Raises OSError or
+    pyarrow.ArrowException."""
+    write_parquet(
+        findings.unify_dictionaries(),
+        target,
+        use_dictionary=OF_FEW_VALUES,
+        column_encoding=dict.fromkeys(_ASCENDING, "DELTA_BINARY_PACKED"),
+        write_statistics=_WITH_STATISTICS,
+        # It would say that columns are dictionaries, which matters only here.
+        store_schema=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -90,6 +121,23 @@ class Labels:
     def same(cls, name: Any, count: int) -> Labels:
         """The same value in each row."""
         return cls(np.zeros(count, np.int64), [name])
+
+    def coded(self) -> pa.DictionaryArray:
+        """An Arrow dictionary of strings, without nulls and each only once."""
+        codes, names = self.codes, list(self.names)
+        kinds = [name for name in dict.fromkeys(names) if name is not None]
+        if kinds != names:
+            numbers = {name: number for number, name in enumerate(kinds)}
+            codes = np.array([*(numbers.get(name, -1) for name in names), -1], np.int64)[codes]
+        low = int(codes.min(initial=0))
+        if low < 0:
+            missing = codes < 0
+            indices = pa.array(np.where(missing, 0, codes).astype(np.int32), mask=missing)
+        elif codes.max(initial=0) == 0:
+            indices = pa.array(np.zeros(len(codes), np.int32))
+        else:
+            indices = pa.array(codes.astype(np.int32))
+        return pa.DictionaryArray.from_arrays(indices, pa.array(kinds, pa.string()))
 
     def array(self, kind: pa.DataType | None = None) -> pa.Array:
         """An Arrow column of this type (default: string)."""

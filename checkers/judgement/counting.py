@@ -39,7 +39,7 @@ class Coded:
 
 
 def coded(column: pa.ChunkedArray) -> Coded:
-    """A column of integers, strings or lists of integers."""
+    """A column of integers, strings (or a dictionary of them) or lists of integers."""
     if column.null_count == len(column):
         return Coded(np.zeros(len(column), np.int64), [None])
     if pa.types.is_integer(column.type):
@@ -62,20 +62,41 @@ def counted(columns: Sequence[Coded]) -> Counter[Any]:
 
     Most columns have few values and many only one, so this takes a fraction of the time of Arrow's grouping.
     """
-    group = np.zeros(len(columns[0].codes), np.int64)
+    group, width = np.zeros(len(columns[0].codes), np.int64), 1
     keys: list[tuple[Any, ...]] = [()]
+    since: list[Sequence[Any]] = []
+
+    def key(number: int) -> tuple[Any, ...]:
+        """The values that a number in `group` stands for."""
+        found = []
+        for values in reversed(since):
+            number, code = divmod(number, len(values))
+            found.append(values[code])
+        return (*keys[number], *reversed(found))
+
     for column in columns:
-        if len(column.values) == 1:
-            keys = [(*key, column.values[0]) for key in keys]
-            continue
-        width = len(column.values)
-        kinds, group = ranked(group * width + column.codes)
-        keys = [(*keys[kind // width], column.values[kind % width]) for kind in kinds.tolist()]
+        many = len(column.values)
+        if width * many > _MOST_NUMBERS:
+            kinds, group = ranked(group)
+            keys, width = [key(number) for number in kinds.tolist()], len(kinds)
+            since.clear()
+        if many > 1:
+            group = column.codes if width == 1 else group * many + column.codes
+        width *= many
+        since.append(column.values)
+    numbers = None
+    if width > _MOST_NUMBERS:
+        numbers, group = ranked(group)
+    counts = np.bincount(group)
     found: Counter[Any] = Counter()
-    for key, count in zip(keys, np.bincount(group, minlength=len(keys)).tolist(), strict=True):
+    for place in np.flatnonzero(counts).tolist():
         # Two numbers may stand for one value.
-        found[key] += count
+        found[key(place if numbers is None else int(numbers[place]))] += int(counts[place])
     return found
+
+
+_MOST_NUMBERS = 2**16
+"""Most combinations of values that are numbered without a look at which of them occur."""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.facts.columns import MOST, Ints, integers
-from checkers.facts.places import ranked
+from checkers.facts.places import rows_of_each
 from checkers.findings.fault_windows import split_windows
 from checkers.findings.table import Labels
 from checkers.judgement.blame import ALLOWED, OF_OUTPUTS, OF_READERS, BlameCell
@@ -147,23 +149,32 @@ def _blamed(columns: CodedTable, windows: Sequence[FaultWindow]) -> Counter[Blam
 def _examples(findings: pa.Table) -> list[dict[str, Any]]:
     """The first few of each class, and all that are not told apart from these by numbers."""
     codes = integers(findings.column("finding").combine_chunks().dictionary_encode().indices)
+    # Only what is needed to tell the first few apart.
     keys = [
-        _descending(integers(findings.column("copies"))),
-        _descending(integers(findings.column("count"))),
-        _nulls_last(integers(findings.column("sent_ns"))),
-        *(integers(findings.column(name)) for name in ("producer", "seq", "partition")),
-        _first(findings.column("offsets").combine_chunks()),
+        *(cache(partial(_key, findings, name, _descending)) for name in ("copies", "count")),
+        cache(partial(_key, findings, "sent_ns", _nulls_last)),
+        *(cache(partial(_key, findings, name)) for name in ("producer", "seq", "partition")),
+        cache(partial(_first, findings.column("offsets"))),
     ]
     chosen = [
-        index
-        for code in ranked(codes)[0].tolist()
-        for index in _least(np.flatnonzero(codes == code), keys, EXAMPLES_PER_CLASS).tolist()
+        index for _, rows in rows_of_each(codes) for index in _least(rows, keys, EXAMPLES_PER_CLASS).tolist()
     ]
     return first_examples(findings.take(pa.array(chosen)).select(list(_SHOWN)).to_pylist())
 
 
-def _first(lists: pa.ListArray) -> Ints:
+def _key(findings: pa.Table, name: str, ordered: Callable[[Ints], Ints] = np.asarray) -> Ints | None:
+    """A column of numbers as a key; None: it is the same in all rows."""
+    column = findings.column(name)
+    if column.null_count in (0, len(column)):
+        extremes = pc.min_max(column)
+        if extremes["min"] == extremes["max"]:
+            return None
+    return ordered(integers(column))
+
+
+def _first(column: pa.ChunkedArray) -> Ints:
     """The first number of each list; null and empty lists before all others."""
+    lists = column.combine_chunks()
     starts = integers(lists.offsets)
     found = np.full(len(lists), -MOST - 1)
     some = np.flatnonzero(starts[1:] > starts[:-1])
@@ -171,14 +182,17 @@ def _first(lists: pa.ListArray) -> Ints:
     return found
 
 
-def _least(rows: Ints, keys: list[Ints], many: int) -> Ints:
+def _least(rows: Ints, keys: Iterable[Callable[[], Ints | None]], many: int) -> Ints:
     """The rows with the least keys, at least `many` if there are; more if they are equal in all keys."""
     sure = [np.empty(0, np.int64)]
     for key in keys:
         left = many - sum(map(len, sure))
         if len(rows) <= left:
             break
-        values = key[rows]
+        column = key()
+        if column is None:
+            continue
+        values = column[rows]
         bound = np.partition(values, left - 1)[left - 1]
         sure.append(rows[values < bound])
         rows = rows[values == bound]

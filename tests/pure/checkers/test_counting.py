@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.checks.sentences import FindingRows, Text, acked_at, seen_live, standing, when
+from checkers.checks.sentences import (
+    FindingRows,
+    Text,
+    acked_at,
+    otherwise,
+    say,
+    seen_live,
+    standing,
+    when,
+    written,
+)
 from checkers.facts.columns import NULL
 from checkers.findings.table import Labels
 from checkers.judgement.counting import Coded, CodedTable, coded, counted
@@ -51,9 +61,13 @@ def test_labels_are_counted_by_name_even_if_two_numbers_stand_for_one() -> None:
     labels = Labels(np.array([0, 1, 2, -1, -1]), ["a", "b", "a"])
     assert counted([Coded.of_labels(labels)]) == {("a",): 2, ("b",): 1, (None,): 2}
     assert labels.array().to_pylist() == ["a", "b", "a", None, None]
+    assert labels.coded().to_pylist() == ["a", "b", "a", None, None]
+    assert labels.coded().dictionary.to_pylist() == ["a", "b"]
+    assert Labels(np.array([0, 1, -1]), [None, "b"]).coded().to_pylist() == [None, "b", None]
     for codes in ([1, 1], [-1, -1], []):
         names = [None if code < 0 else "b" for code in codes]
-        assert Labels(np.array(codes, np.int64), ["a", "b"]).array().to_pylist() == names
+        for array in (Labels.array, Labels.coded):
+            assert array(Labels(np.array(codes, np.int64), ["a", "b"])).to_pylist() == names
 
 
 def test_an_empty_column_is_coded() -> None:
@@ -65,12 +79,75 @@ def never() -> Text:
 
 
 def test_a_text_is_made_only_if_a_row_needs_it() -> None:
-    assert when(np.array([True, True]), "a", never).to_pylist() == ["a", "a"]
-    assert when(pa.array([False, False]), never, lambda: pa.array(["b", "c"])).to_pylist() == ["b", "c"]
-    assert when(np.array([True, False]), lambda: pa.array(["a", "b"]), "c").to_pylist() == ["a", "c"]
-    assert when(np.zeros(0, bool), never, "a").to_pylist() == []
+    def rows(flags: Any, this: Any, that: Any) -> list[str | None]:
+        return list(written(when(flags, this, that), len(flags)).to_pylist())
+
+    assert rows(np.array([True, True]), "a", never) == ["a", "a"]
+    assert rows(pa.array([False, False]), never, lambda: pa.array(["b", "c"])) == ["b", "c"]
+    assert rows(np.array([True, False]), lambda: pa.array(["a", "b"]), "c") == ["a", "c"]
+    assert rows(np.array([True, False]), "a", "c") == ["a", "c"]
+    assert rows(np.zeros(0, bool), never, "a") == []
     # As in SQL, null is neither.
-    assert when(pa.array([True, None]), "a", "b").to_pylist() == ["a", None]
+    assert rows(pa.array([True, None]), "a", "b") == ["a", None]
+
+
+STRINGS = st.lists(st.none() | st.sampled_from(["", "x", "y"]), min_size=4, max_size=4)
+FLAGS = st.lists(st.none() | st.booleans(), min_size=4, max_size=4).map(
+    lambda rows: pa.array(rows, pa.bool_())
+)
+TEXTS = st.recursive(
+    st.sampled_from(["", "a", "b"])
+    | STRINGS.map(lambda rows: pa.array(rows, pa.string()))
+    | STRINGS.map(lambda rows: pa.array(rows, pa.string()).dictionary_encode()),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: ("say", parts))
+        | st.tuples(FLAGS, inner, inner).map(lambda parts: ("when", parts))
+        | st.tuples(inner, inner).map(lambda parts: ("otherwise", parts))
+    ),
+    max_leaves=6,
+)
+
+
+def row_by_row(text: Any) -> list[str | None]:
+    """The sentences in plain Python."""
+    if isinstance(text, str):
+        return [text] * 4
+    if not isinstance(text, tuple):
+        return list(text.to_pylist())
+    kind, parts = text
+    if kind == "say":
+        joined = zip(*map(row_by_row, parts), strict=True)
+        return [None if None in row else "".join(map(str, row)) for row in joined]
+    if kind == "otherwise":
+        both = zip(row_by_row(parts[0]), row_by_row(parts[1]), strict=True)
+        return [other if row is None else row for row, other in both]
+    rows = zip(parts[0].to_pylist(), row_by_row(parts[1]), row_by_row(parts[2]), strict=True)
+    return [None if flag is None else this if flag else that for flag, this, that in rows]
+
+
+def composed(text: Any) -> Text:
+    if not isinstance(text, tuple):
+        return text
+    kind, parts = text
+    if kind == "say":
+        return say(*map(composed, parts))
+    if kind == "otherwise":
+        return otherwise(composed(parts[0]), composed(parts[1]))
+    return when(parts[0], composed(parts[1]), lambda: composed(parts[2]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_sentences_are_those_made_row_by_row(text: Any) -> None:
+    assert written(composed(text), 4).to_pylist() == row_by_row(text)
+
+
+def test_numbers_that_are_the_same_in_all_rows_are_one_string() -> None:
+    columns = {"one": np.array([7, 7]), "two": np.array([7, NULL]), "none": np.array([NULL, NULL])}
+    some = FindingRows(columns, {})
+    assert some.number("one") == "7"
+    assert some.number("two").to_pylist() == ["7", None]
+    assert some.number("none").to_pylist() == [None, None]
 
 
 def test_sentences_of_mixed_rows_are_those_of_each_row_alone() -> None:
@@ -101,5 +178,7 @@ def test_sentences_of_mixed_rows_are_those_of_each_row_alone() -> None:
             {name: column[part] for name, column in numbers.items()},
             {name: text.take(pa.array(np.arange(4)[part])) for name, text in texts.items()},
         )
-        found = [sentence(some).to_pylist() for sentence in (acked_at, standing, seen_live)]
+        found = [
+            written(sentence(some), len(some)).to_pylist() for sentence in (acked_at, standing, seen_live)
+        ]
         assert list(map(list, zip(*found, strict=True))) == expected[part]
