@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from workloads.log_format.record_batch import Record
-from workloads.log_format.segments import hidden_offsets, parse_segment
+from workloads.log_format.segments import hidden_offsets, ordered_logs, parse_segment
 
 TOPIC = "__consumer_offsets"
 _KEY_VERSIONS = (0, 1)
@@ -54,7 +54,7 @@ def logged_commits(segments: Mapping[str, bytes], groups: Collection[str]) -> It
         JournalError: as `workloads.log_format.segments.parse_segment`.
     """
     aborted = set(hidden_offsets(segments).aborted.tolist())
-    for _, data in sorted(segments.items()):
+    for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             for record in () if batch.control else batch.records() or ():
                 place = _place(record.key)

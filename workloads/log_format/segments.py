@@ -130,7 +130,7 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
     control: list[npt.NDArray[np.int64]] = []
     aborted: list[npt.NDArray[np.int64]] = []
     under_way: dict[int, list[npt.NDArray[np.int64]]] = {}
-    for _, data in _ordered(segments):
+    for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             if not batch.crc_ok:
                 # Its fields may have any content, so it explains no gap.
@@ -155,7 +155,7 @@ def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
         JournalError: as `parse_segment`; or a batch claims impossible offsets.
     """
     kept: list[npt.NDArray[np.int64]] = []
-    for _, data in _ordered(segments):
+    for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             records = batch.records()
             if records is None:
@@ -191,7 +191,7 @@ def _joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
 
-def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+def ordered_logs(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
     """The `.log` files by base offset: their names are 20 digits."""
     return sorted((name, data) for name, data in segments.items() if name.endswith(".log"))
 
@@ -199,7 +199,7 @@ def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
 def log_end_offset(segments: Mapping[str, bytes]) -> int:
     """The offset after the last complete batch of a replica's files (name -> bytes); 0 without files."""
     end = 0
-    for name, data in _ordered(segments):
+    for name, data in ordered_logs(segments):
         end = max(end, _base_offset(name))
         for batch in parse_segment(data):
             end = max(end, batch.last_offset + 1)
@@ -239,7 +239,7 @@ def replica_rows(
     """
     tables = [REPLICAS.empty_table()]
     block: list[tuple[RecordBatch, Record, bool]] = []
-    for _, data in _ordered(segments):
+    for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             records = batch.records()
             if records is None:

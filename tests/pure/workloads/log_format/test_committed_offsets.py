@@ -92,3 +92,10 @@ def test_what_a_transaction_wrote_is_told_and_whether_it_was_aborted() -> None:
 @given(st.binary(max_size=40), st.none() | st.binary(max_size=40))
 def test_any_key_and_value_gives_rows_or_none(some_key: bytes, some_value: bytes | None) -> None:
     found(batch_of(0, record(0, some_key, some_value), record(1, key(), some_value)))
+
+
+def test_other_files_of_the_folder_are_not_read() -> None:
+    # An index has eight bytes an entry: this one looks like a compressed message of an old format.
+    index = struct.pack(">qi", 1, 60) + bytes((0, 0, 0, 0, 0, 1)) + bytes(100)
+    files = {FILE: batch_of(10, record(0, key(), value(40))), FILE.replace(".log", ".index"): index}
+    assert [row.offset for row in logged_commits(files, ("g",))] == [40]
