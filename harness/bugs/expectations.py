@@ -40,6 +40,17 @@ def free_of(finding: FindingClass) -> Expectation:
     return _verdict(f"no {finding.value}", lambda run: run.count(finding) == 0)
 
 
+def counted(finding: FindingClass, least: int, most: int | None = None) -> Expectation:
+    """The number of findings of a class that breaks no promise, with the verdict."""
+    bounds = f"at least {least:,}" if most is None else f"{least:,} to {most:,}"
+
+    def of(run: FinishedRun) -> tuple[str, bool]:
+        count = run.count(finding)
+        return f"{_word(run)}: {finding.value} {count:,}", least <= count and (most is None or count <= most)
+
+    return Expectation("verdict", f"{finding.value} {bounds}", of)
+
+
 def _verdict(expected: str, holds: Callable[[FinishedRun], bool]) -> Expectation:
     return Expectation("verdict", expected, lambda run: (verdict_of(run), holds(run)))
 

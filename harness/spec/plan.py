@@ -58,6 +58,8 @@ class RunPlan:
     most_down: int
     applications: tuple[str, ...] = ()
     """The application under test of each arm that has one, in words."""
+    without_faults: tuple[str, ...] = ()
+    """The arms that pass over all faults."""
 
 
 def plan_of(experiment: Experiment, seed: int) -> RunPlan:
@@ -78,6 +80,7 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
             for arm in experiment.arms
             if (application := experiment.application_of(arm)) is not None
         ),
+        without_faults=tuple(arm.name for arm in experiment.arms if arm.without_faults),
     )
 
 
@@ -112,6 +115,7 @@ def lines(plan: RunPlan) -> Iterator[str]:
     """A plan as text."""
     yield f"plan of {plan.experiment}, seed {plan.seed}: {plan.cluster}"
     yield from (f"application of {one}" for one in plan.applications)
+    yield from (f"arm {one}: without faults" for one in plan.without_faults)
     for step in plan.steps:
         yield ""
         yield f"step {step.index}: {step.what}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.application.built_in import BuiltIn
 from harness.application.builtin.connect import CONNECT
+from harness.application.builtin.failover import MIRRORMAKER_FAILOVER
 from harness.application.builtin.flink import FLINK
 from harness.application.builtin.kafka_streams import KAFKA_STREAMS
 from harness.application.builtin.librdkafka import LIBRDKAFKA
@@ -11,7 +12,7 @@ from harness.application.builtin.spark import SPARK
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 
-_ALL: tuple[BuiltIn, ...] = (*SPARK, FLINK, KAFKA_STREAMS, *CONNECT, LIBRDKAFKA)
+_ALL: tuple[BuiltIn, ...] = (*SPARK, FLINK, KAFKA_STREAMS, *CONNECT, MIRRORMAKER_FAILOVER, LIBRDKAFKA)
 
 BUILT_INS: dict[str, BuiltIn] = {one.name: one for one in _ALL}
 """Every built-in application by its name in experiment files."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.bugs.catalog import (
     flink_35749,
     from_claims,
+    kafka_15905,
     kafka_17754,
     kafka_18641,
     kafka_19012,
@@ -29,6 +30,7 @@ BUGS: tuple[Bug, ...] = (
     kip_890.BUG,
     kafka_19012.BUG,
     kafka_19479.BUG,
+    kafka_15905.BUG,
     flink_35749.BUG,
     librdkafka_4844.BUG,
     kafka_19163.BUG,

@@ -59,3 +59,13 @@ def test_flink_writes_again_what_it_wrote_after_its_last_checkpoint(tmp_path: Pa
     assert _count(arms["at-least-once"], FindingClass.REPROCESSED) > 0
     assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
     assert _count(arms["no-fault"], FindingClass.REPROCESSED) == 0
+
+
+def test_a_group_fails_over_to_the_mirror_and_leaves_nothing_out(tmp_path: Path) -> None:
+    arms = _arms("mirrormaker-failover", tmp_path)
+    for name in ("translated", "synced"):
+        assert arms[name].judgement.verdict is VerdictWord.VALID, arms[name].judgement.reasons
+        # What was read before is read again from the last pair of offsets on, and not from the beginning.
+        assert _count(arms[name], FindingClass.REPROCESSED) < 1000
+    # Without a translation it passes over as many records as there are markers of transactions before it.
+    assert _count(arms["same-offsets"], FindingClass.UNPROCESSED) > 0

@@ -38,6 +38,7 @@ def test_built_ins_load() -> None:
         "kafka-streams",
         "kill-leader",
         "last-replica",
+        "mirrormaker-failover",
         "mirrormaker-killed",
         "share-group-altered",
         "share-groups",

@@ -99,6 +99,11 @@ def test_a_plan_tells_every_step() -> None:
     assert "brokers down at most: 1" in told
 
 
+def test_a_plan_names_the_arms_without_faults() -> None:
+    text = list(lines(plan_of(load("mirrormaker-killed"), 1)))
+    assert [line for line in text if "without faults" in line] == ["arm no-fault: without faults"]
+
+
 def test_the_plan_is_what_the_schedule_of_that_seed_foresees() -> None:
     experiment = mine()
     plan = plan_of(experiment, 7)
