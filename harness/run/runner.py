@@ -13,7 +13,7 @@ from harness.application.fault_view import ClusterWithApplication
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.trace_kinds import TAG_PREFIX
-from harness.model.errors import ClusterError, FaultError
+from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
 from harness.run import phase_timer
@@ -153,8 +153,7 @@ class ExperimentRun:
                 for arm_run in self._arm_runs:
                     arm_run.clients.abort()
                 executor.problems += ledger.undo_all()
-                what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
-                executor.problems.append(f"the run broke: {what}")
+                executor.problems.append(f"the run broke: {_reason(error)}")
                 self._save_so_far(executor, ledger)
                 raise
         self._save_so_far(executor, ledger)
@@ -190,3 +189,12 @@ class _EveryArm:
     def append(self, row: dict[str, Any]) -> None:
         for arm_run in self._arm_runs:
             arm_run.faults.append(row)
+
+
+def _reason(error: BaseException) -> str:
+    """Why a run broke, as its metadata tells it: all that the message says of it, without what to do next."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, KafkaChaosError):
+        return ": ".join(text for text in (error.what, error.found) if text)
+    return repr(error)
