@@ -60,11 +60,13 @@ def _for_a_while(rows: FindingRows) -> Text:
 def commit_stale(rows: Rows) -> Flags:
     """As `commit_lost`, but the commit was back in a later answer, or is in the replicas' files: a
     coordinator that had just been elected, or that did not know that it was one no more, answered from an
-    old state. A consumer that starts at such a moment is given records again; none is lost.
+    old state. No commit is lost. Those who ask with require_stable (KIP-447) wait instead. A client that
+    begins to read at such a moment and does not ask so begins at an older offset, or where its
+    auto.offset.reset says, which may be behind all records (docs/explanation/stale-commits.md).
 
     Source: a new coordinator answers when it has read its partition of `__consumer_offsets` (Kafka
-    documentation, Distribution, Consumer Offset Tracking); that it may answer old offsets before was seen on
-    brokers.
+    documentation, Distribution, Consumer Offset Tracking); since the coordinator of Kafka 4.0 from its state
+    up to the partition's high watermark (KAFKA-15910).
     Example: offset 1006 was committed; a second after the leader was killed the answer was 0, and then 1006.
     """
     return np.asarray(rows["kind"] == STALE)

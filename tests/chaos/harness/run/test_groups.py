@@ -11,8 +11,9 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.journal import COMMITS_DIR, OFFSETS_DIR
 from harness.model.journal_reader import journal_rows
 from harness.model.result import FindingClass, VerdictWord
-from harness.run.executor import Options, run_on
+from harness.run.executor import Options, execute, run_on
 from harness.spec.experiment import Experiment
+from harness.spec.files import load
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
@@ -78,3 +79,20 @@ def test_commits_outlive_their_coordinator(
             assert logged[-1] == best
     # Without a fault it may move too: leaders return to their preferred brokers after an earlier test.
     assert not killed or len({row["broker"] for row in fetched}) > 1, "the coordinator moved"
+
+
+def test_a_new_coordinator_answers_from_before_the_last_commits(tmp_path: Path) -> None:
+    ((folder, result),) = execute([load("stale-coordinator")], Options(results=tmp_path, seed=3))
+    (arm,) = result.arms
+    assert arm.judgement.as_promised, arm.judgement
+    answers = journal_rows(
+        folder / arm.folder / OFFSETS_DIR, ["group", "offset", "error", "source", "asked_ns", "broker"]
+    )
+    rows = sorted(answers, key=lambda row: row["asked_ns"])
+    fetched = [row for row in rows if row["source"] == "fetch" and row["error"] is None]
+    stale = {row["group"] for row in fetched if row["offset"] is None}
+    assert {f"late-cut-{number}" for number in range(5)} <= stale
+    # Those who wait for what is not committed yet, and earlier commits, are the controls.
+    assert {name.rpartition("-")[0] for name in stale} <= {"late-cut", "late"}
+    last = {row["group"]: row["offset"] for row in fetched}
+    assert set(last.values()) == {50}

@@ -43,6 +43,7 @@ def test_built_ins_load() -> None:
         "share-group-altered",
         "share-groups",
         "spark-read-committed",
+        "stale-coordinator",
         "standard",
         "storm",
         "transactions",
