@@ -43,6 +43,7 @@ MIRRORMAKER_FAILOVER = BuiltIn(
     options=FailoverOptions,
     jars=lambda options: connect_jars(options.version),
     ready=ReadyWhen(logged=READY, within=180),
-    drained=DrainedWhen(quiet=8.0, within=180),
+    # MirrorMaker must not pause for so long: what it has not mirrored yet cannot be read there.
+    drained=DrainedWhen(quiet=12.0, within=180),
     two_clusters=True,
 )

@@ -65,7 +65,7 @@ def test_a_group_fails_over_to_the_mirror_and_leaves_nothing_out(tmp_path: Path)
     arms = _arms("mirrormaker-failover", tmp_path)
     for name in ("translated", "synced"):
         assert arms[name].judgement.verdict is VerdictWord.VALID, arms[name].judgement.reasons
-        # What was read before is read again from the last pair of offsets on, and not from the beginning.
-        assert _count(arms[name], FindingClass.REPROCESSED) < 1000
+        # Of the 2,000 that were read before only those from the last pair of offsets on are read again.
+        assert _count(arms[name], FindingClass.REPROCESSED) < 1500
     # Without a translation it passes over as many records as there are markers of transactions before it.
     assert _count(arms["same-offsets"], FindingClass.UNPROCESSED) > 0
