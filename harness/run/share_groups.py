@@ -213,7 +213,13 @@ class ShareGroups:
             )
 
         return ShareGroup(
-            spec, group_id=group_id, topic=topic.name, sinks=sinks, settings=settings, command=command
+            spec,
+            group_id=group_id,
+            topic=topic.name,
+            sinks=sinks,
+            settings=settings,
+            command=command,
+            brokers=self._cluster.spec.properties,
         )
 
     def _ask(self, group: ShareGroup, *, last: bool = False) -> tuple[ShareStart, ...]:
@@ -277,7 +283,7 @@ class ShareGroups:
     def _quiet(self, group: ShareGroup, begun: float, begun_ns: int) -> bool:
         """Whether nothing was given for two locks and what may hold records back besides."""
         spec = group.spec
-        needed = max(2 * spec.lock_seconds, _QUIET_SECONDS) + spec.hold
+        needed = max(2 * group.lock_seconds, _QUIET_SECONDS) + spec.hold
         since = begun
         if group.last_kill is not None:
             since = max(since, group.last_kill + self._session_seconds + _QUIET_SECONDS)

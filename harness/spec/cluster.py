@@ -54,6 +54,8 @@ SHARE_GROUPS = (4, 2)
 SHARE_PREVIEW = (4, 1)
 """Has share groups as a preview, which the feature share.version enables."""
 SHARE_FEATURE = "share.version"
+SHARE_LIMITS = (4, 3)
+"""The first Kafka in which a share group can have a delivery limit of its own (KIP-1240)."""
 SMALLEST_LOCK_PROPERTY = "group.share.min.record.lock.duration.ms"
 
 
@@ -133,6 +135,13 @@ class ClusterSpec(Frozen):
             f"Kafka {self.version}{mode} has no share groups, 4.2 is the first (KIP-932): set `version` "
             "below `cluster`"
         )
+
+    @property
+    def has_group_limits(self) -> bool:
+        """Whether a share group can have a delivery limit of its own; taken to be so where it is not
+        known."""
+        numbers = tuple(self._version_numbers)
+        return self.existing is not None or len(numbers) < 2 or numbers >= SHARE_LIMITS
 
     @property
     def _version_numbers(self) -> list[int]:

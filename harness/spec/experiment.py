@@ -281,14 +281,20 @@ class Experiment(Frozen):
                 found = {place: one for place, one in found.items() if only and one.name not in only}
         return found
 
+    def share_problems(self) -> Iterator[Problem]:
+        """What the cluster cannot have of the share groups, with its place in the file."""
+        yield from share_problems(self.share, self.cluster, "share")
+        for number, arm in enumerate(self.arms):
+            yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")
+        groups = {arm.name: self.share_of(arm) for arm in self.arms}
+        yield from altered_problems(self.steps, groups, self.cluster)
+
     def _problems(self) -> Iterator[Problem]:
         """What is inconsistent, with its place in the file."""
         yield from self._reader_problems(self.readers, "readers")
-        yield from share_problems(self.share, self.cluster, "share")
-        yield from altered_problems(self.steps, {arm.name: self.share_of(arm) for arm in self.arms})
+        yield from self.share_problems()
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
-            yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")
             if self.together and (what := self._not_together(arm)) is not None:
                 yield Problem(f"arms[{number}]", f"its {what} cannot be shared with other arms in one run")
             if self.together and arm.without_faults:

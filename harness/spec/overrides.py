@@ -19,11 +19,20 @@ def overridden(
     """The experiment on another Kafka version, image or timing profile (None: as written).
 
     Raises:
-        BadInput: no such profile, or a version or image that the experiment's cluster cannot have.
+        BadInput: no such profile, or a version or image that the experiment's cluster or its share groups
+            cannot have.
     """
     before = experiment.cluster.model_dump()
     fields = override_cluster(before, version, image, profile, where=experiment.name)
-    return experiment.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
+    changed = experiment.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
+    for problem in changed.share_problems():
+        raise BadInput(
+            "the experiment cannot have this version, image or profile",
+            where=f"{experiment.name}: {problem.place}",
+            found=problem.message,
+            next_step="correct --kafka-version or --image, or the experiment",
+        )
+    return changed
 
 
 def with_payload(experiment: Experiment, payload: Any) -> Experiment:

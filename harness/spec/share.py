@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from faults.schedules.check import Problem
 from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec
 from harness.spec.steps import Step
-from workloads.config.share_spec import SMALLEST_LOCK_SECONDS, ShareSpec
+from workloads.config.share_spec import LIMIT_PROPERTY, SMALLEST_LOCK_SECONDS, ShareSpec
 
 
 def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str) -> Iterator[Problem]:
@@ -25,6 +25,7 @@ def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str
             yield Problem(f"{here}.group", f"two entries of `share` have the group {group!r}")
         names.add(spec.name)
         taken.add(spec.group or spec.name)
+        yield from _limit_problem(spec.delivery_limit, cluster, f"{here}.delivery_limit")
         smallest = _smallest_lock(cluster)
         if spec.lock is not None and smallest is not None and spec.lock < smallest:
             yield Problem(
@@ -34,10 +35,25 @@ def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str
             )
 
 
-def altered_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ShareSpec]]) -> Iterator[Problem]:
-    """Steps that change a share group which an arm does not have; `arms` are the groups by the arm's name."""
+def _limit_problem(limit: int | None, cluster: ClusterSpec, place: str) -> Iterator[Problem]:
+    if limit is not None and not cluster.has_group_limits:
+        yield Problem(
+            place,
+            f"share groups of Kafka {cluster.version} have no delivery limit of their own, 4.3 is the first "
+            f"(KIP-1240): leave it out, and set `properties: {{{LIMIT_PROPERTY}: {limit}}}` below `cluster`",
+        )
+
+
+def altered_problems(
+    steps: Sequence[Step], arms: Mapping[str, Sequence[ShareSpec]], cluster: ClusterSpec
+) -> Iterator[Problem]:
+    """Steps that change a share group which an arm does not have, or as the cluster cannot; `arms` are the
+    groups by the arm's name."""
     for number, step in enumerate(steps):
         change = step.alter_share_group
+        if change is not None:
+            place = f"steps[{number}].alter_share_group.delivery_limit"
+            yield from _limit_problem(change.delivery_limit, cluster, place)
         for arm, groups in arms.items() if change is not None else ():
             names = sorted({spec.group or spec.name for spec in groups} | {spec.name for spec in groups})
             if change is not None and change.group not in names:

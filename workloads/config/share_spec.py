@@ -22,6 +22,7 @@ SMALLEST_LOCK_SECONDS = 15.0
 """group.share.min.record.lock.duration.ms, unless the brokers' properties set another one."""
 DEFAULT_LOCK_SECONDS = 30.0
 DEFAULT_LIMIT = 5
+LIMIT_PROPERTY = "group.share.delivery.count.limit"
 
 
 class Pause(Frozen):
@@ -42,9 +43,9 @@ class ShareSpec(Frozen):
     acknowledgements are sent: `sync` waits for each answer, `async` gets it later.
 
     `lock` is the group's share.record.lock.duration.ms in seconds, `delivery_limit` its
-    share.delivery.count.limit; without them the brokers' own apply (30 s and 5). The group's name gets the
-    run's id at its end, so that no run inherits another one's settings. Faults on its coordinator name the
-    group as it is written here.
+    share.delivery.count.limit (Kafka 4.3 or later); without them the brokers' own apply (30 s and 5). The
+    group's name gets the run's id at its end, so that no run inherits another one's settings. Faults on its
+    coordinator name the group as it is written here.
 
     At each time of `kills`, `pauses` and `restarts` (seconds after the first step began) the next member in
     turn is killed (SIGKILL) and replaced, stopped for a while, or closed and replaced. `extra` takes any
@@ -93,13 +94,19 @@ class ShareSpec(Frozen):
         """The group's name in a run."""
         return f"{self.group or self.name}-{run_id:x}"
 
-    @property
-    def lock_seconds(self) -> float:
-        return DEFAULT_LOCK_SECONDS if self.lock is None else self.lock
+    def lock_seconds(self, brokers: Mapping[str, str]) -> float:
+        """The lock that holds; `brokers` are the brokers' properties."""
+        if self.lock is not None:
+            return self.lock
+        own = brokers.get("group.share.record.lock.duration.ms", "")
+        return int(own) / 1000 if own.isdigit() else DEFAULT_LOCK_SECONDS
 
-    @property
-    def limit(self) -> int:
-        return DEFAULT_LIMIT if self.delivery_limit is None else self.delivery_limit
+    def limit(self, brokers: Mapping[str, str]) -> int:
+        """The delivery limit that holds; `brokers` are the brokers' properties."""
+        if self.delivery_limit is not None:
+            return self.delivery_limit
+        own = brokers.get(LIMIT_PROPERTY, "")
+        return int(own) if own.isdigit() else DEFAULT_LIMIT
 
     def group_config(self) -> dict[str, str]:
         """The settings of the group, by Kafka's names; those that have no value here are the brokers' own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.model.run import ShareInfo
 from workloads.config.share_spec import ShareSpec
@@ -32,8 +32,11 @@ class ShareGroup:
         sinks: ShareSinks,
         settings: Callable[[str, int], MemberSettings],
         command: Sequence[str] = LIBRDKAFKA_MEMBER,
+        brokers: Mapping[str, str] | None = None,
     ) -> None:
         self.spec = spec
+        self.lock_seconds = spec.lock_seconds(brokers or {})
+        self._limit = spec.limit(brokers or {})
         self.group_id = group_id
         self._topic = topic
         self._sinks = sinks
@@ -119,8 +122,8 @@ class ShareGroup:
             members=self.spec.member_names,
             acknowledge=self.spec.acknowledge,
             hold_seconds=self.spec.hold,
-            lock_seconds=self.spec.lock_seconds,
-            delivery_limit=self.spec.limit,
+            lock_seconds=self.lock_seconds,
+            delivery_limit=self._limit,
             client=self.spec.client,
             deliveries=self.deliveries,
             closed=self._closed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+import re
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,18 @@ def test_an_experiment_survives_json(name: str) -> None:
         (
             ("title: t", "title: t\ncluster: {version: 4.1.1}\nshare: [{name: q}]"),
             "set `features: {share.version: 1}` below `cluster`",
+        ),
+        (
+            ("title: t", "title: t\ncluster: {version: 4.2.0}\nshare: [{name: q, delivery_limit: 3}]"),
+            "set `properties: {group.share.delivery.count.limit: 3}` below `cluster`",
+        ),
+        (
+            (
+                "steps:",
+                "cluster: {version: 4.2.0}\nshare: [{name: q}]\n"
+                "steps:\n  - alter_share_group: {group: q, delivery_limit: 3}",
+            ),
+            "steps[0].alter_share_group.delivery_limit",
         ),
         (("- name: a", "- {name: a, share: [{name: q, lock: 3}]}"), "a lock of 3 s is below the 15 s"),
         (("steps:", "steps:\n  - alter_share_group: {group: q, lock: 1}"), "arm 'a' has no share group 'q'"),
@@ -304,6 +317,16 @@ def test_the_schema_knows_every_step() -> None:
     known = {"write", "drive", "wait", "inject", "heal", "ask", "restart_reader", "sleep"}
     known |= {"alter_share_group", "ask_offsets", "commit_offsets", "delete_records", "recreate_topic"}
     assert set(EXPERIMENT.json_schema()["$defs"]["Step"]["properties"]) == known
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [("4.2.0", "4.3 is the first (KIP-1240)"), ("3.9.2", "4.2 is the first (KIP-932)")],
+)
+def test_a_version_without_what_share_groups_need_is_refused(version: str, says: str) -> None:
+    assert overridden(load("share-groups"), "4.4.0", None, None).cluster.version == "4.4.0"
+    with pytest.raises(BadInput, match=re.escape(says)):
+        overridden(load("share-groups"), version, None, None)
 
 
 def test_the_command_line_goes_over_the_file() -> None:

@@ -41,7 +41,14 @@ def test_only_what_is_given_becomes_a_setting_of_the_group() -> None:
     }
     assert spec.member_names == ("q-0", "q-1")
     assert spec.group_id(255) == "work-ff"
-    assert (ShareSpec(name="q").limit, ShareSpec(name="q").lock_seconds) == (5, 30.0)
+
+
+def test_what_a_group_does_not_set_is_the_brokers() -> None:
+    plain, own = ShareSpec(name="q"), ShareSpec(name="q", lock=2, delivery_limit=3)
+    brokers = {"group.share.delivery.count.limit": "7", "group.share.record.lock.duration.ms": "15500"}
+    assert (plain.limit({}), plain.lock_seconds({})) == (5, 30.0)
+    assert (plain.limit(brokers), plain.lock_seconds(brokers)) == (7, 15.5)
+    assert (own.limit(brokers), own.lock_seconds(brokers)) == (3, 2.0)
 
 
 def test_the_client_gets_the_mode_and_what_else_is_given() -> None:
