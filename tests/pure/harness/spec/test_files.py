@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
