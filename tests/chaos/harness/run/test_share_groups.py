@@ -13,7 +13,7 @@ from harness.spec.files import load
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 
-@pytest.mark.parametrize("name", ["share-groups", "share-group-altered"])
+@pytest.mark.parametrize("name", ["share-groups", "share-group-altered", "share-leader-restarts"])
 def test_the_experiment_shows_what_it_promises(name: str, tmp_path: Path) -> None:
     ((_, result),) = execute([load(name)], Options(results=tmp_path, seed=3))
     for arm in result.arms:

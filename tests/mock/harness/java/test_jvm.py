@@ -33,3 +33,26 @@ def test_its_exceptions_are_not_taken_for_those_of_spark(monkeypatch: pytest.Mon
         with pytest.raises(Py4JJavaError, match="parseInt") as refused:
             parse("twelve")
     assert refused.value.java_exception is not None
+
+
+class Listener:
+    """What Java calls when a future is complete."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, Any]] = []
+
+    def accept(self, value: Any, error: Any) -> None:
+        self.told.append((value, error))
+
+    class Java:
+        implements = ("java.util.function.BiConsumer",)
+
+
+def test_java_calls_back_while_its_caller_waits() -> None:
+    with Jvm() as jvm:
+        jvm.accept_callbacks()
+        listener = Listener()
+        future = jvm.packages.java.util.concurrent.CompletableFuture()
+        future.whenComplete(listener)
+        future.complete("done")
+        assert listener.told == [("done", None)]

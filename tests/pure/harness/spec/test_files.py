@@ -43,6 +43,7 @@ def test_built_ins_load() -> None:
         "mirrormaker-killed",
         "share-group-altered",
         "share-groups",
+        "share-leader-restarts",
         "spark-read-committed",
         "stale-coordinator",
         "standard",
