@@ -227,6 +227,8 @@ class LiveReader:
             close_consumer(self._consumer, f"reader {self.name}")
         except ClientStuck:
             self._given_up = True
+            if isinstance(self._consumer, ConsumerProcess):
+                self._consumer.kill()
             raise
         self._journal_unanswered()
         self._assigned_partitions = set()

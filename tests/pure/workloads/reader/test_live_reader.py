@@ -16,6 +16,7 @@ from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, KafkaExce
 
 from workloads.config import stuck_client
 from workloads.config.reader_spec import ReaderSpec
+from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
 from workloads.record.identity import ValueBuilder
@@ -301,3 +302,28 @@ def test_a_reader_whose_client_does_not_close_fails_with_its_records_journaled(
     assert pq.read_table(tmp_path).num_rows == 2
     assert len(case.assignments) == told
     assert case.commits == []
+
+
+class _StuckProcess(ConsumerProcess):
+    """A consumer whose close does not return until its process is killed."""
+
+    def __init__(self) -> None:
+        self.killed = threading.Event()
+
+    def close(self) -> None:
+        self.killed.wait()
+
+    def kill(self) -> None:
+        self.killed.set()
+
+
+def test_the_process_of_a_client_that_does_not_close_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stuck_client, "CLOSE_SECONDS", 0.2)
+    case = Case(tmp_path, ReaderSpec(name="r"))
+    stuck = _StuckProcess()
+    monkeypatch.setattr(case.reader, "_consumer", stuck)
+    with pytest.raises(stuck_client.ClientStuck):
+        case.reader._close_client()
+    assert stuck.killed.is_set()
