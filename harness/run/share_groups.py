@@ -284,7 +284,8 @@ class ShareGroups:
         """Whether nothing was given for two locks and what may hold records back besides."""
         spec = group.spec
         needed = max(2 * group.lock_seconds, _QUIET_SECONDS) + spec.hold
-        since = begun
+        # The check takes nothing for stuck that soon after the last fault was healed.
+        since = begun + _QUIET_SECONDS
         if group.last_kill is not None:
             since = max(since, group.last_kill + self._session_seconds + _QUIET_SECONDS)
         given = group.last_delivery_ns
