@@ -194,6 +194,8 @@ def _unseen(history: ShareHistory, records: _Records) -> ColumnBatch:
     since = rows["acquired_ns"][last]
     more = 1 + np.maximum(0, at - since) // history.lock_ns + history.doubts.number(since, at)
     chosen = (start != NULL) & (offset < start) & (records.total(_finishing(rows)) == 0)
+    # One that was given after the answer was not finished by then.
+    chosen &= since <= at
     chosen &= count + more < history.info.delivery_limit
     chosen &= _held(history.there, spot, offset)
     found = np.flatnonzero(chosen)

@@ -185,7 +185,8 @@ def share_oracle(
             since, until = rows[-1]["acquired_ns"], last["at_ns"]
             begun = sum(since < start <= until for start, _ in spans)
             more = 1 + max(0, until - since) // lock + begun + _meets(spans, since, since)
-            if count + more < limit:
+            # One that was given after the answer was not finished by then.
+            if since <= until and count + more < limit:
                 found["share_archived_unseen", offset, count] += 1
         if not ended and count < limit:
             left.add(offset)

@@ -70,6 +70,10 @@ def test_what_is_given_after_the_last_answer_is_not_finished_by_its_lag_of_0(tmp
     story = ShareStory().give(0, 0, 5).begins(1, lag=0, at=60).give(3, 0, 70, word=None)
     unanswered = story.begins(None, at=90, error="NO_ANSWER")
     assert not _check(tmp_path, unanswered, 4)[1]
+    # It was given before the answer, and then once more, while a member joined.
+    twice = ShareStory().give(0, 0, 20, word="release").begins(0, lag=0, at=60).give(0, 1, 61, word="release")
+    twice.event("joined", 1, 61).begins(None, at=90, error="NO_ANSWER")
+    assert _kinds(_check(tmp_path / "twice", twice, 1)[1]) == {("share_redelivered", 0, 2): 1}
 
 
 def test_so_low_a_limit_that_killed_members_may_reach_it(tmp_path: Path) -> None:
