@@ -5,8 +5,6 @@ A run has one arm, or several side by side under the same steps and faults (`Exp
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -32,16 +30,16 @@ from harness.model.journal import (
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
 from harness.model.run import Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
-from harness.model.secrets import masked
 from harness.run import phase_timer
 from harness.run.arm_application import ArmApplication
+from harness.run.arm_metadata import metadata_at_start
 from harness.run.clients import RunClients, topics_of, transaction_seconds
 from harness.run.committed_offsets import CommittedOffsets, read_logged
 from harness.run.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.offset_questions import OffsetQuestions
 from harness.run.phase_timer import PhaseTimer
 from harness.run.sampler import Sampler
-from harness.run.workload_factory import WorkloadBackend, properties_of
+from harness.run.workload_factory import WorkloadBackend
 from harness.spec.experiment import Arm, Experiment
 from harness.spec.group_steps import AskOffsets
 from workloads.journal.row_journal import RowJournal, TableFile
@@ -100,7 +98,17 @@ class ArmRun:
             self._create(admin, name)
         if self.application is not None:
             self.application.create(stack, self.folder, self._start_seconds)
-        self.meta = self._metadata(admin.config(self.topic), skipped)
+        self.meta = metadata_at_start(
+            self.experiment,
+            self.arm,
+            self.cluster,
+            run_id=self.run_id,
+            seed=self.seed,
+            topic=self.topic,
+            topic_config=admin.config(self.topic),
+            skipped=skipped,
+            application=None if self.application is None else self.application.meta(),
+        )
         self.meta.save(self.folder)
         if self.experiment.workload_of(self.arm).client == "own":
             # Before anyone is told that the topic exists: programs look for it.
@@ -325,40 +333,3 @@ class ArmRun:
         read_logged(self.cluster, set(asking.groups.values()), self.topics, asking.sink)
         failures = ([] if asking.failure is None else [asking.failure]) + questions.failures
         return tuple(f"asking for committed offsets ended early: {one!r}" for one in failures)
-
-    def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:
-        settings = self.arm.producer
-        workload = self.experiment.workload_of(self.arm)
-        given = properties_of(workload, settings, self.cluster)
-        return RunMeta(
-            run_id=self.run_id,
-            experiment=self.experiment.name,
-            arm=self.arm.name,
-            seed=self.seed,
-            topic=self.topic,
-            partitions=self.experiment.topic.partitions,
-            replication_factor=self.experiment.topic.replication_factor,
-            topic_config=topic_config,
-            producer_config={key: masked(key, str(value)) for key, value in given.items()},
-            acks=settings.acks,
-            application=None if self.application is None else self.application.meta(),
-            idempotent=settings.enable_idempotence
-            or workload.transactions is not None
-            or workload.drive.transactional
-            or (workload.client == "own" and workload.transactional),
-            transactional=workload.transactional,
-            max_in_flight=settings.max_in_flight,
-            client=workload.client,
-            promise=self.arm.promise,
-            cluster=self.cluster.info(),
-            versions=versions(),
-            skipped=(*skipped, *self.cluster.remarks()),
-            started_ns=time.time_ns(),
-        )
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that take part, by name."""
-    names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
-    found = {name: importlib.metadata.version(name) for name in names}
-    return {"python": platform.python_version(), **found}

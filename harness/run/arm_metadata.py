@@ -1,0 +1,69 @@
+"""The metadata of a run as they are when it begins."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+
+from harness.cluster.external import ExternalCluster
+from harness.cluster.managed import ManagedCluster
+from harness.model.run import ApplicationMeta, RunMeta
+from harness.model.secrets import masked
+from harness.run.workload_factory import properties_of
+from harness.spec.experiment import Arm, Experiment
+
+
+def metadata_at_start(
+    experiment: Experiment,
+    arm: Arm,
+    cluster: ManagedCluster | ExternalCluster,
+    *,
+    run_id: int,
+    seed: int,
+    topic: str,
+    topic_config: dict[str, str],
+    skipped: tuple[str, ...],
+    application: ApplicationMeta | None,
+) -> RunMeta:
+    """What is known of a run before its first step.
+
+    Args:
+        topic_config: the topic's settings, those of the arm included.
+        skipped: what cannot be done on this cluster.
+    """
+    settings = arm.producer
+    workload = experiment.workload_of(arm)
+    given = properties_of(workload, settings, cluster)
+    return RunMeta(
+        run_id=run_id,
+        experiment=experiment.name,
+        arm=arm.name,
+        seed=seed,
+        topic=topic,
+        partitions=experiment.topic.partitions,
+        replication_factor=experiment.topic.replication_factor,
+        topic_config=topic_config,
+        producer_config={key: masked(key, str(value)) for key, value in given.items()},
+        acks=settings.acks,
+        application=application,
+        idempotent=settings.enable_idempotence
+        or workload.transactions is not None
+        or workload.drive.transactional
+        or (workload.client == "own" and workload.transactional),
+        transactional=workload.transactional,
+        max_in_flight=settings.max_in_flight,
+        client=workload.client,
+        promise=arm.promise,
+        cluster=cluster.info(),
+        versions=versions(),
+        skipped=(*skipped, *cluster.remarks()),
+        started_ns=time.time_ns(),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that take part, by name."""
+    names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
+    found = {name: importlib.metadata.version(name) for name in names}
+    return {"python": platform.python_version(), **found}
