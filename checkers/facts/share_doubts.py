@@ -48,7 +48,8 @@ class Doubts:
     def number(self, since: Ints, until: Ints) -> Ints:
         """How many spans begin in each stretch of time, and at most one that began before it."""
         begun = np.searchsorted(self.starts, until, "right") - np.searchsorted(self.starts, since, "right")
-        return np.asarray(begun + self.within(since, since), np.int64)
+        # A record may have been given after the moment until which it is looked at.
+        return np.asarray(np.maximum(begun, 0) + self.within(since, since), np.int64)
 
 
 def doubts_of(

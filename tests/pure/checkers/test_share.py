@@ -283,6 +283,19 @@ def _stories(draw: st.DrawFn) -> tuple[ShareStory, int, tuple[Any, ...]]:
     return story, records, windows
 
 
+def test_a_doubt_in_the_moment_of_a_delivery_after_the_last_answer_counts(tmp_path: Path) -> None:
+    """Hypothesis found it: such a doubt was counted as less than none."""
+    story = ShareStory().give(0, 0, 20, answered=False)
+    for at in (20, 20, 61):
+        story.give(1, 0, at, word="release", answered=False)
+    for at in (0, 61):
+        story.event("joined", 0, at)
+    story.begins(0, lag=0, at=60).begins(0, error="NO_ANSWER")
+    kinds = _kinds(_check(tmp_path, story, 2)[1])
+    assert kinds == share_oracle(story, 2)
+    assert not [kind for kind, _, _ in kinds if kind == "share_archived_unseen"]
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(_stories())
 def test_random_stories_against_plain_python(
