@@ -12,6 +12,7 @@ from harness.model.config_value import Setting
 from harness.model.did_you_mean import closest
 from harness.model.frozen import Frozen
 from harness.model.run import Guarantee
+from harness.spec.assignment import with_counts_of_assignment
 from harness.spec.output_cluster import OutputCluster
 
 PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
@@ -74,10 +75,7 @@ class OutputTopic(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _counts_of_assignment(cls, value: Any) -> Any:
-        assigned = value.get("assignment") if isinstance(value, dict) else None
-        if isinstance(assigned, (list, tuple)) and assigned and isinstance(assigned[0], (list, tuple)):
-            return {"partitions": len(assigned), "replication_factor": len(assigned[0]), **value}
-        return value
+        return with_counts_of_assignment(value)
 
 
 class ApplicationOutput(Frozen):

@@ -19,6 +19,7 @@ from harness.model.errors import BadInput, placed_words_of, words_of
 from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
+from harness.spec.assignment import with_counts_of_assignment
 from harness.spec.cluster import ClusterSpec, Metadata
 from harness.spec.share import altered_problems, share_problems
 from harness.spec.steps import KIND, Drive, Heal, Inject, Step, Write
@@ -45,10 +46,7 @@ class TopicSpec(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _counts_of_assignment(cls, value: Any) -> Any:
-        assigned = value.get("assignment") if isinstance(value, dict) else None
-        if isinstance(assigned, (list, tuple)) and assigned and isinstance(assigned[0], (list, tuple)):
-            return {"partitions": len(assigned), "replication_factor": len(assigned[0]), **value}
-        return value
+        return with_counts_of_assignment(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> TopicSpec:
