@@ -44,6 +44,7 @@ def test_built_ins_load() -> None:
         "share-group-altered",
         "share-groups",
         "share-leader-restarts",
+        "share-lock-end",
         "spark-read-committed",
         "stale-coordinator",
         "standard",
