@@ -15,7 +15,7 @@ ends where it begins, because consumers get no further.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,55 @@ class FinalReadTarget:
     first_part: int = 0
 
 
-Passes = dict[int, PartitionDigest]
+Passes = Mapping[int, PartitionDigest]
+Bounds = tuple[PartitionBounds, ...]
+OnePass = Callable[[Bounds, Mapping[int, int], bool], tuple[Passes, Passes | None]]
+"""Reads a topic within these bounds, of partitions with an open transaction up to their last stable offset;
+of two passes only the first (True) keeps rows. Returns what read_uncommitted got, and read_committed (None:
+it was not used)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPasses:
+    """What two passes over a topic got: the `first` one, with read_committed too (`committed`), within these
+    bounds; `held` are last stable offsets of partitions whose transaction does not end. `reasons` say why
+    they do not prove a complete read (empty: they do)."""
+
+    bounds: Bounds
+    held: dict[int, int]
+    first: Passes
+    committed: Passes | None
+    reasons: tuple[str, ...]
+    settled_seconds: float
+
+
+def read_twice(cluster: LiveCluster, target: FinalReadTarget, one_pass: OnePass) -> TwoPasses:
+    """Let the brokers settle and read the topic; do both again after a pause.
+
+    Raises:
+        ClusterError: the brokers do not settle.
+    """
+    began = time.monotonic()
+    reasons: list[str] = []
+    bounds, held = settle_transactions(cluster, target)
+    settled_seconds = time.monotonic() - began
+    first, committed = one_pass(bounds, held, True)
+    for remaining in reversed(range(AGAIN)):
+        time.sleep(PAUSE_SECONDS)
+        again = settle_target(cluster, target)
+        second, committed_again = one_pass(bounds, held, False)
+        reasons += differences(bounds, first, second)
+        if committed is not None and committed_again is not None:
+            different = differences(bounds, committed, committed_again)
+            reasons += [f"read_committed: {reason}" for reason in different]
+        if bounds == again or reasons or not remaining or offsets_of(bounds) != offsets_of(again):
+            break
+        # Leaders moved between the passes, as happens when preferred leaders return a while after a
+        # failover. That is no fault of the read, but only two passes without such a change prove it.
+        bounds = again
+    if bounds != again:
+        reasons.append("offsets or leaders changed between the two passes")
+    return TwoPasses(bounds, held, first, committed, tuple(reasons), settled_seconds)
 
 
 def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> FinalRead:
@@ -70,33 +118,19 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
 
     Failures of the cluster are not raised: the returned read is then incomplete, with the reasons.
     """
-    began = time.monotonic()
-    reasons: list[str] = []
+
+    def one_pass(bounds: Bounds, held: Mapping[int, int], first: bool) -> tuple[Passes, Passes | None]:
+        report_progress(f"final read, {'first' if first else 'second'} pass")
+        reader, into = ("final", folder) if first else ("final-again", None)
+        return _one_pass(cluster, target, bounds, held, reader, into)
+
     report_progress("waiting until every broker agrees")
     try:
-        bounds, held = settle_transactions(cluster, target)
-        settled_seconds = time.monotonic() - began
-        report_progress("final read, first pass")
-        first, first_committed = _one_pass(cluster, target, bounds, held, "final", folder)
-        for remaining in reversed(range(AGAIN)):
-            time.sleep(PAUSE_SECONDS)
-            again = settle_target(cluster, target)
-            report_progress("final read, second pass")
-            second, second_committed = _one_pass(cluster, target, bounds, held, "final-again", None)
-            reasons += differences(bounds, first, second)
-            if first_committed is not None and second_committed is not None:
-                different = differences(bounds, first_committed, second_committed)
-                reasons += [f"read_committed: {reason}" for reason in different]
-            if bounds == again or reasons or not remaining or offsets_of(bounds) != offsets_of(again):
-                break
-            # Leaders moved between the passes, as happens when preferred leaders return a while after a
-            # failover. That is no fault of the read, but only two passes without such a change prove it.
-            bounds = again
+        found = read_twice(cluster, target, one_pass)
     except ClusterError as error:
         return FinalRead(complete=False, reasons=(str(error),), finished_ns=time.time_ns())
-    if bounds != again:
-        reasons.append("offsets or leaders changed between the two passes of the final read")
-    reasons += gap_reasons(cluster, bounds, first, first_committed, compacted=target.compacted)
+    reasons = list(found.reasons)
+    reasons += gap_reasons(cluster, found.bounds, found.first, found.committed, compacted=target.compacted)
     unread = unread_partitions(folder, target.topic)
     inspected: tuple[int, ...] = ()
     wanted = set(range(target.partitions)) if target.every_replica else unread
@@ -107,15 +141,15 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
     return FinalRead(
         complete=not reasons,
         reasons=tuple(reasons),
-        bounds=bounds,
-        records=sum(digest.records for digest in first.values()),
+        bounds=found.bounds,
+        records=sum(digest.records for digest in found.first.values()),
         committed_records=None
-        if first_committed is None
-        else sum(digest.records for digest in first_committed.values()),
-        settled_seconds=round(settled_seconds, 2),
+        if found.committed is None
+        else sum(digest.records for digest in found.committed.values()),
+        settled_seconds=round(found.settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
-        held=tuple((target.topic, number, place) for number, place in sorted(held.items())),
+        held=tuple((target.topic, number, place) for number, place in sorted(found.held.items())),
     )
 
 

@@ -24,22 +24,11 @@ from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import OUTPUTS, OUTPUTS_DIR
 from harness.model.progress import report_progress
-from harness.model.run import PartitionBounds
-from harness.run.final_read import (
-    AGAIN,
-    PAUSE_SECONDS,
-    READ_SECONDS,
-    FinalReadTarget,
-    differences,
-    offsets_of,
-    settle_target,
-    settle_transactions,
-)
+from harness.run.final_read import READ_SECONDS, Bounds, FinalReadTarget, Passes, read_twice
 from harness.run.offset_gaps import gap_reasons
 from workloads.application.output_identity import OutputIdentity
 from workloads.application.output_record import TableRow
 from workloads.application.output_rows import output_rows
-from workloads.reader.digest import PartitionDigest
 from workloads.reader.final_reader import RowMaker, read_range
 from workloads.reader.read_rows import PartitionFile
 
@@ -61,9 +50,6 @@ class OutputRead:
         return not self.reasons
 
 
-Digests = Mapping[int, PartitionDigest]
-
-
 def read_output_topic(
     cluster: LiveCluster, target: FinalReadTarget, identity: OutputIdentity, folder: Path
 ) -> OutputRead:
@@ -72,32 +58,22 @@ def read_output_topic(
     Args:
         target: with `transaction_seconds` if only committed outputs count.
     """
+
+    def one_pass(bounds: Bounds, held: Mapping[int, int], first: bool) -> tuple[Passes, Passes | None]:
+        return _pass(cluster, target, bounds, held, identity if first else None, folder)
+
     report_progress("reading the application's output")
-    reasons: list[str] = []
     try:
-        bounds, held = settle_transactions(cluster, target)
-        first, committed = _pass(cluster, target, bounds, held, identity, folder)
-        for remaining in reversed(range(AGAIN)):
-            time.sleep(PAUSE_SECONDS)
-            again = settle_target(cluster, target)
-            second, committed_again = _pass(cluster, target, bounds, held, None, folder)
-            reasons += differences(bounds, first, second)
-            if committed is not None and committed_again is not None:
-                different = differences(bounds, committed, committed_again)
-                reasons += [f"read_committed: {reason}" for reason in different]
-            if bounds == again or reasons or not remaining or offsets_of(bounds) != offsets_of(again):
-                break
-            bounds = again
+        found = read_twice(cluster, target, one_pass)
     except ClusterError as error:
         return OutputRead(0, (f"the application's output could not be read: {error}",))
-    deleted = [bound.partition for bound in bounds if bound.log_start_offset > 0]
+    reasons = list(found.reasons)
+    deleted = [bound.partition for bound in found.bounds if bound.log_start_offset > 0]
     if deleted:
         reasons.append(f"records of partition(s) {deleted} have been deleted; give the output more retention")
-    if bounds != again:
-        reasons.append("offsets or leaders changed between the two passes")
-    reasons += gap_reasons(cluster, bounds, first, committed, compacted=target.compacted)
+    reasons += gap_reasons(cluster, found.bounds, found.first, found.committed, compacted=target.compacted)
     return OutputRead(
-        sum(digest.records for digest in first.values()),
+        sum(digest.records for digest in found.first.values()),
         tuple(f"the application's output was not read to its end: {reason}" for reason in reasons),
     )
 
@@ -105,11 +81,11 @@ def read_output_topic(
 def _pass(
     cluster: LiveCluster,
     target: FinalReadTarget,
-    bounds: tuple[PartitionBounds, ...],
+    bounds: Bounds,
     held: Mapping[int, int],
     identity: OutputIdentity | None,
     folder: Path,
-) -> tuple[Digests, Digests | None]:
+) -> tuple[Passes, Passes | None]:
     """One read_uncommitted pass and, if only committed outputs count, a read_committed one before it. With an
     identity, the rows are written."""
     committed = None
@@ -134,7 +110,7 @@ def _read(
     folder: Path | None,
     *,
     committed: bool = False,
-) -> Digests:
+) -> Passes:
     return read_range(
         cluster.bootstrap,
         topic=target.topic,
@@ -155,7 +131,7 @@ class _Rows:
 
     identity: OutputIdentity
     run_id: int
-    committed: Digests | None
+    committed: Passes | None
 
     def __call__(self, messages: list[Any], now: int) -> pa.Table:
         offset = np.fromiter((message.offset() for message in messages), np.int64, len(messages))

@@ -341,4 +341,4 @@ def test_leaders_that_move_on_and_ends_that_move_at_all_prove_nothing(
     monkeypatch: pytest.MonkeyPatch, settled: tuple[PartitionBounds, ...]
 ) -> None:
     read = passes(monkeypatch, *settled)
-    assert read.reasons == ("offsets or leaders changed between the two passes of the final read",)
+    assert read.reasons == ("offsets or leaders changed between the two passes",)
