@@ -96,13 +96,17 @@ def seen_below(folder: Path) -> Iterator[SeenRun]:
 def seen_run(meta: RunMeta, summary: Summary, experiment: Experiment) -> SeenRun | None:
     """What one run has shown; None: it had no built-in application, or shows nothing."""
     arm = next((one for one in experiment.arms if one.name == meta.arm), None)
-    application = experiment.application_of(arm) if arm is not None else None
+    if arm is None:
+        return None
+    application = experiment.application_of(arm)
     if application is None or application.run.builtin is None or summary.inputs is None:
         return None
     verdict = judge(meta, summary).verdict.value
     if meta.application is not None and meta.application.failed:
         verdict += ", it stopped with an error"
-    what = experiment.title + (": the same without a fault" if arm is not None and arm.without_faults else "")
+    what = experiment.title
+    if (meta.arm == "no-fault" or arm.without_faults) and "without a fault" not in what:
+        what += ": the same without a fault"
     alone = len(experiment.arms) == 1 or meta.arm in (application.guarantee, "no-fault")
     return SeenRun(
         run_id=meta.run_id,
