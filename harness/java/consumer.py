@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
-from harness.java.jvm import Jvm
+from harness.java.jvm import Jvm, each_of
 from workloads.reader.consumer_calls import serve
 
 PROGRAM = ("-m", "harness.java.consumer")
@@ -82,7 +82,7 @@ class JavaConsumer:
         at most is max.poll.records."""
         with _as_kafka_errors():
             wait = self._packages.java.time.Duration.ofMillis(round(seconds * 1000))
-            found = [_message(record) for record in _each(self._consumer.poll(wait))]
+            found = [_message(record) for record in each_of(self._consumer.poll(wait))]
             return found or self._reached()
 
     def memberid(self) -> str:
@@ -120,7 +120,7 @@ class JavaConsumer:
         assigned = self._consumer.assignment()
         ends = self._consumer.endOffsets(assigned)
         found = []
-        for one in _each(assigned):
+        for one in each_of(assigned):
             where = str(one.topic()), int(one.partition())
             end, position = int(ends.get(one)), int(self._consumer.position(one))
             if position >= end and self._ends.get(where) != end:
@@ -130,7 +130,7 @@ class JavaConsumer:
         return found
 
     def _rebalanced(self, event: str, partitions: Any) -> None:
-        places = [TopicPartition(str(one.topic()), int(one.partition())) for one in _each(partitions)]
+        places = [TopicPartition(str(one.topic()), int(one.partition())) for one in each_of(partitions)]
         for place in places:
             self._ends.pop((place.topic, place.partition), None)
         if (call := self._callbacks.get(event)) is not None and (places or event == "on_assign"):
@@ -156,12 +156,6 @@ class _Rebalanced:
         implements = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)
 
 
-def _each(found: Any) -> Iterator[Any]:
-    iterator = found.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
-
-
 def _message(record: Any) -> Message:
     key, value = record.key(), record.value()
     epoch = record.leaderEpoch()
@@ -173,7 +167,7 @@ def _message(record: Any) -> Message:
         offset=int(record.offset()),
         key=None if key is None else bytes(key),
         value=None if value is None else bytes(value),
-        headers=[(str(one.key()), bytes(one.value())) for one in _each(record.headers())],
+        headers=[(str(one.key()), bytes(one.value())) for one in each_of(record.headers())],
         timestamp=(_TIMESTAMP_TYPES[record.timestampType().toString()], int(record.timestamp())),
         **more,
     )

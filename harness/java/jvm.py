@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -186,3 +187,10 @@ class Jvm:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def each_of(found: Any) -> Iterator[Any]:
+    """The elements of a Java collection, or of anything else with an iterator."""
+    iterator = found.iterator()
+    while iterator.hasNext():
+        yield iterator.next()

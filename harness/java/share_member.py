@@ -18,7 +18,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
-from harness.java.jvm import Jvm
+from harness.java.jvm import Jvm, each_of
 from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, main
 
 SHARE_MEMBER = (sys.executable, "-m", "harness.java.share_member")
@@ -53,7 +53,7 @@ class JavaShareClient:
     def poll(self, seconds: float) -> list[Given]:
         with _as_share_errors():
             wait = self._packages.java.time.Duration.ofMillis(round(seconds * 1000))
-            return [_given(record) for record in _each(self._consumer.poll(wait))]
+            return [_given(record) for record in each_of(self._consumer.poll(wait))]
 
     def acknowledge(self, record: Given, word: str) -> None:
         with _as_share_errors():
@@ -65,7 +65,7 @@ class JavaShareClient:
                 self._consumer.commitAsync()
                 return self.answers()
             found: list[Answer] = []
-            for entry in _each(self._consumer.commitSync().entrySet()):
+            for entry in each_of(self._consumer.commitSync().entrySet()):
                 problem = entry.getValue()
                 error = str(problem.get().getClass().getSimpleName()) if problem.isPresent() else None
                 found.append((int(entry.getKey().partition()), None, error))
@@ -96,18 +96,12 @@ class _Committed:
 
     def onComplete(self, offsets: Any, error: Any) -> None:
         name = None if error is None else str(error.getClass().getSimpleName())
-        for entry in _each(offsets.entrySet()):
+        for entry in each_of(offsets.entrySet()):
             partition = int(entry.getKey().partition())
-            self._answers.extend((partition, int(offset), name) for offset in _each(entry.getValue()))
+            self._answers.extend((partition, int(offset), name) for offset in each_of(entry.getValue()))
 
     class Java:
         implements = ("org.apache.kafka.clients.consumer.AcknowledgementCommitCallback",)
-
-
-def _each(found: Any) -> Iterator[Any]:
-    iterator = found.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 def _given(record: Any) -> Given:
@@ -118,7 +112,7 @@ def _given(record: Any) -> Given:
         offset=int(record.offset()),
         delivery_count=int(count.get()) if count.isPresent() else None,
         value=None if value is None else bytes(value),
-        headers=[(str(one.key()), bytes(one.value())) for one in _each(record.headers())],
+        headers=[(str(one.key()), bytes(one.value())) for one in each_of(record.headers())],
         message=record,
     )
 
