@@ -92,7 +92,7 @@ def _joined_once(one: Text, other: Text) -> Text | None:
 
 
 def written(text: Text, count: int) -> pa.Array:
-    """The strings of so many rows as an Arrow array."""
+    """The strings of `count` rows as an Arrow array."""
     if isinstance(text, str):
         return pa.repeat(text, count)
     if isinstance(text, Said):

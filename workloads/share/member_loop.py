@@ -169,7 +169,7 @@ def _acknowledge(tell: Teller, client: ShareClient, words: Sequence[tuple[Given,
 
 
 def _commit(tell: Teller, client: ShareClient, records: Sequence[Given], *, wait: bool) -> None:
-    """Send the acknowledgements of these records and tell the answers. What was waited for in vain is told
+    """Send the acknowledgements of these records and tell the answers. What got no answer in time is told
     too, because the next answer about its partition is not about these records."""
     found = _guarded(tell, lambda: client.commit(wait=wait)) or []
     if not wait:

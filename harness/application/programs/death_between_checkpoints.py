@@ -19,7 +19,7 @@ class DeathBetweenCheckpoints:
     """The death of the job whose state is in the folder `state`, once.
 
     `newest` finds the newest complete checkpoint, `written` tells the number of offsets of the output. It
-    dies `after` so many of them since a checkpoint; None: never.
+    dies when `after` of them were written since a checkpoint; None: never.
     """
 
     def __init__(

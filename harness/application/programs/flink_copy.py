@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--checkpoint-ms", type=int, default=1000)
     made.add_argument("--producer", action="append", default=[], metavar="NAME=VALUE")
     made.add_argument(
-        "--die-after", type=int, help="die once, so many records of the output after a checkpoint"
+        "--die-after", type=int, help="die once, after this number of output records since a checkpoint"
     )
     return made
 
