@@ -18,6 +18,7 @@ from harness.host.ports import HOST
 from harness.model.broker_views import BrokerView, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import poll_within
+from harness.model.progress import report_progress
 from harness.protocol import admin, share_admin
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection
@@ -56,9 +57,26 @@ class LiveCluster(RunningNodes):
         self.client, self._handles, self._addresses = client, dict(handles), dict(addresses)
         self.client_address, self._toolbox = client_address, toolbox
 
-    def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
-        """Record the topics and groups that a run will create. Does nothing here: nothing outlives a managed
-        cluster."""
+    def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:  # noqa: ARG002
+        """Record the topics and groups that a run will create, before it does. Here nothing is recorded,
+        since nothing outlives a managed cluster, but groups with these names that an earlier run has left are
+        deleted: its static or killed members would be in the way until their sessions end.
+
+        Raises:
+            ClusterError: a group could not be deleted.
+        """
+        left = [] if not groups else sorted(self.admin().groups() & set(groups))
+        if not left:
+            return
+        report_progress(f"deleting groups of an earlier run: {', '.join(left)}")
+        failed = self.admin().delete_groups(left)
+        if failed:
+            raise ClusterError(
+                "a consumer group of an earlier run could not be deleted",
+                where=failed[0][0],
+                found=failed[0][1],
+                next_step="give the reader's group another name, or start a new cluster",
+            )
 
     def delete_run_resources(self) -> list[str]:
         """Delete what runs have created, if the cluster outlives them; returns what could not be deleted."""

@@ -81,6 +81,7 @@ class LiveReader:
         self._catching_up = threading.Event()
         self._closing = threading.Event()
         self._given_up = False
+        self._fatal: KafkaError | None = None
         self._checked = self._committed_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"reader-{name}", daemon=True)
 
@@ -157,6 +158,8 @@ class LiveReader:
 
         Raises:
             ConsumerGone: the client's process was killed.
+            KafkaException: the client reads nothing more, for example since another static member has taken
+                its place.
         """
         if self._restart.is_set():
             self._restart.clear()
@@ -168,6 +171,9 @@ class LiveReader:
         if records and self._spec.takes and self._crashed.wait(self._spec.takes):
             raise ConsumerGone("the client was killed while its records were processed")
         self._journal.append_records(records)
+        if self._fatal is not None:
+            self._close_client()
+            raise KafkaException(self._fatal)
         self._process(records)
         now = time.monotonic()
         if self._resets and now - self._checked >= _CHECK_SECONDS:
@@ -298,6 +304,8 @@ class LiveReader:
                 self._positions[number] = max(self._positions.get(number, 0), message.offset() or 0)
             elif fault.code() in _RESET:
                 self._resets[number] = message.offset()
+            elif fault.code() == KafkaError._FATAL or fault.fatal():
+                self._fatal = fault
             else:
                 self.last_error = f"{fault.name()}: {fault.str()}"
         self.received += len(records)

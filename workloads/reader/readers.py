@@ -53,6 +53,13 @@ def _refused(spec: ReaderSpec, error: KafkaException) -> BadInput:
     )
 
 
+def _why(failure: BaseException) -> str:
+    if isinstance(failure, KafkaException):
+        error = failure.args[0]
+        return f"{error.name()}: {error.str()}"
+    return repr(failure)
+
+
 class Readers:
     """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
 
@@ -191,7 +198,7 @@ class Readers:
         found = []
         for spec, members in self._members:
             found += [
-                f"reader {reader.name} ended early: {reader.failure!r}"
+                f"reader {reader.name} ended early: {_why(reader.failure)}"
                 for reader in members
                 if reader.failure is not None
             ]

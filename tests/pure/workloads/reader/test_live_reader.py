@@ -327,3 +327,22 @@ def test_the_process_of_a_client_that_does_not_close_is_killed(
     with pytest.raises(stuck_client.ClientStuck):
         case.reader._close_client()
     assert stuck.killed.is_set()
+
+
+def test_a_client_that_reads_nothing_more_ends_the_reader(tmp_path: Path) -> None:
+    fenced = KafkaError(
+        KafkaError._FATAL, "Static consumer fenced by other consumer with same group.instance.id"
+    )
+
+    def end(_consumer: Consumer) -> list[Message]:
+        return [message(0, 0), message(0, None, fenced)]
+
+    case = Case(tmp_path, ReaderSpec(name="r"), end)
+    closed: list[bool] = []
+    case.consumer.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    case.reader.start()
+    case.reader.join()
+    assert isinstance(case.reader.failure, KafkaException)
+    assert closed == [True]
+    # What came before it is journaled.
+    assert pq.read_table(tmp_path).num_rows == 1
