@@ -65,12 +65,14 @@ class LiveCluster(RunningNodes):
         Raises:
             ClusterError: a group could not be deleted.
         """
-        left = [] if not groups else sorted(self.admin().groups() & set(groups))
+        if not groups:
+            return
+        topic_admin = self.admin()
+        left = sorted(topic_admin.groups() & set(groups))
         if not left:
             return
         report_progress(f"deleting groups of an earlier run: {', '.join(left)}")
-        failed = self.admin().delete_groups(left)
-        if failed:
+        if failed := topic_admin.delete_groups(left):
             raise ClusterError(
                 "a consumer group of an earlier run could not be deleted",
                 where=failed[0][0],

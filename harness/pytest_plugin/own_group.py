@@ -107,7 +107,7 @@ def group_problems(
 
 
 def _asked(group: str, committed: Callable[[], Committed | str | None]) -> list[Answered]:
-    """One answer; empty: there is nobody to ask."""
+    """One answer; none if no coordinator could be asked."""
     asked_ns = time.time_ns()
     answer = committed()
     if answer is None or isinstance(answer, str):

@@ -199,6 +199,7 @@ class LiveReader:
         self.away = True
         self._back.wait()
         self.away = False
+        self._fatal = None
         self._consumer = self._client(self._config, logger=client_logger())
         self._subscribe()
 
