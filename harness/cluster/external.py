@@ -105,6 +105,7 @@ class ExternalCluster(LiveCluster):
         if not self.topics and not state_records.open_faults(self.name):
             state_records.forget(self.name)
         if self._handles:
+            self.close_shells()
             # Only our own sidecars, found by our label, not the user's containers.
             engine.sweep(self.client, cluster=self.name)
 

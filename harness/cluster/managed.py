@@ -111,6 +111,7 @@ class ManagedCluster(LiveCluster):
             container.get_docker_client().client.close()
         self._containers.clear()
         self._handles.clear()
+        self.close_shells()
         engine.sweep(self.client, cluster=self.name)
         state_records.forget(self.name)
         self.client.close()

@@ -15,7 +15,8 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from harness.cluster.nodes import Node
 from harness.containers import capabilities, engine
-from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_in, run_sidecar
+from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
+from harness.containers.lasting_shell import NodeShells
 from harness.containers.network_sidecars import NetworkSidecars
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
@@ -40,6 +41,7 @@ class RunningNodes:
         self._handles: dict[int, Container] = {}
         self._on_start: list[Callable[[int], None]] = []
         self._network_sidecars = NetworkSidecars()
+        self._shells = NodeShells()
         self.baseline: dict[int, dict[str, tuple[str, ...]]] = {}
         """What stood in each node before any fault, by node id and kind (`harness.cluster.trace_kinds`)."""
 
@@ -141,8 +143,15 @@ class RunningNodes:
             labels = engine.labels(self.name)
             return self._network_sidecars.run(self.client, self._toolbox, container, labels, script)
 
-    def remove_network_sidecars(self) -> None:
-        """Remove the sidecars that `in_network` has left running; the next call starts a new one."""
+    def close_shells(self) -> None:
+        """Close all connections to shells; what is left of them is for a sweep."""
+        self._shells.close()
+        self._network_sidecars.close()
+
+    def end_shells(self) -> None:
+        """End the shells and remove the sidecars that `in_node` and `in_network` have left running; the next
+        call starts new ones."""
+        self._shells.close()
         self._network_sidecars.remove()
 
     def containers_beside(self) -> tuple[str, ...]:
@@ -178,7 +187,7 @@ class RunningNodes:
             ClusterError: the node is not running, or is paused.
         """
         with self._engine(number, "a command could not run in the node's container") as container:
-            return run_in(container, script)
+            return self._shells.run_in(container, script)
 
     def in_cgroups(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, that sees a running node's process as PID 1 and

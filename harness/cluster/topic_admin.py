@@ -53,8 +53,9 @@ class TopicAdmin:
 
         Raises:
             BadInput: the broker refuses its settings.
-            ClusterError: any other failure.
+            ClusterError: any other failure, also that there is such a topic already.
         """
+        before = self.exists(topic)
         new = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
         if assignment is not None:
             named = [list(brokers) for brokers in assignment]
@@ -63,6 +64,10 @@ class TopicAdmin:
             self._client.create_topics([new], operation_timeout=_SECONDS)[topic].result()
         except KafkaException as error:
             reason = error.args[0]
+            # A broker that forwards a request to a slow controller sends it again after
+            # controller.socket.timeout.ms, and the second one finds the topic that the first one has made.
+            if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS and not before:
+                return
             refused = {
                 "INVALID_CONFIG",
                 "INVALID_REPLICATION_FACTOR",
@@ -78,10 +83,13 @@ class TopicAdmin:
             ) from error
 
     def delete(self, topic: str) -> None:
-        """Delete a topic; the brokers remove its files later."""
+        """Delete a topic; the brokers remove its files later. A missing topic is no failure."""
         try:
             self._client.delete_topics([topic], operation_timeout=_SECONDS)[topic].result()
         except KafkaException as error:
+            # Also the answer to a request that a broker forwarded a second time.
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return
             raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
 
     def exists(self, topic: str) -> bool:

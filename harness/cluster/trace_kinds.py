@@ -33,8 +33,8 @@ _REJECT = 0x200
 
 
 def _limit(printed: str) -> str:
-    """A limit of 2^60 bytes or more is none: the kernel's default differs from the most that the engine
-    takes."""
+    """A limit of 2^60 bytes or more means "unlimited": the kernel's default differs from the largest value
+    that the engine takes."""
     return _UNLIMITED.sub("max", printed)
 
 

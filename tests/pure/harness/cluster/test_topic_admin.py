@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from harness.cluster.topic_admin import TopicAdmin
 from harness.model.errors import ClusterError
@@ -58,3 +58,56 @@ def test_a_group_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ClusterError, match="committed offsets could not be read") as caught:
         _admin(monkeypatch, {"orders": {"t": {1: gone}}}).committed("t")
     assert caught.value.where == "group orders"
+
+
+class _Answers:
+    """An admin client of a cluster with some topics, whose controller answers with an error."""
+
+    def __init__(self, topics: set[str], error: int) -> None:
+        self._topics = topics
+        self._error = error
+
+    def list_topics(self, **_: Any) -> Any:
+        return SimpleNamespace(topics=dict.fromkeys(self._topics))
+
+    def create_topics(self, new: list[Any], **_: Any) -> dict[str, Future[None]]:
+        return {new[0].topic: self._failed()}
+
+    def delete_topics(self, names: list[str], **_: Any) -> dict[str, Future[None]]:
+        return {names[0]: self._failed()}
+
+    def _failed(self) -> Future[None]:
+        done: Future[None] = Future()
+        done.set_exception(KafkaException(KafkaError(self._error)))
+        return done
+
+
+def _answering(monkeypatch: pytest.MonkeyPatch, topics: set[str], error: int) -> TopicAdmin:
+    monkeypatch.setattr("harness.cluster.topic_admin.AdminClient", lambda _: _Answers(topics, error))
+    return TopicAdmin("127.0.0.1:1")
+
+
+def _create(admin: TopicAdmin) -> None:
+    admin.create("t", partitions=1, replication_factor=1, config={})
+
+
+def test_a_request_that_was_forwarded_twice_has_created_the_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    _create(_answering(monkeypatch, set(), KafkaError.TOPIC_ALREADY_EXISTS))
+
+
+def test_a_topic_that_was_there_before_is_not_taken_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClusterError, match="could not be created") as caught:
+        _create(_answering(monkeypatch, {"t"}, KafkaError.TOPIC_ALREADY_EXISTS))
+    assert caught.value.found is not None
+    assert "TOPIC_ALREADY_EXISTS" in caught.value.found
+
+
+def test_other_refusals_of_a_new_topic_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClusterError, match="could not be created"):
+        _create(_answering(monkeypatch, set(), KafkaError.REQUEST_TIMED_OUT))
+
+
+def test_deleting_a_missing_topic_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    _answering(monkeypatch, set(), KafkaError.UNKNOWN_TOPIC_OR_PART).delete("t")
+    with pytest.raises(ClusterError, match="could not be deleted"):
+        _answering(monkeypatch, {"t"}, KafkaError.REQUEST_TIMED_OUT).delete("t")
