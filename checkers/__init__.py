@@ -1,5 +1,72 @@
-"""Checks of a run's journals: Spark finds and counts findings, a pure step judges the counts.
+"""The check of saved runs: what other packages may use of it.
 
-`judgement.judge` needs no Spark and can be imported anywhere; almost everything else needs PySpark and Java.
-No module here uses Docker or a Kafka client: a saved run folder is enough.
+A saved run folder is all that a check needs: nothing here knows Docker or a Kafka client. A name is imported
+when it is first used, so that judging counts, for example, loads no engine. Everything below this package is
+private to it (an import contract says so).
 """
+
+# mypy: implicit-reexport
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from checkers.check import check_run
+    from checkers.classes import CLASSES
+    from checkers.engine.choice import (
+        ENGINE_VARIABLE,
+        Decision,
+        EngineChoice,
+        EngineName,
+        available_memory,
+        decide,
+        engine_word,
+        parse_settings,
+        usual_engine,
+    )
+    from checkers.engine.engine import ConnectEngine, engine_of, start_engine
+    from checkers.engine.failures import cause_of, engine_failures, is_failure
+    from checkers.engine.java import java_of_spark
+    from checkers.engine.server import SCRATCH_PREFIX
+    from checkers.engine.spark_command import archive_of
+    from checkers.groups.one_group import group_findings
+    from checkers.judgement.judge import check_promise, judge
+    from checkers.judgement.promise import bounds_of, parse_promise
+    from checkers.questions.ask import MEANINGS, names_in
+    from checkers.questions.views import RunViews, ask, views_of
+    from checkers.rates.aggregate import Rates, rates_of_runs
+    from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
+    from checkers.statistics.rates import per_million, percentile, percentile_interval, rate_difference
+    from checkers.statistics.shares import difference, share_of
+
+_NAMES_OF = {
+    "check": "check_run",
+    "classes": "CLASSES",
+    "engine.choice": "ENGINE_VARIABLE Decision EngineChoice EngineName available_memory decide engine_word "
+    "parse_settings usual_engine",
+    "engine.engine": "ConnectEngine engine_of start_engine",
+    "engine.failures": "cause_of engine_failures is_failure",
+    "engine.java": "java_of_spark",
+    "engine.server": "SCRATCH_PREFIX",
+    "engine.spark_command": "archive_of",
+    "groups.one_group": "group_findings",
+    "judgement.judge": "check_promise judge",
+    "judgement.promise": "bounds_of parse_promise",
+    "questions.ask": "MEANINGS names_in",
+    "questions.views": "RunViews ask views_of",
+    "rates.aggregate": "Rates rates_of_runs",
+    "statistics.comparison": "ALPHA rank_test runs_needed shared_level",
+    "statistics.rates": "per_million percentile percentile_interval rate_difference",
+    "statistics.shares": "difference share_of",
+}
+"""The imports above, for `__getattr__`."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _NAMES_OF.items():
+        if name in names.split():
+            return getattr(importlib.import_module(f"checkers.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

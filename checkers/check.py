@@ -1,39 +1,42 @@
-"""The check of one run folder, from journals to `findings/` and `summary.json`."""
+"""The check of one run folder: journals, records, classes, evidence, `findings/`, `summary.json`."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from checkers.checks.run import attempt
-from checkers.facts.availability import unavailable_seconds
-from checkers.facts.measure import PlanName, measure
-from checkers.finding_plan import finding_tasks, findings_context
-from checkers.findings.newest_keys import find_newest_on_spark
-from checkers.findings.ownerless import ownerless_times
-from checkers.findings.share_counts import share_counts
-from checkers.findings.table import findings_table, write_findings
-from checkers.heap import kept_heap
+from checkers.classes.classify import attempt
+from checkers.deliveries.damaged import find_damaged
+from checkers.deliveries.find import find as find_deliveries
+from checkers.engine import engine_failures, engine_name
+from checkers.evidence.counts import count_findings
+from checkers.evidence.findings import FINDINGS
+from checkers.evidence.leadership import leader_spans
+from checkers.groups.find import find as find_groups
+from checkers.groups.ownerless import ownerless_times
 from checkers.journals.load import load_run
-from checkers.judgement.output_rules import output_rules
-from checkers.judgement.partial import PartialSummary
-from checkers.judgement.policy import compacts
+from checkers.journals.problems import unknown_values, unread_sends
+from checkers.journals.scratch import Scratch
+from checkers.journals.views import Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
-from checkers.running import LOCAL_ROWS, OnSpark, Runner, ThisProcess
+from checkers.outputs.find import find as find_outputs
+from checkers.records.chunks import SEQ_CHUNK_BITS
+from checkers.records.find import find as find_records
+from checkers.records.reports import reports_of
+from checkers.replicas.find import find as find_replicas
+from checkers.share.counts import share_counts
+from checkers.share.find import find as find_share
+from checkers.sql import ddl
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
 from harness.model.result import Summary
-from harness.model.storage import StoragePath, scratch_in, write_whole
+from harness.model.storage import StoragePath, scratch_in, write_parquet, write_whole
 
 
 def check_run(
@@ -42,9 +45,7 @@ def check_run(
     *,
     results: StoragePath | None = None,
     reads_folder: StoragePath | None = None,
-    plan: PlanName | None = None,
-    block_rows: int | None = None,
-    local_rows: int = LOCAL_ROWS,
+    chunk_bits: int = SEQ_CHUNK_BITS,
 ) -> Summary:
     """Classify every record of a saved run; write `findings/` (Parquet) and `summary.json` into its folder.
 
@@ -52,73 +53,83 @@ def check_run(
     class fails, the summary has a problem, so the verdict is unknown.
 
     Args:
-        spark: a session, or a function that gives one, which is called if the run is not small.
+        spark: a session of any engine, or a function that gives one, which is called when the folder is known
+            to be one that can be checked.
         results: write to this folder instead; on a Spark cluster, its workers must be able to write to it.
         reads_folder: the journal of the final read, if it is not the run's own.
-        plan: how the rows of a block come together (None: chosen from the files' footers).
-        block_rows: number of sends whose facts one task computes (None: as many as suit where it runs).
-        local_rows: a run with up to as many rows in all journals is small: the same tasks run in this
-            process, without Spark.
+        chunk_bits: 2^chunk_bits sequence numbers are compared as a whole first
+            (`checkers.records.chunks`).
 
     Raises:
         JournalError: the folder or a journal of it cannot be read (`checkers.journals.load.load_run`).
-        CheckError: Spark failed.
+        CheckError: the engine failed.
     """
     started = time.perf_counter()
     folder = folder.resolve()
     results = folder if results is None else _make_folder(results.resolve())
-    on_spark = OnSpark(spark if callable(spark) else lambda: spark)
-    with _failures_as_check_errors(folder), kept_heap(), _scratch(results) as scratch:
+    with engine_failures(folder), _scratch(results) as scratch_folder:
         journals = load_run(folder, reads_folder=reads_folder)
         # A check that fails must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)
-        runner: Runner = ThisProcess() if journals.files.rows <= local_rows else on_spark
-        facts = measure(
-            journals,
-            scratch,
-            runner,
-            on_spark,
-            compacts=compacts(journals.meta.topic_config, journals.meta.cluster.properties),
-            outputs=output_rules(journals.meta),
-            force=plan,
-            block_rows=block_rows,
-        )
+        session = spark() if callable(spark) else spark
+        views, scratch = Views.of(session, journals), Scratch(session, scratch_folder)
         target = results / FINDINGS_DIR
         _empty(target)
-        context, problems = findings_context(journals, facts, target)
-        if runner is on_spark and context.policy.compacts and facts.selected:
-            find_newest_on_spark(on_spark.session(), journals.files, facts.context)
-            context = replace(context, newest_on_spark=True)
-        found = PartialSummary.merged(runner.run(context, finding_tasks(journals, facts, context)))
-        if not found.groups:
-            write_findings(findings_table(0, {}), target / "part-none.parquet")
-        if not found.cells_complete:
-            from checkers.judgement.cells_on_spark import count_cells
 
-            found.cells = count_cells(on_spark.session(), target)
-        problems = [*journals.problems, *facts.problems, *problems, *found.problems]
-        if facts.repeated:
-            problems.append(
-                f"the sends journal holds {facts.repeated:,} sends more than once, so the verdict is unknown"
-            )
-        without_owner, problem = attempt(
-            "owners of partitions", lambda: ownerless_times(journals, facts.context.numbers)
-        )
-        problems += [problem] if problem else []
-        shares, problem = attempt("share groups", lambda: share_counts(journals, facts.context.numbers))
-        problems += [problem] if problem else []
+        told = reports_of(views.sends, views.meta)
+        of_records = find_records(views, scratch, chunk_bits=chunk_bits)
+        of_outputs = find_outputs(views, scratch, repeated=bool(of_records.repeated))
+        found: list[tuple[DataFrame | None, Sequence[str]]] = [
+            (of_records.findings, of_records.problems),
+            (find_damaged(views), ()),
+            (of_outputs.findings, of_outputs.problems),
+            find_deliveries(views, scratch),
+            find_groups(views, scratch),
+            find_share(
+                views, scratch, leader_spans(views.samples, views.meta.topic) if views.meta.share else ()
+            ),
+            find_replicas(views, scratch),
+        ]
+        for findings, _ in found:
+            if findings is not None:
+                findings.write.mode("append").parquet(engine_path(session, target))
+        counts = count_findings(_written(session, target), views.meta, scratch)
+        ownerless, no_owners = attempt("owners of partitions", lambda: ownerless_times(views))
+        shares, no_shares = attempt("share groups", lambda: share_counts(views))
+        problems = [
+            *journals.problems,
+            *unknown_values(journals, told.outcomes),
+            *unread_sends(journals, told.sends),
+            *(problem for _, several in found for problem in several),
+            *([_repeated(of_records.repeated)] if of_records.repeated else []),
+            *filter(None, (no_owners, no_shares)),
+        ]
         summary = summarise(
-            found,
-            journals.meta,
-            facts,
-            unavailable_seconds=unavailable_seconds(facts.reports, journals.meta),
-            ownerless=without_owner,
-            shares=shares,
-            problems=tuple(problems),
+            counts,
+            views.meta,
+            told,
+            reads=sum(file.rows for file in journals.files.final),
+            engine=engine_name(session),
+            ownerless=ownerless or (),
+            shares=shares or (),
+            inputs=of_outputs.inputs,
+            processed=of_outputs.processed,
+            problems=tuple(dict.fromkeys(problems)),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})
     _save(summary, results / SUMMARY_FILE)
     return summary
+
+
+def _repeated(number: int) -> str:
+    return f"the sends journal holds {number:,} sends more than once, so the verdict is unknown"
+
+
+def _written(spark: SparkSession, target: StoragePath) -> DataFrame:
+    """The findings that were written; an empty file if there are none, so that the journal can be read."""
+    if not any(path.name.endswith(".parquet") for path in target.glob("*")):
+        write_parquet(FINDINGS.empty_table(), target / "part-none.parquet")
+    return read_parquet(spark, ddl(FINDINGS), target)
 
 
 def _empty(findings: StoragePath) -> None:
@@ -130,7 +141,7 @@ def _empty(findings: StoragePath) -> None:
 
 @contextmanager
 def _scratch(folder: StoragePath) -> Iterator[StoragePath]:
-    """A temporary folder next to the results, for files that tasks write for each other."""
+    """A temporary folder next to the results, for intermediate results."""
     with ExitStack() as stack:
         try:
             path = stack.enter_context(scratch_in(folder))
@@ -165,29 +176,3 @@ def _save(summary: Summary, target: StoragePath) -> None:
             found=str(error),
             next_step="correct its permissions, or name another folder with --results",
         ) from error
-
-
-@contextmanager
-def _failures_as_check_errors(folder: StoragePath) -> Iterator[None]:
-    try:
-        yield
-    except (Py4JError, PySparkException, ConnectionError, OSError, pa.ArrowException) as error:
-        raise CheckError(
-            "the check failed; the journals are untouched",
-            where=str(folder),
-            found=_first_line(error),
-            next_step=f"check memory and disk space, then run `kafka-chaos check {folder.name}` again",
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    """The first line of Spark's deepest cause, which says for example that the disk is full."""
-    text = str(error)
-    if isinstance(error, Py4JJavaError):
-        cause = error.java_exception
-        while cause.getCause() is not None:
-            cause = cause.getCause()
-        text = cause.toString()
-    causes = [line for line in text.splitlines() if line.strip()]
-    deepest = [line.removeprefix("Caused by: ") for line in causes if line.startswith("Caused by: ")]
-    return (deepest[-1:] or causes[:1] or [type(error).__name__])[0]

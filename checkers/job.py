@@ -2,25 +2,25 @@
 
 Spark's settings (master, memory, jars, keys of object stores) are those of spark-submit; RUN and PLACE are
 paths that the whole cluster can access, or URLs. Without spark-submit, `python -m checkers.job` takes
-`--master`. Prints the summary as JSON and writes it with the findings to PLACE (default: into the run's
-folder). Exit code 0: checked, whatever was found; 2 and 3 as `kafka-chaos`.
-docs/how-to/scale.md has examples.
+`--master` and starts a Spark Connect server with it. Prints the summary as JSON and writes it with the
+findings to PLACE (default: into the run's folder). Exit code 0: checked, whatever was found; 2 and 3 as
+`kafka-chaos`. docs/how-to/scale.md has examples.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import sys
 
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.spark.master import parse_settings
-from checkers.spark.session import spark_session
+from checkers.engine.choice import EngineChoice, parse_settings
 from harness.model.errors import KafkaChaosError
 from harness.model.result import Summary
-from harness.model.storage import place
+from harness.model.storage import storage_path
 
 
 def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
@@ -29,8 +29,7 @@ def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
     Raises:
         JournalError, CheckError: as `checkers.check.check_run`.
     """
-    target = None if results is None else place(results)
-    return check_run(spark, place(folder), results=target, local_rows=0)
+    return check_run(spark, storage_path(folder), results=None if results is None else storage_path(results))
 
 
 def main() -> int:
@@ -54,8 +53,14 @@ def main() -> int:
 def _session(master: str, conf: list[str]) -> SparkSession:
     # spark-submit starts the JVM first and tells us its port; so do the launchers of other platforms.
     if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # A process that runs checks over Spark Connect has set this for itself, and may have started us.
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         return SparkSession.builder.appName("kafka-chaos").getOrCreate()
-    return spark_session(master=master, settings=parse_settings(conf))
+    from checkers.engine.engine import start_engine
+
+    engine = start_engine(EngineChoice("spark", master, settings=parse_settings(conf)).checked())
+    atexit.register(engine.stop)
+    return engine.session()
 
 
 if __name__ == "__main__":

@@ -2,85 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.journals.footers import JournalFile
-from checkers.journals.missing_journals import (
-    ReadableJournal,
-    missing_live,
-    missing_outputs,
-    missing_reads,
-)
+from checkers.journals.footers import JournalFile, rows_of
+from harness.model import application_journal, journal, share_journal
 from harness.model.errors import JournalError
-from harness.model.journal import (
-    ADDED_COLUMNS,
-    APPLICATION_DIR,
-    APPLICATION_EVENTS,
-    ASSIGNMENTS,
-    ASSIGNMENTS_DIR,
-    COMMITS,
-    COMMITS_DIR,
-    COMMITTED_DIR,
-    LIVE_DIR,
-    OFFSETS,
-    OFFSETS_DIR,
-    OPEN_SENDS,
-    OUTPUTS,
-    OUTPUTS_DIR,
-    READS,
-    READS_DIR,
-    REPLICAS,
-    REPLICAS_DIR,
-    SAMPLES,
-    SAMPLES_DIR,
-    SENDS,
-    SENDS_DIR,
-    TRANSACTIONS,
-    TRANSACTIONS_DIR,
-    UNREADABLE,
-)
 from harness.model.run import ReaderInfo, RunMeta
-from harness.model.share_journal import (
-    DELIVERIES,
-    DELIVERIES_DIR,
-    SHARE_EVENTS,
-    SHARE_EVENTS_DIR,
-    SHARE_OFFSETS,
-    SHARE_OFFSETS_DIR,
-)
 from harness.model.storage import StoragePath, matching
 
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
+_PARTS = "part-*.parquet"
+Files = tuple[JournalFile, ...]
+
+
+JOURNALS = {
+    "sends": (journal.SENDS_DIR, journal.SENDS),
+    "opened": (journal.SENDS_DIR, journal.SENDS),
+    "final": (journal.READS_DIR, journal.READS),
+    "committed": (journal.COMMITTED_DIR, journal.READS),
+    "txns": (journal.TRANSACTIONS_DIR, journal.TRANSACTIONS),
+    "assignments": (journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS),
+    "commits": (journal.COMMITS_DIR, journal.COMMITS),
+    "offsets": (journal.OFFSETS_DIR, journal.OFFSETS),
+    "samples": (journal.SAMPLES_DIR, journal.SAMPLES),
+    "replicas": (journal.REPLICAS_DIR, journal.REPLICAS),
+    "outputs": (journal.OUTPUTS_DIR, application_journal.OUTPUTS),
+    "application": (journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS),
+    "deliveries": (share_journal.DELIVERIES_DIR, share_journal.DELIVERIES),
+    "share_offsets": (share_journal.SHARE_OFFSETS_DIR, share_journal.SHARE_OFFSETS),
+    "share_events": (share_journal.SHARE_EVENTS_DIR, share_journal.SHARE_EVENTS),
+    "live": (journal.LIVE_DIR, journal.READS),
+}
+"""Folder and columns of each journal of `Journals`."""
 
 
 @dataclass(frozen=True)
 class Journals:
-    """The readable files of a run, by journal; `live` has those of each reader of `RunJournals.readers`."""
+    """The readable files of a run, by journal: `opened` are sends that a crash left open, `final` is the
+    final read, `committed` that of committed records, `live` what live readers got, in a folder each."""
 
-    sends: tuple[JournalFile, ...] = ()
-    opened: tuple[JournalFile, ...] = ()
-    final: tuple[JournalFile, ...] = ()
-    committed: tuple[JournalFile, ...] = ()
-    txns: tuple[JournalFile, ...] = ()
-    live: tuple[tuple[JournalFile, ...], ...] = ()
-    assignments: tuple[JournalFile, ...] = ()
-    commits: tuple[JournalFile, ...] = ()
-    offsets: tuple[JournalFile, ...] = ()
-    samples: tuple[JournalFile, ...] = ()
-    replicas: tuple[JournalFile, ...] = ()
-    outputs: tuple[JournalFile, ...] = ()
-    application: tuple[JournalFile, ...] = ()
-    deliveries: tuple[JournalFile, ...] = ()
-    share_offsets: tuple[JournalFile, ...] = ()
-    share_events: tuple[JournalFile, ...] = ()
+    sends: Files
+    opened: Files
+    final: Files
+    committed: Files
+    txns: Files
+    assignments: Files
+    commits: Files
+    offsets: Files
+    samples: Files
+    replicas: Files
+    outputs: Files
+    application: Files
+    deliveries: Files
+    share_offsets: Files
+    share_events: Files
+    live: Files
 
     @property
-    def rows(self) -> int:
-        """Number of rows in the journals of records."""
-        parts = (self.sends, self.opened, self.final, self.committed, *self.live, self.replicas, self.outputs)
-        return sum(file.rows for files in parts for file in files)
+    def reads(self) -> Files:
+        """Of all reads."""
+        return (*self.final, *self.committed, *self.live)
 
 
 @dataclass(frozen=True)
@@ -94,8 +78,23 @@ class RunJournals:
     problems: tuple[str, ...]
 
 
-def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) -> RunJournals:
-    """Open the journals of a run folder; the journal of the final read may be in another folder.
+@dataclass(frozen=True)
+class _Readable:
+    """The readable files of one journal, and why the others cannot be read."""
+
+    files: Files
+    problems: tuple[str, ...]
+
+    def lacks(self, rows: int | None) -> bool:
+        """Whether its files, which can all be read, hold another number of rows than its writer counted
+        (None: not known)."""
+        return rows is not None and not self.problems and rows_of(self.files) != rows
+
+
+def load_run(
+    folder: StoragePath, *, reads_folder: StoragePath | None = None, meta: RunMeta | None = None
+) -> RunJournals:
+    """Open the journals of a run folder; the journal of the final read, or the metadata, may be elsewhere.
 
     Every Parquet file's footer is read first: a file without one (truncated, not Parquet) is left out and
     named in `problems`. A send in `sends/open.parquet`, which a crash leaves, is `indeterminate` unless a
@@ -107,84 +106,53 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
             be read, or one with other columns than `harness.model.journal` defines.
     """
     folder = folder.resolve()
-    meta = RunMeta.load(folder)
-    if not (folder / SENDS_DIR).is_dir():
+    meta = RunMeta.load(folder) if meta is None else meta
+    if not (folder / journal.SENDS_DIR).is_dir():
         raise JournalError(
             "the run has no sends journal",
-            where=str(folder / SENDS_DIR),
+            where=str(folder / journal.SENDS_DIR),
             expected="part-*.parquet files",
             found="no such directory",
             next_step=_NEXT,
         )
-    sends = _parts(folder / SENDS_DIR, SENDS)
-    reads_folder = reads_folder or folder / READS_DIR
-    reads = _parts(reads_folder, READS)
-    left_open = _parts(folder / SENDS_DIR, SENDS, OPEN_SENDS)
-    others = {
-        name: _parts(folder / name, schema)
-        for name, schema in (
-            (COMMITTED_DIR, READS),
-            (TRANSACTIONS_DIR, TRANSACTIONS),
-            (ASSIGNMENTS_DIR, ASSIGNMENTS),
-            (COMMITS_DIR, COMMITS),
-            (OFFSETS_DIR, OFFSETS),
-            (SAMPLES_DIR, SAMPLES),
-            (REPLICAS_DIR, REPLICAS),
-            (OUTPUTS_DIR, OUTPUTS),
-            (APPLICATION_DIR, APPLICATION_EVENTS),
-            (DELIVERIES_DIR, DELIVERIES),
-            (SHARE_OFFSETS_DIR, SHARE_OFFSETS),
-            (SHARE_EVENTS_DIR, SHARE_EVENTS),
+    reads_folder = reads_folder or folder / journal.READS_DIR
+    there = {
+        name: _parts(
+            reads_folder if name == "final" else folder / place,
+            schema,
+            journal.OPEN_SENDS if name == "opened" else _PARTS,
         )
+        for name, (place, schema) in JOURNALS.items()
+        if name != "live"
     }
     readers = _readers(folder, meta)
-    live = [_parts(folder / LIVE_DIR / reader.name, READS) for reader in readers]
-    for parts, name in ((sends, SENDS_DIR), (reads, READS_DIR)):
-        if parts.problems and not parts.files:
+    live = {one: _parts(folder / journal.LIVE_DIR / one.name, journal.READS) for one in readers}
+    for name in ("sends", "final"):
+        if there[name].problems and not there[name].files:
+            place = JOURNALS[name][0]
             raise JournalError(
-                f"no file of the {name} journal can be read",
-                where=str(folder / name),
+                f"no file of the {place} journal can be read",
+                where=str(folder / place),
                 expected="Parquet files with a footer",
-                found=parts.problems[0],
+                found=there[name].problems[0],
                 next_step=_NEXT,
             )
-    problems = [
-        problem for parts in (sends, left_open, reads, *others.values(), *live) for problem in parts.problems
-    ]
-    problems += missing_reads(meta, reads_folder.is_dir(), reads, others[COMMITTED_DIR])
-    problems += missing_live(meta, readers, live)
-    problems += missing_outputs(meta, others[OUTPUTS_DIR])
-    if meta.transactional and not others[TRANSACTIONS_DIR].files and not others[TRANSACTIONS_DIR].problems:
-        problems.append("the run is transactional but has no transactions journal, so the verdict is unknown")
+    unreadable = [problem for one in (*there.values(), *live.values()) for problem in one.problems]
     return RunJournals(
         meta=meta,
         readers=readers,
         files=Journals(
-            sends=sends.files,
-            opened=left_open.files,
-            final=reads.files,
-            committed=others[COMMITTED_DIR].files,
-            txns=others[TRANSACTIONS_DIR].files,
-            live=tuple(parts.files for parts in live),
-            assignments=others[ASSIGNMENTS_DIR].files,
-            commits=others[COMMITS_DIR].files,
-            offsets=others[OFFSETS_DIR].files,
-            samples=others[SAMPLES_DIR].files,
-            replicas=others[REPLICAS_DIR].files,
-            outputs=others[OUTPUTS_DIR].files,
-            application=others[APPLICATION_DIR].files,
-            deliveries=others[DELIVERIES_DIR].files,
-            share_offsets=others[SHARE_OFFSETS_DIR].files,
-            share_events=others[SHARE_EVENTS_DIR].files,
+            **{name: one.files for name, one in there.items()},
+            live=tuple(file for one in live.values() for file in one.files),
         ),
-        problems=tuple(problems),
+        problems=(*unreadable, *_missing(meta, there, live, reads=reads_folder.is_dir())),
     )
 
 
 def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
     """Live readers in the metadata, and those that have only a folder."""
     named = {reader.name: reader for reader in meta.readers}
-    there = [path.name for path in matching(folder / LIVE_DIR, "*") if path.is_dir()]
+    there = [path.name for path in matching(folder / journal.LIVE_DIR, "*") if path.is_dir()]
     return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
 
 
@@ -195,28 +163,29 @@ _COUNTED_WITHOUT = {
 """What a file that cannot be read does to the counts of findings."""
 
 
-def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parquet") -> ReadableJournal:
+def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> _Readable:
     """The readable files of a journal; only their footers are read."""
     files, problems = [], []
     for path in matching(folder, pattern):
         try:
             file = JournalFile.open(path)
             found = file.footer.schema.to_arrow_schema()
-        except UNREADABLE as error:
-            reason = str(error).splitlines()[0]
-            name = f"{folder.name}/{path.name}"
-            then = _COUNTED_WITHOUT.get(folder.name, "")
-            problems.append(f"journal part {name} cannot be read: {reason}{then}, so the verdict is unknown")
+        except journal.UNREADABLE as error:
+            reason = str(error).splitlines()[0] + _COUNTED_WITHOUT.get(folder.name, "")
+            problems.append(
+                f"journal part {folder.name}/{path.name} cannot be read: {reason}, so the verdict is unknown"
+            )
             continue
         _check_columns(path, found, schema)
         files.append(file)
-    return ReadableJournal(tuple(files), tuple(problems))
+    return _Readable(tuple(files), tuple(problems))
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
+    may_lack = journal.ADDED_COLUMNS if schema in (journal.COMMITS, journal.ASSIGNMENTS) else ()
     for field in schema:
         index = found.get_field_index(field.name)
-        if index < 0 and field.name in ADDED_COLUMNS and schema in (COMMITS, ASSIGNMENTS):
+        if index < 0 and field.name in may_lack:
             continue
         kind = None if index < 0 else _without_encoding(found.field(index).type)
         if kind != field.type:
@@ -236,3 +205,53 @@ def _without_encoding(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(kind):
         return pa.string()
     return pa.binary() if pa.types.is_large_binary(kind) else kind
+
+
+def _missing(
+    meta: RunMeta,
+    there: Mapping[str, _Readable],
+    live: Mapping[ReaderInfo, _Readable],
+    *,
+    reads: bool,
+) -> list[str]:
+    """What is missing.
+
+    Args:
+        there: the journals by their names in `checkers.journals.load.Journals`; `live`, those of readers.
+        reads: there is a folder of the final read.
+    """
+    final, application = meta.final_read, meta.application
+    transactional = "the run is transactional but has no"
+    problems = []
+    if not reads:
+        problems.append("the run has no reads journal (it ended before the final read)")
+    elif final is not None and there["final"].lacks(final.records):
+        rows = rows_of(there["final"].files)
+        problems.append(f"the reads journal holds {rows:,} records, the final read says {final.records:,}")
+    if final is not None and meta.transactional and final.committed_records is None:
+        problems.append(f"{transactional} final read of committed records")
+    if final is not None and there["committed"].lacks(final.committed_records):
+        rows = rows_of(there["committed"].files)
+        problems.append(
+            f"the journal of committed records holds {rows:,}, the final read says "
+            f"{final.committed_records:,}"
+        )
+    for reader, found in live.items():
+        if reader not in meta.readers:
+            problems.append(f"the metadata do not describe the live reader '{reader.name}'")
+        elif reader.closed and found.lacks(reader.records):
+            problems.append(
+                f"the journal of live reader '{reader.name}' holds {rows_of(found.files):,} records, "
+                f"its reader says {reader.records:,}"
+            )
+    outputs = there["outputs"]
+    # An output of several inputs has as many rows.
+    if application is not None and application.read_complete and not outputs.problems:
+        rows = rows_of(outputs.files)
+        if rows < application.records:
+            problems.append(
+                f"the outputs journal holds {rows:,} rows, the output had {application.records:,} records"
+            )
+    if meta.transactional and not there["txns"].files and not there["txns"].problems:
+        problems.append(f"{transactional} transactions journal")
+    return [f"{problem}, so the verdict is unknown" for problem in problems]

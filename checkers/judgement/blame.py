@@ -5,34 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from checkers.findings.evidence import NOT_COMMITTED
 from harness.model.fault_times import when_acknowledged
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import RunMeta
 
 MOST_SENTENCES = 100
+NOT_COMMITTED = "not committed"
+"""Place of a lost record that the log does hold, so it is not looked for in the replicas' files."""
 
 ALLOWED = tuple(finding.value for finding in FindingClass if finding.breaks is Breaks.NEVER)
 """Classes that never break a verdict, of which no sentence tells."""
-OF_OUTPUTS = tuple(
-    finding.value
-    for finding in (
-        FindingClass.INVENTED,
-        FindingClass.PREMATURE,
-        FindingClass.UNPROCESSED,
-        FindingClass.REPROCESSED,
-        FindingClass.REORDERED_OUTPUT,
-    )
-)
+OF_OUTPUTS = ("invented", "premature", "unprocessed", "reprocessed", "reordered_output")
 """Classes about the outputs of an application, whose sentences name the instance that was started again and
 the last checkpoint."""
 OF_READERS = (
-    FindingClass.SKIPPED.value,
-    FindingClass.NONMONOTONIC_READ.value,
-    FindingClass.COMMIT_LOST.value,
-    FindingClass.COMMIT_AHEAD.value,
-    FindingClass.TWO_OWNERS.value,
-    FindingClass.FOREIGN_COMMIT.value,
+    *("skipped", "nonmonotonic_read"),
+    *("commit_lost", "commit_ahead", "two_owners", "foreign_commit"),
 )
 """Classes whose sentences name the reader."""
 
@@ -42,7 +30,7 @@ class BlameCell(NamedTuple):
 
     Of lost records, `ended` are the faults that were open after the send and ended before the report,
     `during` those that were open at the report, `later` those that began after it
-    (`checkers.findings.fault_windows.split_windows`).
+    (`checkers.evidence.windows.split_windows`).
     """
 
     finding: str
@@ -88,14 +76,10 @@ def sentence(row: BlameCell, count: int, meta: RunMeta) -> str:
         parts.append(f"{acknowledged} {when}".strip())
     elif when:
         parts.append(when)
-    if row.place == "overwritten":
-        parts.append(
-            "overwritten" if row.replaced_epoch is None else f"overwritten in epoch {row.replaced_epoch}"
-        )
-    elif row.place == "tail":
-        parts.append("the log ends before")
-    elif row.place is not None:
-        parts.append({"unknown": "not in the log"}.get(row.place, row.place))
+    if row.place is not None:
+        place = {"tail": "the log ends before", "unknown": "not in the log"}.get(row.place, row.place)
+        replaced = row.place == "overwritten" and row.replaced_epoch is not None
+        parts.append(f"{place} in epoch {row.replaced_epoch}" if replaced else place)
     if row.finding in OF_OUTPUTS:
         parts += [f"after {row.reader} was started again"] if row.reader is not None else []
         parts += [f"last checkpoint at offset {row.checkpoint}"] if row.checkpoint is not None else []

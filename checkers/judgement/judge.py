@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.judgement.promise import (
-    Bound,
-    bounds_of,
-    check_promise,
-    doubles_nothing,
-    leaves_out_nothing,
-    parse_promise,
-)
+from checkers.judgement.promise import RULED_OUT_BY, Bound, bounds_of, check_promise, parse_promise
 from harness.model.journal import SendOutcome
 from harness.model.result import (
     ABORTED_INPUT,
@@ -21,7 +14,7 @@ from harness.model.result import (
     Summary,
     VerdictWord,
 )
-from harness.model.run import RunMeta
+from harness.model.run import Guarantee, RunMeta
 
 __all__ = ["Bound", "check_promise", "judge", "parse_promise"]
 
@@ -46,7 +39,7 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
             meta.promise,
             idempotent=meta.idempotent,
             ordered=_order_guarantee(meta) is not None,
-            guarantee=meta.application.guarantee if meta.application is not None else None,
+            guarantee=_guarantee(meta),
         ).items()
     }
     broken = tuple(
@@ -93,12 +86,16 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
         for key, text in meta.promise.items()
         if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
     ]
-    if summary.lost_held_by_leader:
-        absent = _count_phrase(summary.lost_held_by_leader, "acknowledged records are absent from the read")
-        doubts.append(f"{absent} but in the leader's own files: the read is at fault")
-    if summary.lost_unexamined and not (meta.final_read and meta.final_read.attested):
-        absent = _count_phrase(summary.lost_unexamined, "acknowledged records are absent from the read")
-        doubts.append(f"{absent}, and no replica's own files were examined")
+    unexamined = summary.lost_unexamined
+    if meta.final_read is not None and meta.final_read.attested:
+        unexamined = 0
+    for count, why in (
+        (summary.lost_held_by_leader, " but in the leader's own files: the read is at fault"),
+        (unexamined, ", and no replica's own files were examined"),
+    ):
+        if count:
+            absent = _count_phrase(count, "acknowledged records are absent from the read")
+            doubts.append(absent + why)
     return doubts
 
 
@@ -125,8 +122,10 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
     settings = {
         Breaks.WHEN_IDEMPOTENT: "the producer is idempotent" if meta.idempotent else None,
         Breaks.WHEN_ORDERED: _order_guarantee(meta),
-        **_application_guarantees(meta),
     }
+    guarantee = _guarantee(meta)
+    for breaks, promised in RULED_OUT_BY.items():
+        settings[breaks] = f"the application promises {guarantee}" if guarantee in promised else None
     for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
         count, reason = summary.count(finding), settings.get(finding.breaks)
         if not count or finding.breaks is Breaks.NEVER:
@@ -137,9 +136,11 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
                 _count_phrase(number, _PREMATURE.get(place, finding.reason))
                 for place, number in summary.premature_places.items()
             ]
-        elif finding.breaks is Breaks.ALWAYS:
+        elif finding is FindingClass.LOST and summary.lost_places:
             places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
-            faults.append(f"{words} ({places})" if finding is FindingClass.LOST and places else words)
+            faults.append(f"{words} ({places})")
+        elif finding.breaks is Breaks.ALWAYS:
+            faults.append(words)
         elif reason:
             faults.append(f"{words}, though {reason}")
         elif bounds[finding].exceeded(count):
@@ -147,14 +148,9 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
     return faults
 
 
-def _application_guarantees(meta: RunMeta) -> dict[Breaks, str | None]:
-    """What the application's guarantee rules out, in words."""
-    guarantee = meta.application.guarantee if meta.application is not None else None
-    words = f"the application promises {guarantee}"
-    return {
-        Breaks.UNLESS_AT_MOST_ONCE: words if leaves_out_nothing(guarantee) else None,
-        Breaks.UNLESS_AT_LEAST_ONCE: words if doubles_nothing(guarantee) else None,
-    }
+def _guarantee(meta: RunMeta) -> Guarantee | None:
+    """What the application under test promises; None: there is none."""
+    return meta.application.guarantee if meta.application is not None else None
 
 
 def _order_guarantee(meta: RunMeta) -> str | None:
@@ -186,20 +182,16 @@ def _valid_reasons(summary: Summary) -> list[str]:
         if count := summary.count(finding):
             shown.append(f"{_count_phrase(count, finding.reason)}, as the settings allow")
     if summary.inputs is not None and summary.processed is not None:
-        shown.append(_processed_phrase(summary.inputs, summary.processed, summary))
+        processed = summary.processed == summary.inputs
+        most = f"all {summary.inputs:,}" if processed else f"{summary.processed:,} of {summary.inputs:,}"
+        again = summary.count(FindingClass.REPROCESSED)
+        twice = f"{again:,} more than they should" if again else "none twice"
+        shown.append(f"{most} inputs have their outputs, {twice}")
     unconfirmed = summary.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     if unconfirmed:
         absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
         shown.append(f"{unconfirmed - absent:,} of {unconfirmed:,} unconfirmed records were read back")
     return shown or ["nothing was acknowledged, so nothing could be lost"]
-
-
-def _processed_phrase(inputs: int, processed: int, summary: Summary) -> str:
-    """ "all 3,000 inputs have their outputs, none twice"."""
-    most = f"all {inputs:,}" if processed == inputs else f"{processed:,} of {inputs:,}"
-    again = summary.count(FindingClass.REPROCESSED)
-    twice = f"{again:,} more than they should" if again else "none twice"
-    return f"{most} inputs have their outputs, {twice}"
 
 
 def _count_phrase(count: int, plural: str) -> str:

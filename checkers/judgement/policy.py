@@ -1,12 +1,15 @@
-"""What retention and compaction may delete. Names and defaults: Kafka documentation, Topic and Broker
-Configs."""
+"""What retention, compaction and the steps of an experiment may delete. Names and defaults: Kafka
+documentation, Topic and Broker Configs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.model.run import RunMeta
+
 _WEEK_MS = 7 * 24 * 3600 * 1000
+_UNITS_MS = {"minutes": 60_000, "hours": 3_600_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +36,53 @@ class Retention:
 
 def retention(topic: Mapping[str, str], brokers: Mapping[str, str]) -> Retention:
     """Retention of a topic from its own configuration, else the brokers', else Kafka's defaults."""
-
-    def setting(name: str, broker_name: str) -> str | None:
-        return topic.get(name, brokers.get(broker_name))
-
-    age = setting("retention.ms", "log.retention.ms")
-    if age is None:
-        for unit, size_ms in (("minutes", 60_000), ("hours", 3_600_000)):
-            value = brokers.get(f"log.retention.{unit}")
-            if value is not None:
-                age = str(int(value) * size_ms if int(value) >= 0 else -1)
-                break
-    policy = setting("cleanup.policy", "log.cleanup.policy") or "delete"
-    size = setting("retention.bytes", "log.retention.bytes") or "-1"
+    age = topic.get("retention.ms", brokers.get("log.retention.ms"))
+    for unit, size_ms in _UNITS_MS.items():
+        value = brokers.get(f"log.retention.{unit}")
+        if age is None and value is not None:
+            age = str(max(int(value) * size_ms, -1))
+    size = topic.get("retention.bytes", brokers.get("log.retention.bytes"))
     return Retention(
-        deletes="delete" in [word.strip() for word in policy.split(",")],
+        deletes="delete" in _cleanup(topic, brokers),
         retention_ms=_WEEK_MS if age is None else int(age),
-        retention_bytes=int(size),
+        retention_bytes=int(size or -1),
     )
 
 
 def compacts(topic: Mapping[str, str], brokers: Mapping[str, str]) -> bool:
     """Whether a topic keeps only the newest record of each key."""
+    return "compact" in _cleanup(topic, brokers)
+
+
+def _cleanup(topic: Mapping[str, str], brokers: Mapping[str, str]) -> list[str]:
     policy = topic.get("cleanup.policy", brokers.get("log.cleanup.policy")) or "delete"
-    return "compact" in [word.strip() for word in policy.split(",")]
+    return [word.strip() for word in policy.split(",")]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What may have deleted records of a run.
+
+    `newest_deletable_ns`: retention may have deleted what was sent up to then (None: nothing). `compacts`:
+    the topic keeps only the newest record of each key. Steps of the experiment deleted the records below the
+    offset `deleted_before`, and created the topic again at `recreated_ns`; the last such step was at
+    `deleted_ns` (None: no step did).
+    """
+
+    newest_deletable_ns: int | None
+    compacts: bool
+    deleted_before: int | None
+    recreated_ns: int | None
+    deleted_ns: int | None
+
+    @classmethod
+    def of(cls, meta: RunMeta) -> Policy:
+        topic, brokers, steps = meta.topic_config, meta.cluster.properties, meta.deletions
+        finished_ns = meta.final_read.finished_ns if meta.final_read is not None else None
+        return cls(
+            newest_deletable_ns=retention(topic, brokers).newest_deletable_ns(finished_ns),
+            compacts=compacts(topic, brokers),
+            deleted_before=max((step.before for step in steps if step.before is not None), default=None),
+            recreated_ns=max((step.at_ns for step in steps if step.before is None), default=None),
+            deleted_ns=max((step.at_ns for step in steps), default=None),
+        )

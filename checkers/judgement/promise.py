@@ -84,13 +84,8 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
         try:
             bound = parse_promise(text)
         except BadInput as error:
-            raise BadInput(
-                error.what,
-                where=f"promise.{key}",
-                expected=error.expected,
-                found=error.found,
-                next_step=error.next_step,
-            ) from None
+            error.where = f"promise.{key}"
+            raise
         if bound.step is not None and bound.step not in step_names:
             raise BadInput(
                 "a promise names a write step that the experiment does not have",
@@ -101,14 +96,12 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
             )
 
 
-def leaves_out_nothing(guarantee: Guarantee | None) -> bool:
-    """Whether an application with this guarantee gives an output for every input."""
-    return guarantee in ("at-least-once", "exactly-once")
-
-
-def doubles_nothing(guarantee: Guarantee | None) -> bool:
-    """Whether an application with this guarantee gives no output twice."""
-    return guarantee in ("at-most-once", "exactly-once")
+RULED_OUT_BY: dict[Breaks, tuple[Guarantee, ...]] = {
+    Breaks.UNLESS_AT_MOST_ONCE: ("at-least-once", "exactly-once"),
+    Breaks.UNLESS_AT_LEAST_ONCE: ("at-most-once", "exactly-once"),
+}
+"""The guarantees of an application that rule findings out: that it gives an output for every input, and none
+twice."""
 
 
 def bounds_of(
@@ -128,8 +121,7 @@ def bounds_of(
         Breaks.ALWAYS: True,
         Breaks.WHEN_IDEMPOTENT: idempotent,
         Breaks.WHEN_ORDERED: ordered,
-        Breaks.UNLESS_AT_MOST_ONCE: leaves_out_nothing(guarantee),
-        Breaks.UNLESS_AT_LEAST_ONCE: doubles_nothing(guarantee),
+        **{breaks: guarantee in promised for breaks, promised in RULED_OUT_BY.items()},
     }
     return {
         finding: parse_promise(promise.get(finding.value, "0" if broken_if.get(finding.breaks) else "any"))

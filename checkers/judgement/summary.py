@@ -3,95 +3,129 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from checkers.facts.measure import RunFacts
-from checkers.findings.evidence import NOT_COMMITTED
-from checkers.judgement.blame import blame
-from checkers.judgement.partial import PartialSummary
+from checkers.judgement.blame import NOT_COMMITTED, BlameCell, blame
 from harness.model.result import CountRow, Example, FindingClass, OwnerlessTime, ShareCount, Summary
 from harness.model.run import RunMeta
 
+Name = TypeVar("Name", bound=str)
+
+
+@dataclass(frozen=True)
+class FindingCounts:
+    """Counts of the findings of a run.
+
+    `totals` are numbers by class, place, step and whether the leader's own files hold the record; they are
+    complete. `cells` are the largest numbers by class, producer, partition, step and windows, `blamed` those
+    by `BlameCell`, the largest first. `extra_copies` is the number of copies beyond the first of all
+    duplicates. `examples` are a few of each class, as columns of `harness.model.result.Example`.
+    """
+
+    totals: dict[tuple[str, str | None, int | None, bool], int] = field(default_factory=dict)
+    cells: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
+    blamed: list[tuple[BlameCell, int]] = field(default_factory=list)
+    extra_copies: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What the sends of a run were told: numbers of sends by outcome, numbers of acknowledged ones by step
+    index, and the longest stretch without a success report, over all partitions and write steps, in
+    seconds."""
+
+    outcomes: dict[str, int]
+    acked_by_step: dict[int, int]
+    unavailable_seconds: float
+
+    @property
+    def sends(self) -> int:
+        return sum(self.outcomes.values())
+
 
 def summarise(
-    found: PartialSummary,
+    counts: FindingCounts,
     meta: RunMeta,
-    facts: RunFacts,
+    reports: Reports,
     *,
-    unavailable_seconds: float,
-    ownerless: tuple[OwnerlessTime, ...] | None,
-    shares: tuple[ShareCount, ...] | None,
+    reads: int,
+    engine: str,
+    ownerless: tuple[OwnerlessTime, ...],
+    shares: tuple[ShareCount, ...],
+    inputs: int | None,
+    processed: int | None,
     problems: tuple[str, ...],
 ) -> Summary:
     """Summary of a run; `check_seconds` is left 0.0 for the caller to fill in.
 
     Args:
-        found: counts of all findings.
-        facts: of the same run.
+        counts: of all findings.
+        reports: of all sends.
+        reads: number of rows of the final read.
+        engine: name and version of the engine that counted.
+        inputs: of an application, the number that it had to process (None: there is none); `processed` is
+            how many of them have their outputs.
     """
-    by_class: Counter[FindingClass] = Counter()
-    lost_by_step: Counter[str] = Counter()
-    lost_places: Counter[str] = Counter()
-    premature_places: Counter[str] = Counter()
-    leaders = _leaders(meta)
-    held_by_leader = not_committed = 0
-    for (name, place, step, partition, held_by), count in found.groups.items():
-        finding = FindingClass(name)
-        by_class[finding] += count
-        if finding is FindingClass.PREMATURE:
-            premature_places[str(place)] += count
-        if finding is not FindingClass.LOST:
-            continue
-        # A lost record was sent, so its step and place are known.
-        lost_by_step[_step_name(meta, step)] += count
-        lost_places[str(place)] += count
-        if place == NOT_COMMITTED:
-            not_committed += count
-        elif partition is not None and leaders.get(partition) in (held_by or ()):
-            held_by_leader += count
+    rows = [
+        (FindingClass(name), str(place), step, held, number)
+        for (name, place, step, held), number in counts.totals.items()
+    ]
+    by_class = _sums((finding, number) for finding, *_, number in rows)
+    # A lost record was sent, so its step and place are known.
+    lost = [row for row in rows if row[0] is FindingClass.LOST]
+    absent = [row for row in lost if row[1] != NOT_COMMITTED]
     inspected = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
     acked_by_step = {step.name: 0 for step in meta.steps if step.kind == "write"}
-    for number, count in sorted(facts.acked_by_step.items()):
+    for number, count in sorted(reports.acked_by_step.items()):
         acked_by_step[_step_name(meta, number)] = count
     return Summary(
-        sent=sum(facts.outcomes.values()),
-        outcomes=dict(sorted(facts.outcomes.items())),
-        reads=facts.reads,
-        findings={finding: by_class[finding] for finding in FindingClass if by_class[finding]},
+        sent=reports.sends,
+        outcomes=dict(sorted(reports.outcomes.items())),
+        reads=reads,
+        findings={finding: by_class[finding] for finding in FindingClass if finding in by_class},
         acked_by_step=acked_by_step,
-        lost_by_step=dict(sorted(lost_by_step.items())),
-        lost_places=dict(sorted(lost_places.items())),
-        lost_held_by_leader=held_by_leader,
-        lost_unexamined=0 if inspected else by_class[FindingClass.LOST] - not_committed,
-        extra_copies=found.extra_copies,
+        lost_by_step=_sums((_step_name(meta, step), number) for _, _, step, _, number in lost),
+        lost_places=_sums((place, number) for _, place, _, _, number in lost),
+        lost_held_by_leader=sum(number for *_, held, number in absent if held),
+        lost_unexamined=0 if inspected else sum(number for *_, number in absent),
+        extra_copies=counts.extra_copies,
         counts=tuple(
             CountRow.model_validate(dict(zip(_CELL, (*cell, count), strict=True)))
-            for cell, count in found.largest_cells
+            for cell, count in counts.cells
         ),
         examples=tuple(
             Example.model_validate(
-                {name: example[name] for name in _SHOWN} | {"held_by": example["held_by"] or ()}
+                {name: example[name] for name in Example.model_fields} | {"held_by": example["held_by"] or ()}
             )
-            for example in found.examples
+            for example in counts.examples
         ),
-        unavailable_seconds=unavailable_seconds,
-        ownerless=ownerless or (),
-        shares=shares or (),
+        unavailable_seconds=reports.unavailable_seconds,
+        ownerless=ownerless,
+        shares=shares,
         check_seconds=0.0,
         problems=problems,
-        blame=blame(found.blamed, meta),
-        inputs=None if facts.outputs is None else facts.outputs.inputs,
-        processed=None if facts.outputs is None else facts.outputs.processed,
-        premature_places=dict(sorted(premature_places.items())),
+        blame=blame(dict(counts.blamed), meta),
+        inputs=inputs,
+        processed=processed,
+        premature_places=_sums(
+            (place, number) for finding, place, _, _, number in rows if finding is FindingClass.PREMATURE
+        ),
+        engine=engine,
     )
 
 
-_SHOWN = tuple(Example.model_fields)
 _CELL = ("finding", "producer", "partition", "step", "windows", "count")
 
 
-def _leaders(meta: RunMeta) -> dict[int, int]:
-    bounds = meta.final_read.bounds if meta.final_read is not None else ()
-    return {bound.partition: bound.leader for bound in bounds if bound.topic == meta.topic}
+def _sums(numbers: Iterable[tuple[Name, int]]) -> dict[Name, int]:
+    """The sum of the numbers of each name, by name."""
+    found: Counter[Name] = Counter()
+    for name, number in numbers:
+        found[name] += number
+    return dict(sorted(found.items()))
 
 
 def _step_name(meta: RunMeta, index: int | None) -> str:

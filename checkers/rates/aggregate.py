@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from checkers.journals.frames import GLOB_PATHS
+from checkers.engine.failures import cause_of, is_failure
+from checkers.journals.views import engine_path, is_embedded, readable_path
 from checkers.rates.rows import rows_of
 from checkers.statistics.rates import per_million, percentile
-from checkers.statistics.shares import share
+from checkers.statistics.shares import share_of
 from harness.model.errors import BadInput, CheckError, JournalError
 from harness.model.journal import SCHEMA_VERSION, SENDS_DIR, SendOutcome
-from harness.model.storage import StoragePath, spark_path
+from harness.model.storage import StoragePath, storage_path
 
 LATENCIES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
-_ACCURACY = 10_000
-_COUNTS = ("runs", "left_out", "runs_with_loss", "acked", "lost", "unconfirmed", "unconfirmed_absent", "sent")
-_NUMBERS = (
-    "loss_share_low", "loss_share_high",
-    "lost_per_million", "lost_low", "lost_high",
-    "unconfirmed_absent_per_million", "unconfirmed_absent_low", "unconfirmed_absent_high",
-    "duplicates_per_million", "duplicates_low", "duplicates_high",
-    "unavailable_median_s", "unavailable_p95_s", "unavailable_most_s",
-)  # fmt: skip
+MOST_LEFT_OUT_SHOWN = 50
+_DIGITS = 4
+"""Latencies are counted by their first digits, so that a group has some ten thousand different ones at most.
+"""
+_SUMS = ("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates")
+_COUNTS = ("runs", "left_out", "runs_with_loss", *_SUMS)
+
+Run = Mapping[str, Any]
+"""A row of `checkers.rates.rows.ROWS`."""
+Groups = Mapping[tuple[str, ...], list[Run]]
+"""Runs by their values on the axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """`rows`: one per group, as `group_figures` returns them, ordered by the values of the axes. `left_out`:
-    which runs do not count and why (at most `MOST_LEFT_OUT_SHOWN`, then the number of the others)."""
+    """`rows`: one per group, ordered by its values of the axes (string), with the figures of `figures_of` and
+    of LATENCIES. `left_out`: which runs do not count and why (at most `MOST_LEFT_OUT_SHOWN`, then the number
+    of the others)."""
 
     by: tuple[str, ...]
     rows: list[dict[str, Any]]
     left_out: list[str]
 
 
-MOST_LEFT_OUT_SHOWN = 50
-
-
-def rates(
+def rates_of_runs(
     spark: SparkSession,
     folder: StoragePath,
     by: Sequence[str],
@@ -54,55 +53,51 @@ def rates(
     latencies: bool = True,
     parquet: StoragePath | None = None,
 ) -> Rates:
-    """Rates of all runs below `folder`, grouped by axes, and written to `parquet` if it is not None.
+    """Rates of all runs below `folder`, grouped by axes, and written to `parquet` if it is not None. Runs
+    that cannot be read are in no group.
 
     Raises:
         JournalError: there is no run, or one of another schema version.
         BadInput: no run has a value on one of the axes.
-        CheckError: Spark failed.
+        CheckError: the engine failed.
     """
-    axes = tuple(by)
     try:
-        return _rates(spark, folder, axes, latencies, parquet)
-    except (Py4JError, PySparkException) as error:
+        runs = rows_of(spark, folder, by)
+        _refuse(runs, folder, by)
+        groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+        for run in runs:
+            if run["known"] is not None:
+                groups[tuple(run["keys"])].append(run)
+        columns = [*by, *figures_of(()), *(LATENCIES if latencies else ())]
+        of_sends = latencies_of(spark, groups) if latencies else {}
+        rows = [
+            {**dict(zip(by, keys, strict=True)), **figures_of(groups[keys]), **of_sends.get(keys, {})}
+            for keys in sorted(groups)
+        ]
+        types = dict.fromkeys(columns, pa.float64())
+        types |= dict.fromkeys(_COUNTS, pa.int64()) | dict.fromkeys(by, pa.string())
+        table = pa.Table.from_pylist(rows, schema=pa.schema(types))
+        if parquet is not None:
+            target = engine_path(spark, parquet)
+            spark.createDataFrame(table).coalesce(1).write.mode("overwrite").parquet(target)
+    except Exception as error:
+        if not (is_failure(error) or isinstance(error, OSError)):
+            raise
         raise CheckError(
-            "Spark failed while reading the run folders; they are untouched",
+            "the run folders could not be added up; they are untouched",
             where=str(folder),
-            found=str(error).splitlines()[0],
+            found=cause_of(error),
             next_step="check that the folder exists and memory suffices, then try again",
         ) from error
+    out = [f"{run['folder']}: {run['problem']}" for run in runs if run["problem"] is not None]
+    if (more := len(out) - MOST_LEFT_OUT_SHOWN) > 0:
+        out[MOST_LEFT_OUT_SHOWN:] = [f"and {more:,} more"]
+    return Rates(tuple(by), table.to_pylist(), out)
 
 
-def _rates(
-    spark: SparkSession,
-    folder: StoragePath,
-    by: tuple[str, ...],
-    latencies: bool,
-    parquet: StoragePath | None,
-) -> Rates:
-    runs = rows_of(spark, folder, by).cache()
-    try:
-        _refuse(runs, folder, by)
-        found = group_figures(runs, by)
-        if latencies:
-            found = found.join(latency(spark, runs, by), list(by), "left")
-        found = found.orderBy(*(F.col(f"`{axis}`") for axis in by)).cache()
-        if parquet is not None:
-            found.coalesce(1).write.mode("overwrite").parquet(spark_path(parquet))
-        rows = [row.asDict() for row in found.collect()]
-        found.unpersist()
-        out = runs.where("problem is not null").orderBy("folder")
-        reasons = [f"{row.folder}: {row.problem}" for row in out.limit(MOST_LEFT_OUT_SHOWN).collect()]
-        more = out.count() - len(reasons)
-    finally:
-        runs.unpersist()
-    return Rates(by, rows, [*reasons, *([f"and {more:,} more"] if more else [])])
-
-
-def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
-    """Refuse folders without runs, runs of another version, and axes on which no run has a value."""
-    total = runs.count()
-    if not total:
+def _refuse(runs: Sequence[Run], folder: StoragePath, by: Sequence[str]) -> None:
+    """Refuse no runs, runs of another version, and axes on which no run has a value."""
+    if not runs:
         raise JournalError(
             "there is no run below this folder",
             where=str(folder),
@@ -110,21 +105,16 @@ def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
             found="no run.json",
             next_step="name a folder of results",
         )
-    other = runs.where(F.col("version").isNotNull() & (F.col("version") != SCHEMA_VERSION)).orderBy("folder")
-    first = other.first()
-    if first is not None:
+    other = [run for run in runs if run["version"] not in (None, SCHEMA_VERSION)]
+    if other:
         raise JournalError(
             "a run was made by another version of kafka-chaos, and cannot be combined with the others",
-            where=first.folder,
+            where=other[0]["folder"],
             expected=f"schema version {SCHEMA_VERSION}",
-            found=f"schema version {first.version}, in {other.count():,} of {total:,} runs",
+            found=f"schema version {other[0]['version']}, in {len(other):,} of {len(runs):,} runs",
             next_step="move those folders away, or use the version that wrote them",
         )
-    readable = runs.where("known is not null")
-    known = {
-        row.axis
-        for row in readable.select(F.explode(F.split("known", " ")).alias("axis")).distinct().collect()
-    }
+    known = {axis for run in runs for axis in run["known"] or ()}
     for axis in by:
         if known and axis not in known:
             short = sorted(one for one in known if ":" not in one)
@@ -136,88 +126,102 @@ def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
             )
 
 
-def group_figures(runs: DataFrame, by: Sequence[str]) -> DataFrame:
-    """One row per group.
-
-    Columns: the axes' values (string); the number of `runs` that count and of those `left_out` (bigint);
-    counts over the runs that count (bigint); and, as doubles, the interval of the share of runs with loss,
-    rates per million with their intervals (null: none), unavailable seconds. Runs that cannot be read are in
-    no group.
-    """
-    schema = StructType(
-        [
-            *(StructField(axis, StringType()) for axis in by),
-            *(StructField(name, LongType()) for name in (*_COUNTS, "duplicates")),
-            *(StructField(name, DoubleType()) for name in _NUMBERS),
-        ]
-    )
-    names = tuple(by)
-
-    def add_up(group: pd.DataFrame) -> pd.DataFrame:
-        values = list(group["keys"].iloc[0])
-        good = group[group["problem"].isna()]
-        return pd.DataFrame(
-            [dict(zip(names, values, strict=True)) | figures_of(good, len(group) - len(good))],
-            columns=schema.fieldNames(),
-        )
-
-    # In a fixed order, because the bootstrap draws rows by position.
-    return (
-        runs.where("known is not null")
-        .groupBy(F.col("keys").alias("group"))
-        .applyInPandas(lambda group: add_up(group.sort_values("folder")), schema)
-    )
-
-
-def figures_of(good: pd.DataFrame, left_out: int) -> dict[str, Any]:
-    """The figures of one group's runs that count."""
-    total = {name: int(good[name].sum()) for name in (*_COUNTS[3:], "duplicates")}
-    with_loss = int((good["lost"] > 0).sum())
-    part = share(with_loss, len(good))
-    numbers: dict[str, float | None] = {
-        "loss_share_low": part.interval.low,
-        "loss_share_high": part.interval.high,
+def figures_of(runs: Sequence[Run]) -> dict[str, float | None]:
+    """The figures of one group: numbers of the `runs` that count and of those `left_out`, counts over the
+    runs that count, the interval of the share of runs with loss, rates per million with their intervals
+    (None: none), unavailable seconds."""
+    good = [run for run in runs if run["problem"] is None]
+    share = share_of(sum(run["lost"] > 0 for run in good), len(good))
+    figures: dict[str, float | None] = {
+        "runs": len(good),
+        "left_out": len(runs) - len(good),
+        "runs_with_loss": share.k,
+        **{name: sum(run[name] for run in good) for name in _SUMS},
+        "loss_share_low": share.interval.low,
+        "loss_share_high": share.interval.high,
     }
     for what, of in (("lost", "acked"), ("unconfirmed_absent", "unconfirmed"), ("duplicates", "sent")):
-        rate = per_million(good[what].astype(int).tolist(), good[of].astype(int).tolist())
-        numbers[f"{what}_per_million"] = rate.value
-        numbers[f"{what}_low"] = rate.interval.low if rate.interval else None
-        numbers[f"{what}_high"] = rate.interval.high if rate.interval else None
-    seconds = good["unavailable"].astype(float).tolist()
-    numbers["unavailable_median_s"] = percentile(seconds, 0.5)
-    numbers["unavailable_p95_s"] = percentile(seconds, 0.95)
-    numbers["unavailable_most_s"] = max(seconds, default=None)
-    return {"runs": len(good), "left_out": left_out, "runs_with_loss": with_loss, **total, **numbers}
+        rate = per_million([run[what] for run in good], [run[of] for run in good])
+        figures[f"{what}_per_million"] = rate.value
+        figures[f"{what}_low"] = rate.interval.low if rate.interval else None
+        figures[f"{what}_high"] = rate.interval.high if rate.interval else None
+    seconds = [run["unavailable"] for run in good]
+    return figures | {
+        "unavailable_median_s": percentile(seconds, 0.5),
+        "unavailable_p95_s": percentile(seconds, 0.95),
+        "unavailable_most_s": max(seconds, default=None),
+    }
 
 
-def latency(spark: SparkSession, runs: DataFrame, by: Sequence[str]) -> DataFrame:
-    """Percentiles, in ms, of the time from send to success report over all records of a group's runs that
-    count; to one part in 10,000 of the records (Spark's `percentile_approx`).
+def latencies_of(spark: SparkSession, groups: Groups) -> dict[tuple[str, ...], dict[str, float | None]]:
+    """Percentiles (LATENCIES), in ms, of the time from send to success report over all records of a group's
+    runs that count.
 
-    The driver collects one path per run.
+    The q-th percentile is the least latency that at least the share q of the records does not exceed; it is
+    exact up to the fourth digit, and the same on every engine.
     """
-    good = runs.where("problem is null").select("folder", "uri", "keys")
-    folders = [row.folder for row in good.select("folder").collect()]
-    schema = "outcome string, sent_ns bigint, closed_ns bigint"
-    if not folders:
-        columns = [F.lit(None).cast("string").alias(axis) for axis in by]
-        nothing = [F.lit(None).cast("double").alias(name) for name in LATENCIES]
-        return spark.range(0).select(*columns, *nothing)
-    sends = (
-        spark.read.option(GLOB_PATHS, "false")
-        .option("pathGlobFilter", "part-*.parquet")
-        .schema(schema)
-        .parquet(*(f"{folder}/{SENDS_DIR}" for folder in folders))
-        .where(F.col("outcome").isin(SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value))
-        .select(
-            F.regexp_replace(F.col("_metadata.file_path"), f"/{SENDS_DIR}/[^/]*$", "").alias("uri"),
-            ((F.col("closed_ns") - F.col("sent_ns")) / 1e6).alias("ms"),
+    numbers = {
+        run["folder"]: number
+        for number, runs in enumerate(groups.values())
+        for run in runs
+        if run["problem"] is None
+    }
+    if not numbers:
+        return {}
+    of_runs = spark.createDataFrame(list(numbers.items()), "folder string, number int")
+    sends = _sends_of(spark, list(numbers)).where(
+        F.col("outcome").isin(SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value)
+    )
+    counted = (
+        sends.groupBy("folder", _rounded(F.col("closed_ns") - F.col("sent_ns")).alias("ns"))
+        .agg(F.count("*").alias("records"))
+        .join(F.broadcast(of_runs), "folder")
+        .groupBy("number", "ns")
+        .agg(F.sum("records").alias("records"))
+    )
+    group = Window.partitionBy("number")
+    ranked = counted.withColumns(
+        {"up_to": F.sum("records").over(group.orderBy("ns")), "all": F.sum("records").over(group)}
+    )
+    found = ranked.groupBy("number").agg(
+        *(
+            (F.min(F.when(F.col("up_to") >= F.ceil(F.col("all") * share), F.col("ns"))) / 1e6).alias(name)
+            for name, share in LATENCIES.items()
         )
     )
-    keyed = sends.join(F.broadcast(good.select("uri", "keys")), "uri")
-    wanted = F.percentile_approx("ms", list(LATENCIES.values()), _ACCURACY)
-    found = keyed.groupBy("keys").agg(wanted.alias("found"))
-    return found.select(
-        *(F.col("keys")[number].alias(axis) for number, axis in enumerate(by)),
-        *(F.col("found")[number].cast("double").alias(name) for number, name in enumerate(LATENCIES)),
-    )
+    keys = list(groups)
+    return {keys[row.pop("number")]: row for row in found.toArrow().to_pylist()}
+
+
+def _sends_of(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
+    """The sends of these runs: `folder`, `outcome`, `sent_ns`, `closed_ns`."""
+
+    def read(*of: str) -> DataFrame:
+        return (
+            spark.read.option("pathGlobFilter", "part-*.parquet")
+            .schema("outcome string, sent_ns bigint, closed_ns bigint")
+            .parquet(*(readable_path(spark, storage_path(folder) / SENDS_DIR) for folder in of))
+        )
+
+    if is_embedded(spark):
+        # Sail does not say which file a row is from; Spark takes long for a plan with hundreds of sources.
+        return _union([read(folder).withColumn("folder", F.lit(folder)) for folder in folders])
+    # A URI: what is no letter is encoded, but the plus sign, which `url_decode` takes for a space.
+    file = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+    folder = F.regexp_replace(F.regexp_replace(file, f"/{SENDS_DIR}/[^/]*$", ""), "^file:/*", "/")
+    return read(*folders).select(folder.alias("folder"), "outcome", "sent_ns", "closed_ns")
+
+
+def _rounded(number: Column) -> Column:
+    """A positive bigint with all but its first digits zero; others as they are."""
+    more = F.greatest(F.floor(F.log10(F.greatest(number, F.lit(1)))) - (_DIGITS - 1), F.lit(0))
+    unit = F.pow(F.lit(10.0), more).cast("bigint")
+    return F.when(number > 0, number - number % unit).otherwise(number)
+
+
+def _union(rows: Sequence[DataFrame]) -> DataFrame:
+    """All rows. Halves are joined, since an engine refuses a plan that is nested hundreds deep."""
+    if len(rows) == 1:
+        return rows[0]
+    half = len(rows) // 2
+    return _union(rows[:half]).unionAll(_union(rows[half:]))

@@ -1,108 +1,109 @@
-"""One row per run below a folder: its axes, its verdict and its counts."""
+"""One row per run below a folder: its values on the axes, and its counts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 from pydantic import ValidationError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.frames import GLOB_PATHS, schema_of
+from checkers.journals.views import readable_path
 from checkers.judgement.judge import judge
+from checkers.sql import ddl
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, SendOutcome
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import RunMeta
-from harness.model.storage import StoragePath, spark_path
+from harness.model.storage import StoragePath, files_below
 
 OUTCOME_FILE = "outcome.json"
 """Beside a run of a matrix: `labels` in it are the run's levels on the matrix's axes."""
 SET_ASIDE_PREFIX = "cut-short-"
 """Prefix of the names of folders that a resumed matrix has set aside."""
-RUN_AXES = (
-    "experiment",
-    "arm",
-    "acks",
-    "idempotent",
-    "client",
-    "version",
-    "profile",
-    "brokers",
-    "faults",
-    "seed",
-)
-SETTINGS = ("producer", "topic", "broker")
 MISSING = "-"
 
-ROWS = schema_of(
-    "folder string, uri string, version int, problem string, known string, keys array<string>, "
-    "verdict string, as_promised boolean, sent bigint, acked bigint, unconfirmed bigint, lost bigint, "
-    "unconfirmed_absent bigint, duplicates bigint, unavailable double"
+ROWS = pa.schema(
+    {
+        "folder": pa.string(),
+        "version": pa.int32(),
+        "problem": pa.string(),
+        "known": pa.list_(pa.string()),
+        "keys": pa.list_(pa.string()),
+        "sent": pa.int64(),
+        "acked": pa.int64(),
+        "unconfirmed": pa.int64(),
+        "lost": pa.int64(),
+        "unconfirmed_absent": pa.int64(),
+        "duplicates": pa.int64(),
+        "unavailable": pa.float64(),
+    }
 )
-"""`uri` is `folder` as Spark escapes it. `problem` null: the run counts. `version` is its schema version,
-`known` the axes that it has a value on (space between), `keys` its values on the axes asked for."""
+"""`problem` null: the run counts. `version` is its schema version, `known` the axes that it has a value on
+(null: it cannot be read), `keys` its values on the axes asked for, `unavailable` seconds."""
 
 
-def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> DataFrame:
-    """A row of ROWS for each run folder anywhere below `folder`; one task judges the runs of a partition.
+def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> list[dict[str, Any]]:
+    """A row of ROWS for each run folder anywhere below `folder`, sorted by folder; tasks judge the runs.
 
     A run that is not finished, not checked, cannot be read or is of verdict `unknown` has a `problem`.
     Folders that a resumed matrix has set aside are skipped, because their runs were repeated.
 
     Args:
         by: axes, as `axis_values` has them. A run without a value on one has "-" there.
-    """
-    files = (
-        spark.read.format("binaryFile")
-        .option(GLOB_PATHS, "false")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", f"{{{RUN_FILE},{SUMMARY_FILE},{OUTCOME_FILE}}}")
-        .load(spark_path(folder))
-        .select(
-            F.regexp_replace("path", "/[^/]*$", "").alias("folder"),
-            F.regexp_replace(F.col("_metadata.file_path"), "/[^/]*$", "").alias("uri"),
-            F.regexp_extract("path", "[^/]*$", 0).alias("name"),
-            F.col("content").cast("string").alias("text"),
-        )
-    )
 
-    def text_of(name: str) -> Any:
-        return F.max(F.when(F.col("name") == name, F.col("text")))
+    Raises:
+        OSError: a folder cannot be listed.
+    """
+    # The files are named one by one: Sail takes folders like `acks=all` for partitions of a table, and a
+    # file without a summary or an outcome beside it would be refused.
+    found = [
+        path
+        for path in files_below(folder, (RUN_FILE, SUMMARY_FILE, OUTCOME_FILE))
+        if not path.parent.name.startswith(SET_ASIDE_PREFIX)
+    ]
+    if not any(path.name == RUN_FILE for path in found):
+        return []
+    name = F.col("path")
+    if isinstance(folder, Path):
+        # Engines differ in how they name local files: file:/results/run.json, results/run.json.
+        name = F.regexp_replace(name, "^(file:)?/*", "/")
+    file = F.regexp_extract(name, "[^/]*$", 0)
+
+    def text_of(wanted: str) -> Column:
+        return F.max(F.when(file == wanted, F.col("content").cast("string")))
 
     runs = (
-        files.where(~F.col("folder").rlike(f"/{SET_ASIDE_PREFIX}[^/]*$"))
-        .groupBy("folder")
+        spark.read.format("binaryFile")
+        .load([readable_path(spark, path) for path in found])
+        .groupBy(F.regexp_replace(name, "/[^/]*$", "").alias("folder"))
         .agg(
-            F.max("uri").alias("uri"),
             text_of(RUN_FILE).alias("run"),
             text_of(SUMMARY_FILE).alias("summary"),
             text_of(OUTCOME_FILE).alias("outcome"),
         )
-        .where(F.col("run").isNotNull())
+        .where("run is not null")
     )
     axes = tuple(by)
 
-    def judged(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = [row_of(*texts, by=axes) for texts in batch.itertuples(index=False)]
-            yield pd.DataFrame(rows, columns=ROWS.fieldNames())
+            rows = [row_of(**texts, by=axes) for texts in batch.to_pylist()]
+            yield pa.RecordBatch.from_pylist(rows, schema=ROWS)
 
-    return runs.mapInPandas(judged, ROWS)
+    rows: list[dict[str, Any]] = runs.mapInArrow(judged, ddl(ROWS)).toArrow().to_pylist()
+    return sorted(rows, key=lambda row: row["folder"])
 
 
 def row_of(
-    folder: str, uri: str, run: str, summary: str | None, outcome: str | None, *, by: Sequence[str]
+    folder: str, run: str, summary: str | None, outcome: str | None, *, by: Sequence[str]
 ) -> dict[str, Any]:
     """The row of one run, from the contents of its files (None: the file does not exist)."""
-    row: dict[str, Any] = dict.fromkeys(ROWS.fieldNames()) | {
-        "folder": folder,
-        "uri": uri,
-        "keys": [MISSING] * len(by),
-    }
+    row: dict[str, Any] = {"folder": folder, "keys": [MISSING] * len(by)}
     try:
         version = json.loads(run).get("schema_version")
         row["version"] = version if isinstance(version, int) else None
@@ -111,8 +112,7 @@ def row_of(
         meta = RunMeta.model_validate_json(run)
         labels = json.loads(outcome).get("labels", {}) if outcome is not None else {}
         values = axis_values(meta, labels)
-        row["known"] = " ".join(values)
-        row["keys"] = [values.get(axis, MISSING) for axis in by]
+        row |= {"known": list(values), "keys": [values.get(axis, MISSING) for axis in by]}
         if summary is None:
             return row | {"problem": "it was not checked: `kafka-chaos check` does"}
         counts = Summary.model_validate_json(summary)
@@ -122,8 +122,6 @@ def row_of(
     if judgement.verdict is VerdictWord.UNKNOWN:
         row["problem"] = "; ".join(judgement.reasons)
     return row | {
-        "verdict": judgement.verdict.value,
-        "as_promised": judgement.as_promised,
         "sent": counts.sent,
         "acked": counts.outcomes.get(SendOutcome.ACKED, 0),
         "unconfirmed": counts.outcomes.get(SendOutcome.UNCONFIRMED, 0),
@@ -135,21 +133,21 @@ def row_of(
 
 
 def axis_values(meta: RunMeta, labels: dict[str, str]) -> dict[str, str]:
-    """A run's value on every axis that it has: those of PLAIN, `producer:NAME`, `topic:NAME` and
+    """A run's value on every axis that it has: those that every run has, `producer:NAME`, `topic:NAME` and
     `broker:NAME` for each setting, and the axes of its matrix by their own names, which come first."""
     cluster = meta.cluster
-    plain = (
-        meta.experiment,
-        meta.arm,
-        meta.acks,
-        str(meta.idempotent).lower(),
-        meta.client,
-        cluster.image.kafka_version,
-        cluster.profile,
-        str(cluster.brokers),
-        "+".join(sorted({window.kind for window in meta.windows})) or "none",
-        str(meta.seed),
-    )
-    settings = zip(SETTINGS, (meta.producer_config, meta.topic_config, cluster.properties), strict=True)
-    given = {f"{where}:{name}": value for where, found in settings for name, value in found.items()}
-    return {**dict(zip(RUN_AXES, plain, strict=True)), **given, **labels}
+    settings = {"producer": meta.producer_config, "topic": meta.topic_config, "broker": cluster.properties}
+    return {
+        "experiment": meta.experiment,
+        "arm": meta.arm,
+        "acks": meta.acks,
+        "idempotent": str(meta.idempotent).lower(),
+        "client": meta.client,
+        "version": cluster.image.kafka_version,
+        "profile": cluster.profile,
+        "brokers": str(cluster.brokers),
+        "faults": "+".join(sorted({window.kind for window in meta.windows})) or "none",
+        "seed": str(meta.seed),
+        **{f"{where}:{name}": value for where, found in settings.items() for name, value in found.items()},
+        **labels,
+    }

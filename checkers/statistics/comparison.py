@@ -18,10 +18,8 @@ DRAWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RankTest:
-    """`p`: the probability that the new side looks at least this much worse by chance alone.
-
-    `least`: the smallest p that is possible with these numbers of runs and these ties.
-    """
+    """`p`: the probability that the new side looks at least this much worse by chance alone. `least`: the
+    smallest p that is possible with these numbers of runs and these ties."""
 
     p: float
     least: float
@@ -45,14 +43,12 @@ def rank_test(new: Sequence[float], base: Sequence[float], *, seed: int = 0) -> 
     highest = int(np.sort(ranks)[-size:].sum())
     if len(ranks) <= 100 or math.comb(len(ranks), size) <= EXACT_WAYS:
         ways = _ways(ranks, size)
-        total = float(ways.sum())
-        return RankTest(float(ways[observed:].sum()) / total, float(ways[highest:].sum()) / total)
-    generator = np.random.default_rng(seed)
-    sums = np.array([int(generator.permutation(ranks)[:size].sum()) for _ in range(DRAWS)])
-    return RankTest(
-        float((1 + (sums >= observed).sum()) / (1 + DRAWS)),
-        float((1 + (sums >= highest).sum()) / (1 + DRAWS)),
-    )
+        p, least = (float(ways[rank_sum:].sum() / ways.sum()) for rank_sum in (observed, highest))
+    else:
+        generator = np.random.default_rng(seed)
+        sums = np.array([generator.permutation(ranks)[:size].sum() for _ in range(DRAWS)])
+        p, least = (float((1 + (sums >= one).sum()) / (1 + DRAWS)) for one in (observed, highest))
+    return RankTest(p, least)
 
 
 def _ways(ranks: NDArray[np.int64], size: int) -> Floats:

@@ -23,10 +23,8 @@ Method = Literal["BCa", "percentile"]
 
 @dataclass(frozen=True, slots=True)
 class EventRate:
-    """Events per million records over all runs.
-
-    `value` None: there were no records. `interval` None: fewer than two runs, too few for a bootstrap.
-    """
+    """Events per million records over all runs. `value` None: there were no records. `interval` None: fewer
+    than two runs, too few for a bootstrap."""
 
     value: float | None
     interval: Interval | None
@@ -35,12 +33,7 @@ class EventRate:
 
 
 def per_million(
-    events: Sequence[int],
-    records: Sequence[int],
-    *,
-    seed: int = 0,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
+    events: Sequence[int], records: Sequence[int], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> EventRate:
     """The rate of all runs together, with a BCa bootstrap over runs (bias-corrected and accelerated: Efron,
     JASA 82, 1987, 171-185): runs are drawn with their records and events, so that a burst stays whole.
@@ -57,16 +50,12 @@ def per_million(
     """
     counted, of = _arrays(events, records)
     total, whole = int(counted.sum()), int(of.sum())
-    if not whole:
-        return EventRate(None, None, total, whole)
-    value = total / whole * MILLION
-    if len(counted) < 2:
-        return EventRate(value, None, total, whole)
-    if not total:
-        return EventRate(0.0, Interval(0.0, None), total, whole)
-    # Left out, as the acceleration does, a run that has all records leaves no rate.
-    method: Method = "BCa" if (of < whole).all() else "percentile"
-    return EventRate(value, _bootstrap([(counted, of)], method, seed, resamples, confidence), total, whole)
+    interval = None
+    if whole and len(counted) > 1:
+        # Left out, as the acceleration does, a run that has all records leaves no rate.
+        method: Method = "BCa" if (of < whole).all() else "percentile"
+        interval = _bootstrap([(counted, of)], method, seed, resamples) if total else Interval(0.0, None)
+    return EventRate(total / whole * MILLION if whole else None, interval, total, whole)
 
 
 def rate_difference(
@@ -74,7 +63,6 @@ def rate_difference(
     base: tuple[Sequence[int], Sequence[int]],
     *,
     seed: int = 0,
-    confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
 ) -> tuple[float, Interval] | None:
     """Rate per million of the new (events, records of each run) less that of the base, with a percentile
@@ -83,38 +71,28 @@ def rate_difference(
     if any(len(events) < 2 or not records.sum() for events, records in sides):
         return None
     gap = _per_million(*sides[0]) - _per_million(*sides[1])
-    return float(gap), _bootstrap(sides, "percentile", seed, resamples, confidence)
+    return float(gap), _bootstrap(sides, "percentile", seed, resamples)
 
 
 def percentile(values: Sequence[float], q: float) -> float | None:
     """The q-quantile (0 to 1) of the values of runs, interpolated; None without values."""
-    return float(np.quantile(np.asarray(values, dtype=float), q)) if len(values) else None
+    return float(np.quantile(values, q)) if len(values) else None
 
 
-def percentile_interval(values: Sequence[float], q: float, confidence: float = CONFIDENCE) -> Interval | None:
-    """Order statistics that enclose the q-quantile with this confidence, for any distribution (Conover,
-    Practical Nonparametric Statistics, 3.2). None: too few values, for example fewer than 6 for a median at
-    95 %.
+def percentile_interval(values: Sequence[float], q: float) -> Interval | None:
+    """Order statistics that enclose the q-quantile with 95 % confidence, for any distribution (Conover,
+    Practical Nonparametric Statistics, 3.2). None: too few values, for example fewer than 6 for a median.
     """
-    from scipy.stats import binom
+    from scipy.stats import quantile_test
 
-    n, half = len(values), (1 - confidence) / 2
-    # An end is an order statistic only if the chance of a value beyond the quantile is large enough.
-    lower = int(binom.ppf(half, n, q))
-    upper = int(binom.ppf(1 - half, n, q)) + 1
-    while lower > 0 and binom.cdf(lower - 1, n, q) > half:
-        lower -= 1
-    while upper <= n and 1 - binom.cdf(upper - 1, n, q) > half:
-        upper += 1
-    if lower < 1 or upper > n:
+    if not len(values):
         return None
-    ordered = sorted(values)
-    return Interval(float(ordered[lower - 1]), float(ordered[upper - 1]))
+    found = quantile_test(values, p=q).confidence_interval(CONFIDENCE)
+    # An end that no order statistic reaches is no number.
+    return None if math.isnan(found.low + found.high) else Interval(float(found.low), float(found.high))
 
 
-def _bootstrap(
-    sides: Sequence[tuple[Floats, Floats]], method: Method, seed: int, resamples: int, confidence: float
-) -> Interval:
+def _bootstrap(sides: Sequence[tuple[Floats, Floats]], method: Method, seed: int, resamples: int) -> Interval:
     """An interval of the rate per million of the first side, less that of the second if there is one.
 
     Resamples draw the runs of each side, so that a run keeps its events and records together.
@@ -129,22 +107,21 @@ def _bootstrap(
 
     from scipy.stats import DegenerateDataWarning, bootstrap
 
-    most_runs = max(len(events) for events, _ in sides)
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
         found = bootstrap(
             [np.arange(len(events)) for events, _ in sides],
             rate,
             n_resamples=resamples,
-            batch=max(1, _BATCH_CELLS // most_runs),
-            confidence_level=confidence,
+            batch=max(1, _BATCH_CELLS // max(len(events) for events, _ in sides)),
+            confidence_level=CONFIDENCE,
             method=method,
             rng=np.random.default_rng(seed),
         )
     low, high = found.confidence_interval
     if math.isnan(low) or math.isnan(high):
         # The correction is undefined where all resamples are alike.
-        half = (1 - confidence) / 2
+        half = (1 - CONFIDENCE) / 2
         low, high = np.quantile(found.bootstrap_distribution, [half, 1 - half])
     return Interval(float(low), float(high))
 

@@ -1,4 +1,4 @@
-"""The share of runs in which something happens: k of n."""
+"""The share of runs in which something happens: k of n, at 95 % confidence."""
 
 from __future__ import annotations
 
@@ -16,97 +16,71 @@ class Interval:
     low: float
     high: float | None
 
-    @property
-    def width(self) -> float:
-        return math.inf if self.high is None else self.high - self.low
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`k` of `n`, with its interval.
-
-    `one_sided`: k is 0 or n, and the other end is a one-sided bound of the full confidence.
-    """
+    """`k` of `n`, with its interval. `one_sided`: k is 0 or n, and the other end is a one-sided bound of the
+    full confidence."""
 
     k: int
     n: int
     interval: Interval
     one_sided: bool
 
-    @property
-    def value(self) -> float | None:
-        """The observed share; None if n is 0."""
-        return self.k / self.n if self.n else None
 
-
-def share(k: int, n: int, confidence: float = CONFIDENCE) -> Share:
+def share_of(k: int, n: int) -> Share:
     """The share behind k of n independent runs, by Clopper and Pearson (Biometrika 26, 1934, 404-413).
 
-    It never covers the truth less often than `confidence`, whatever the truth is. Where nothing was seen
-    (k = 0) all of the error is on one side: the bound is 1 - alpha^(1/n), exactly, of which the rule of
-    three (3/n for 95 %) is the well-known approximation (Hanley and Lippman-Hand, JAMA 249, 1983, 1743);
-    with k = n the same from below. Without runs: 0 to 1.
+    It never covers the truth less often than it says, whatever the truth is. Where nothing was seen (k = 0)
+    all of the error is on one side: the bound is 1 - alpha^(1/n), exactly, of which the rule of three (3/n
+    for 95 %) is the well-known approximation (Hanley and Lippman-Hand, JAMA 249, 1983, 1743); with k = n the
+    same from below. Without runs: 0 to 1.
 
     Raises:
-        ValueError: not 0 <= k <= n, or not 0 < confidence < 1.
+        ValueError: not 0 <= k <= n.
     """
-    _refuse_invalid(k, n, confidence)
-    alpha = 1 - confidence
-    if n == 0:
-        return Share(k, n, Interval(0.0, 1.0), one_sided=False)
-    if k == 0:
-        return Share(k, n, Interval(0.0, 1 - alpha ** (1 / n)), one_sided=True)
-    if k == n:
-        return Share(k, n, Interval(alpha ** (1 / n), 1.0), one_sided=True)
-    return Share(k, n, clopper_pearson(k, n, confidence), one_sided=False)
+    if n > 0 and k in (0, n):
+        bound = (1 - CONFIDENCE) ** (1 / n)
+        return Share(k, n, Interval(bound, 1.0) if k else Interval(0.0, 1 - bound), one_sided=True)
+    return Share(k, n, clopper_pearson(k, n), one_sided=False)
 
 
-def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+def clopper_pearson(k: int, n: int) -> Interval:
     """The two-sided interval: half of the error on each side, for k = 0 and k = n too (as tables have it)."""
-    _refuse_invalid(k, n, confidence)
-    return _binomial_interval(k, n, confidence, "exact")
+    return Interval(*_binomial_interval(k, n, "exact"))
 
 
-def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+def wilson(k: int, n: int) -> Interval:
     """Wilson's score interval (JASA 22, 1927, 209-212), on which Newcombe's difference is based."""
-    _refuse_invalid(k, n, confidence)
-    return _binomial_interval(k, n, confidence, "wilson")
+    return Interval(*_binomial_interval(k, n, "wilson"))
 
 
-def difference(
-    k_new: int, n_new: int, k_base: int, n_base: int, confidence: float = CONFIDENCE
-) -> tuple[float, Interval]:
+def difference(k_new: int, n_new: int, k_base: int, n_base: int) -> tuple[float, Interval]:
     """Share of the new less share of the base, with Newcombe's hybrid score interval.
 
     Method 10 of Newcombe, Statistics in Medicine 17 (1998) 873-890: square-and-add of two Wilson
     intervals. It is shown to people; `comparison` decides. Without runs on a side: 0, from -1 to 1.
     """
-    _refuse_invalid(k_new, n_new, confidence)
-    _refuse_invalid(k_base, n_base, confidence)
+    new_low, new_high = _binomial_interval(k_new, n_new, "wilson")
+    base_low, base_high = _binomial_interval(k_base, n_base, "wilson")
     if not n_new or not n_base:
         return 0.0, Interval(-1.0, 1.0)
     new, base = k_new / n_new, k_base / n_base
-    mine, other = wilson(k_new, n_new, confidence), wilson(k_base, n_base, confidence)
     gap = new - base
-    down = math.hypot(new - mine.low, (other.high or 0.0) - base)
-    up = math.hypot((mine.high or 0.0) - new, base - other.low)
+    down = math.hypot(new - new_low, base_high - base)
+    up = math.hypot(new_high - new, base - base_low)
     return gap, Interval(max(-1.0, gap - down), min(1.0, gap + up))
 
 
 @cache
-def _binomial_interval(k: int, n: int, confidence: float, method: str) -> Interval:
+def _binomial_interval(k: int, n: int, method: str) -> tuple[float, float]:
     """0 to 1 for no runs. Cached: scipy searches for the exact one, some milliseconds each."""
+    if not 0 <= k <= n:
+        raise ValueError(f"{k} of {n} is no share")
     if n == 0:
-        return Interval(0.0, 1.0)
+        return 0.0, 1.0
     # Imported when it is needed, here and beside: it takes more than a second.
     from scipy.stats import binomtest
 
-    found = binomtest(k, n).proportion_ci(confidence, method=method)
-    return Interval(float(found.low), float(found.high))
-
-
-def _refuse_invalid(k: int, n: int, confidence: float) -> None:
-    if not 0 <= k <= n:
-        raise ValueError(f"{k} of {n} is no share")
-    if not 0 < confidence < 1:
-        raise ValueError(f"a confidence lies between 0 and 1, not at {confidence}")
+    found = binomtest(k, n).proportion_ci(CONFIDENCE, method=method)
+    return float(found.low), float(found.high)

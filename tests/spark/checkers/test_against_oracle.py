@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -35,7 +34,10 @@ from tests.support.random_histories import examples
 pytestmark = pytest.mark.spark
 
 SIDE_BY_SIDE = 40
-"""Histories in one run, so that one Spark job answers for all: producers 10 and partitions 2 apart."""
+"""Histories in one run, so that one check answers for all: producers 10 and partitions 2 apart."""
+
+CHUNK_SIZES = (6, 0)
+"""As usual, so that all records of a producer are compared as a whole first; and each record by itself."""
 
 DELETIONS = (
     (),
@@ -251,21 +253,15 @@ def _agree(
 
 def _compare(spark: SparkSession, folder: Path, meta: RunMeta, histories: list[History]) -> None:
     write_run(folder, *histories, meta=meta)
-    plans: tuple[dict[str, Any], ...] = (
-        {"plan": "blocks"},
-        {"plan": "blocks", "block_rows": 60},
-        {"plan": "blocks", "block_rows": 60, "local_rows": 0},
-        {"plan": "shuffle", "block_rows": 60, "local_rows": 0},
-    )
     answers = []
-    for plan in plans:
-        summary = check_run(spark, folder, **plan)
+    for bits in CHUNK_SIZES:
+        summary = check_run(spark, folder, chunk_bits=bits)
         answers.append((summary.model_copy(update={"check_seconds": 0.0}), findings_of(folder)))
     shutil.rmtree(folder)
     summary, rows = answers[0]
-    for number, (same, same_rows) in enumerate(answers):
-        assert same_rows == rows, plans[number]
-        assert same == summary, plans[number]
+    for bits, (same, same_rows) in zip(CHUNK_SIZES, answers, strict=True):
+        assert same_rows == rows, f"chunks of 2^{bits}"
+        assert same == summary, f"chunks of 2^{bits}"
     assert summary.problems == ()
     beside = [row for row in rows if row["finding"] in BESIDE]
     values = [row for row in rows if row["finding"] == "corrupt" and row["outcome"] is None]

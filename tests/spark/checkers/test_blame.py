@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
-import numpy as np
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from checkers.findings.fault_windows import open_windows, split_windows
+from checkers.evidence.windows import FOR_EVER, open_windows, split_windows
 from harness.model.fault_times import fault_times
-from harness.model.run import ReaderInfo
+from harness.model.run import FaultWindow, ReaderInfo
 from tests.spark.conftest import Check
 from tests.support.history import T0, History, run_meta, sample, window
 
@@ -74,20 +76,58 @@ def test_without_faults_none_is_named(check: Check) -> None:
     assert summary.blame == ("1 lost: sent in write to partition 0, not in the log",)
 
 
-def test_the_columns_are_those_of_the_pure_rule() -> None:
+def test_the_columns_are_those_of_the_pure_rule(spark: SparkSession) -> None:
     draw = random.Random(17)
     windows = []
     for number in range(12):
         begin = draw.randrange(20)
         end = None if number % 5 == 4 else begin + draw.randrange(8)
         windows.append(window(f"kill-{number}", begin / 1e9, None if end is None else end / 1e9))
-    times = [(T0 + sent, T0 + sent + late) for sent in range(20) for late in range(12)]
-    sent, closed = (np.array(column) for column in zip(*times, strict=True))
-    lost, vanished = np.ones(len(times), bool), np.zeros(len(times), bool)
-    during = open_windows(windows, sent, closed, lost)
-    told = [
-        labels.array().to_pylist() for labels in split_windows(windows, sent, closed, lost, vanished, during)
+    times: list[tuple[int | None, int | None]] = [
+        (T0 + sent, T0 + sent + late) for sent in range(20) for late in range(12)
     ]
-    for (at, reported), *texts in zip(times, *told, strict=True):
-        expected = fault_times(windows, at, reported)
-        assert texts == [" + ".join(names) for names in (expected.ended, expected.open, expected.later)]
+    times += [(T0 + sent, None) for sent in range(20)] + [(None, None)]
+    asked = [(*both, finding) for both in times for finding in ("lost", "vanished", "duplicate", None)]
+    rows = spark.createDataFrame(asked, "sent bigint, closed bigint, finding string")
+    sent, closed, finding = F.col("sent"), F.col("closed"), F.col("finding")
+    rows = rows.withColumn("during", open_windows(windows, sent, closed, finding.isin("lost", "vanished")))
+    ended, at_report, later = split_windows(windows, finding, sent, closed, F.col("during"))
+    found = rows.select(
+        *("sent", "closed", "finding", "during"),
+        *(ended.alias("ended"), at_report.alias("at_report"), later.alias("later")),
+    ).collect()
+    assert len(found) == len(asked) == 4 * 261
+    for row in found:
+        names, told = row["during"], (row["ended"], row["at_report"], row["later"])
+        if row["sent"] is None:
+            assert (names, told) == ("", ("", "", "")), row
+            continue
+        gone = row["finding"] in ("lost", "vanished")
+        until = FOR_EVER if gone or row["closed"] is None else row["closed"]
+        assert names == _open(windows, row["sent"], until), row
+        if not gone or row["closed"] is None:
+            assert told == ("", names, ""), row
+            continue
+        expected = fault_times(windows, row["sent"], row["closed"])
+        assert told[2] == " + ".join(expected.later), row
+        if row["finding"] == "lost":
+            assert told[:2] == (" + ".join(expected.ended), " + ".join(expected.open)), row
+        else:
+            assert told[:2] == ("", _open(windows, row["sent"], row["closed"])), row
+
+
+def _open(windows: Sequence[FaultWindow], sent: int, until: int) -> str:
+    """The faults that were open at any time in [sent, until], in the order of the windows."""
+    return " + ".join(
+        one.name
+        for one in windows
+        if one.opened_ns <= until and (one.closed_ns is None or sent <= one.closed_ns)
+    )
+
+
+def test_without_windows_no_fault_is_named(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(T0, T0 + 1, "lost")], "sent bigint, closed bigint, finding string")
+    sent, closed, finding = F.col("sent"), F.col("closed"), F.col("finding")
+    during = open_windows((), sent, closed, finding == "lost")
+    told = rows.select(during, *split_windows((), finding, sent, closed, during)).collect()
+    assert [tuple(row) for row in told] == [("", "", "", "")]

@@ -5,19 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 
-from checkers import checks
+from checkers import classes
 from checkers.check import check_run
-from checkers.checks import records
-from checkers.checks.base import Rows
-from checkers.facts.columns import Flags
+from checkers.classes import records
+from checkers.classes.base import Facts
 from checkers.judgement.judge import judge
 from harness.model.journal import READS
 from harness.model.result import FindingClass, VerdictWord
@@ -27,24 +24,19 @@ from tests.support.history import RUN, History, bounds, findings_of, ns, run_met
 
 pytestmark = pytest.mark.spark
 
-PLANS = (
-    {"plan": "blocks"},
-    {"plan": "blocks", "block_rows": 3},
-    {"plan": "blocks", "block_rows": 3, "local_rows": 0},
-    {"plan": "shuffle", "block_rows": 3, "local_rows": 0},
-)
+CHUNK_SIZES = (6, 1, 0)
+"""Records are compared in chunks of 2^6, 2^1 and 2^0 first."""
 HUGE = 2**63 - 1
 
 
-def _all_plans(spark: SparkSession, folder: Path) -> dict[str, int]:
-    """Counts of the findings, the same by every plan."""
+def _all_chunk_sizes(spark: SparkSession, folder: Path) -> dict[str, int]:
+    """Counts of the findings, the same with chunks of any size."""
     answers = []
-    for plan in PLANS:
-        options: dict[str, Any] = dict(plan)
-        summary = check_run(spark, folder, **options)
+    for bits in CHUNK_SIZES:
+        summary = check_run(spark, folder, chunk_bits=bits)
         answers.append((summary.model_copy(update={"check_seconds": 0.0}), findings_of(folder)))
-    for number, answer in enumerate(answers):
-        assert answer == answers[0], PLANS[number]
+    for bits, answer in zip(CHUNK_SIZES, answers, strict=True):
+        assert answer == answers[0], f"chunks of 2^{bits}"
     return {finding.value: count for finding, count in answers[0][0].findings.items()}
 
 
@@ -72,7 +64,7 @@ def test_garbage_foreign_records_and_numbers_at_their_limits(spark: SparkSession
         )
     history.read(-(2**62), at=300).read(5, at=301, producer=-7)
     write_run(tmp_path, history, meta=run_meta(final_read=_final(2)))
-    counts = _all_plans(spark, tmp_path)
+    counts = _all_chunk_sizes(spark, tmp_path)
     assert counts["corrupt"] + counts["phantom"] == 42
     assert counts["lost"] == 1
     assert sum(counts.values()) == 43
@@ -97,7 +89,7 @@ def test_one_identity_many_times_over(spark: SparkSession, tmp_path: Path) -> No
     meta.model_copy(update={"final_read": meta.final_read.model_copy(update={"records": copies + 1})}).save(
         tmp_path
     )
-    assert _all_plans(spark, tmp_path) == {"duplicate": 1, "inconsistent_offset": 1}
+    assert _all_chunk_sizes(spark, tmp_path) == {"duplicate": 1, "inconsistent_offset": 1}
     (duplicate,) = (row for row in findings_of(tmp_path) if row["finding"] == "duplicate")
     assert (duplicate["copies"], duplicate["offsets"]) == (copies, [0, 1, 2, 3, 4])
 
@@ -108,7 +100,7 @@ def test_next_to_nothing(spark: SparkSession, tmp_path: Path, sends: int) -> Non
     for seq in range(sends):
         history.send(seq, "unconfirmed").read(seq, at=seq)
     write_run(tmp_path, history)
-    assert _all_plans(spark, tmp_path) == ({"recovered": 1} if sends else {})
+    assert _all_chunk_sizes(spark, tmp_path) == ({"recovered": 1} if sends else {})
 
 
 def test_records_that_were_all_sent_by_others(spark: SparkSession, tmp_path: Path) -> None:
@@ -116,7 +108,7 @@ def test_records_that_were_all_sent_by_others(spark: SparkSession, tmp_path: Pat
     for seq in range(9):
         history.read(seq, at=seq, state="foreign", run=RUN + 1)
     write_run(tmp_path, history)
-    assert _all_plans(spark, tmp_path) == {"phantom": 9}
+    assert _all_chunk_sizes(spark, tmp_path) == {"phantom": 9}
 
 
 def test_gaps_of_control_records_and_compaction_are_no_skips(check: CheckRun) -> None:
@@ -149,14 +141,14 @@ def test_compaction_explains_only_what_it_may_have_removed(check: CheckRun) -> N
     assert {row["finding"] for row in rows} == {"lost"}
 
 
-def test_order_across_blocks(spark: SparkSession, tmp_path: Path) -> None:
-    """The latest record lies first, so that every block before its own must be told of it."""
+def test_order_across_chunks(spark: SparkSession, tmp_path: Path) -> None:
+    """The latest record lies first, so that every chunk before its own must be told of it."""
     history = History()
     for seq in range(12):
         history.send(seq, at=seq + 1).read(seq, at=seq + 1)
     history.send(12, at=0).read(12, at=0)
     write_run(tmp_path, history)
-    assert _all_plans(spark, tmp_path) == {"reordered": 12}
+    assert _all_chunk_sizes(spark, tmp_path) == {"reordered": 12}
 
 
 def test_row_groups_of_any_size_and_order_give_the_same(spark: SparkSession, tmp_path: Path) -> None:
@@ -176,8 +168,7 @@ def test_row_groups_of_any_size_and_order_give_the_same(spark: SparkSession, tmp
         folder = tmp_path / name
         folder.mkdir()
         write_run(folder, history, meta=meta, **options)
-        # The plan that reads row groups by their statistics; the other tests here hold it against shuffling.
-        summary = check_run(spark, folder, plan="blocks", block_rows=3)
+        summary = check_run(spark, folder)
         answers.append((summary.findings, findings_of(folder)))
     assert answers[1] == answers[0]
     assert answers[2] == answers[0]
@@ -187,18 +178,18 @@ def test_row_groups_of_any_size_and_order_give_the_same(spark: SparkSession, tmp
 def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
     check: CheckRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_rows: Rows) -> Flags:
+    def broken(_: Facts) -> Column:
         """It breaks."""
         raise ValueError("out of luck")
 
-    def misspelt(rows: Rows) -> Flags:
+    def misspelt(r: Facts) -> Column:
         """There is no such column."""
-        return np.asarray(rows["read_lines"] > 0)
+        return r.read_lines > 0
 
-    for rule, reason in ((broken, "out of luck"), (misspelt, "'read_lines'")):
-        spoilt = tuple(replace(one, rule=rule) if one is records.lost else one for one in checks.CHECKS)
+    for rule, reason in ((broken, "out of luck"), (misspelt, "read_lines")):
+        spoilt = tuple(replace(one, rule=rule) if one is records.lost else one for one in classes.CLASSES)
         with monkeypatch.context() as patch:
-            patch.setattr(checks, "CHECKS", spoilt)
+            patch.setattr(classes, "CLASSES", spoilt)
             summary, rows = check(History().send(0, at=0).read(5, at=1))
         (problem,) = summary.problems
         assert problem.startswith("the check of lost failed (")

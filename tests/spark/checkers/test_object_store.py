@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
@@ -17,8 +18,8 @@ from harness.model.storage import (
     UrlPath,
     matching,
     open_parquet,
-    place,
     scratch_in,
+    storage_path,
     write_parquet,
     write_whole,
 )
@@ -45,7 +46,7 @@ def aims(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("aims")
 def test_a_url_is_used_as_a_path_is(store: dict[str, str], tmp_path: Path) -> None:
     local = run_folder(tmp_path / "run")
-    folder = place(upload(local, "exp/run", store) + "/")
+    folder = storage_path(upload(local, "exp/run", store) + "/")
     assert isinstance(folder, UrlPath)
     assert (str(folder), folder.name, str(folder.parent)) == (
         f"s3a://{BUCKET}/exp/run",
@@ -79,16 +80,20 @@ def test_a_url_is_used_as_a_path_is(store: dict[str, str], tmp_path: Path) -> No
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize(
+    "engine", [["--engine", "sail"], ["--spark-master", "local[1]", "--driver-memory", "1g"]]
+)
 def test_a_run_on_a_store_is_checked_there(
-    store: dict[str, str], spark: SparkSession, tmp_path: Path
+    engine: list[str], store: dict[str, str], spark: SparkSession, tmp_path: Path
 ) -> None:
     local = run_folder(tmp_path / "run")
-    url = upload(local, "checked/run", store)
+    name = f"checked-{engine[1]}/run"
+    url = upload(local, name, store)
     expected = told(json.loads(check_run(spark, local).model_dump_json()))
     done = subprocess.run(
         [
             *(sys.executable, "-m", "kafka_chaos", "check", url, "--json", "--quiet"),
-            *("--spark-master", "local[1]", "--driver-memory", "1g"),
+            *engine,
         ],
         capture_output=True,
         text=True,
@@ -96,13 +101,16 @@ def test_a_run_on_a_store_is_checked_there(
         timeout=900,
         check=False,
     )
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
     answer = json.loads(done.stdout)["arms"][0]
     assert answer["summary"] is not None, answer["meta"]["problems"]
     assert told(answer["summary"]) == expected
-    there = f"{BUCKET}/checked/run"
+    assert answer["summary"]["engine"].startswith("Sail " if "sail" in engine else "Apache Spark ")
+    there = f"{BUCKET}/{name}"
     with system(store).open_input_file(f"{there}/summary.json") as file:
         assert told(json.loads(file.read())) == expected
+    files = system(store).get_file_info(fs.FileSelector(f"{there}/findings"))
+    assert [file.base_name for file in files if not file.base_name.endswith(".parquet")] == []
     rows = pq.read_table(f"{there}/findings", filesystem=system(store)).to_pylist()
     key = ("finding", "producer", "seq", "offsets")
     assert sorted(rows, key=lambda row: str([row[name] for name in key])) == sorted(

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.rates.aggregate import rates
+from checkers.rates.aggregate import rates_of_runs
 from checkers.rates.rows import axis_values
 from checkers.statistics.rates import per_million
-from checkers.statistics.shares import share
+from checkers.statistics.shares import share_of
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from tests.pure.harness.cli.test_app import call
@@ -54,7 +54,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Path, tmp_path: Path) -> None:
-    found = rates(spark, results, ["acks", "fault"], parquet=tmp_path / "out.parquet")
+    found = rates_of_runs(spark, results, ["acks", "fault"], parquet=tmp_path / "out.parquet")
     assert found.left_out == []
     one, all_ = found.rows
     assert [(row["acks"], row["fault"], row["runs"]) for row in found.rows] == [
@@ -62,7 +62,7 @@ def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Pat
         ("all", "kill", 4),
     ]
     assert (one["runs_with_loss"], one["lost"], one["acked"]) == (2, 240, 40_000)
-    assert one["loss_share_low"] == pytest.approx(share(2, 4).interval.low)
+    assert one["loss_share_low"] == pytest.approx(share_of(2, 4).interval.low)
     expected = per_million(LOST["1"], [10_000] * 4)
     assert expected.interval is not None
     assert one["lost_per_million"] == pytest.approx(6000)
@@ -84,11 +84,11 @@ def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Pat
 
 def test_by_a_setting_and_without_latencies(spark: SparkSession, results: Path) -> None:
     add(results / "other", topic_config={"min.insync.replicas": "1"})
-    found = rates(spark, results, ["topic:min.insync.replicas"], latencies=False)
+    found = rates_of_runs(spark, results, ["topic:min.insync.replicas"], latencies=False)
     assert [(row["topic:min.insync.replicas"], row["runs"]) for row in found.rows] == [("1", 1), ("2", 8)]
     assert "latency_p50_ms" not in found.rows[0]
     # Not every run has the axis.
-    assert [row["fault"] for row in rates(spark, results, ["fault"]).rows] == ["-", "kill"]
+    assert [row["fault"] for row in rates_of_runs(spark, results, ["fault"]).rows] == ["-", "kill"]
 
 
 def test_runs_that_say_nothing_are_left_out_and_named(spark: SparkSession, results: Path) -> None:
@@ -97,7 +97,7 @@ def test_runs_that_say_nothing_are_left_out_and_named(spark: SparkSession, resul
     (add(results / "damaged", acks="all") / SUMMARY_FILE).write_text("{")
     (add(results / "half", acks="all") / RUN_FILE).write_text("{")
     add(results / "runs" / "cut-short-003-1", acks="all")
-    found = rates(spark, results, ["acks"])
+    found = rates_of_runs(spark, results, ["acks"])
     assert [(row["acks"], row["runs"], row["left_out"]) for row in found.rows] == [("1", 4, 0), ("all", 4, 3)]
     told = {Path(line.partition(": ")[0]).name: line.partition(": ")[2] for line in found.left_out}
     assert set(told) == {"unknown", "unchecked", "damaged", "half"}
@@ -107,7 +107,7 @@ def test_runs_that_say_nothing_are_left_out_and_named(spark: SparkSession, resul
 
 def test_only_runs_that_say_nothing(spark: SparkSession, tmp_path: Path) -> None:
     (add(tmp_path / "r" / "one") / SUMMARY_FILE).unlink()
-    (row,) = rates(spark, tmp_path / "r", ["acks"]).rows
+    (row,) = rates_of_runs(spark, tmp_path / "r", ["acks"]).rows
     assert (row["runs"], row["left_out"], row["loss_share_high"]) == (0, 1, 1.0)
     assert row["lost_per_million"] is None
 
@@ -116,17 +116,17 @@ def test_other_versions_no_runs_and_unknown_axes_are_refused(
     spark: SparkSession, results: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match="no run has a value on 'fauld'"):
-        rates(spark, results, ["fauld"])
+        rates_of_runs(spark, results, ["fauld"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(JournalError, match="there is no run below"):
-        rates(spark, tmp_path / "empty", ["acks"])
+        rates_of_runs(spark, tmp_path / "empty", ["acks"])
     path = add(results / "old") / RUN_FILE
     data = json.loads(path.read_text())
     path.write_text(json.dumps(data | {"schema_version": data["schema_version"] - 1}))
     with pytest.raises(JournalError) as caught:
-        rates(spark, results, ["acks"])
+        rates_of_runs(spark, results, ["acks"])
     assert "1 of 9 runs" in str(caught.value)
-    assert "/old" in str(caught.value)
+    assert str(results / "old") in str(caught.value)
 
 
 def test_axes_of_a_run() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.findings.evidence import FINDINGS
+from checkers.evidence.findings import FINDINGS
 from checkers.judgement.judge import judge
 from harness.model.errors import CheckError, JournalError
 from harness.model.journal import ADDED_COLUMNS, COMMITS, READS, SENDS
@@ -241,14 +241,20 @@ def test_commits_of_an_earlier_folder_lack_the_columns_that_were_added(
 
 
 def test_columns_in_other_arrow_encodings_are_the_same_columns(spark: SparkSession, tmp_path: Path) -> None:
-    write_run(tmp_path, History().send(0, at=0).read(0, at=0))
+    history = History()
+    for seq in range(4):
+        history.send(seq, "acked" if seq < 3 else "rejected", at=seq).read(seq, at=seq)
+    write_run(tmp_path, history, files=2)
+    # The other file of the journal keeps its plain columns.
     path = tmp_path / "sends" / "part-00000.parquet"
     table = pq.read_table(path)
     for name, kind in (("outcome", pa.dictionary(pa.int8(), pa.string())), ("topic", pa.large_string())):
         index = SENDS.get_field_index(name)
         table = table.set_column(index, pa.field(name, kind), table.column(name).cast(kind))
     pq.write_table(table, path)
-    assert check_run(spark, tmp_path).findings == {}
+    summary = check_run(spark, tmp_path)
+    assert (summary.outcomes, summary.problems) == ({"acked": 3, "rejected": 1}, ())
+    assert summary.findings == {FindingClass.REJECTED_PRESENT: 1}
 
 
 def test_a_run_of_another_version_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
@@ -257,14 +263,23 @@ def test_a_run_of_another_version_is_an_error(spark: SparkSession, tmp_path: Pat
         check_run(spark, tmp_path)
 
 
-def test_spark_failing_keeps_the_journals_and_drops_the_old_answer(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("column", ["seq", "outcome", "sent_ns", "offset"])
+def test_an_engine_that_fails_keeps_the_journals_and_drops_the_old_answer(
+    spark: SparkSession, tmp_path: Path, column: str
 ) -> None:
-    write_run(tmp_path, History().send(0, at=0).read(0, at=0))
+    history = History()
+    for seq in range(50):
+        # Of a column whose values are all the same, an engine may read the statistics alone.
+        outcome = "acked" if seq % 2 else "indeterminate"
+        history.send(seq, outcome, at=seq, sent=seq / 10).read(seq, at=seq)
+    write_run(tmp_path, history)
     (tmp_path / "summary.json").write_text("an earlier answer")
     path = tmp_path / "sends" / "part-00000.parquet"
+    group = pq.ParquetFile(path).metadata.row_group(0)
     damaged = bytearray(path.read_bytes())
-    damaged[4:200] = b"\xff" * 196
+    pages = group.column(SENDS.get_field_index(column))
+    begin, size = pages.dictionary_page_offset, pages.total_compressed_size
+    damaged[begin : begin + size] = b"\xff" * size
     path.write_bytes(damaged)
     with pytest.raises(CheckError, match="journals are untouched") as caught:
         check_run(spark, tmp_path)

@@ -1,4 +1,5 @@
-"""The same check on a standalone cluster, through spark-submit and over Spark Connect: the same summary."""
+"""The same check on a standalone cluster, through a Connect server of ours, through spark-submit and over a
+Connect server of somebody else's: the same summary."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.spark.executor_archive import write_zip
+from checkers.engine.executor_archive import write_zip
 from tests.support.history import History, findings_of, run_meta, window, write_run
 from tests.support.paths import ROOT
 from tests.support.standalone_spark import HOME, cluster, connect_server, environment
@@ -44,12 +45,12 @@ def run_folder(folder: Path) -> Path:
 
 
 def told(summary: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in summary.items() if name != "check_seconds"}
+    return {name: value for name, value in summary.items() if name not in ("check_seconds", "engine")}
 
 
 @pytest.fixture
 def here(spark: SparkSession, tmp_path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Summary and findings of the same run by Spark in this process."""
+    """Summary and findings of the same run by the engine of the tests."""
     folder = run_folder(tmp_path / "here")
     summary = check_run(spark, folder)
     assert len(summary.findings) >= 4
@@ -107,14 +108,13 @@ def test_spark_submit_with_our_code_as_a_zip(here: Any, tmp_path: Path) -> None:
             ],
             PYTHONPATH="",  # nothing but the zip
         )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert told(json.loads(done.stdout)) == here[0]
     assert json.loads((results / "summary.json").read_text())["findings"] == here[0]["findings"]
     assert findings_of(results) == here[1]
 
 
 def test_spark_connect(here: Any, tmp_path: Path) -> None:
-    pytest.importorskip("grpc_status", reason="needs the extra 'connect'")
     folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
     with connect_server(tmp_path) as server:
         done = finish(

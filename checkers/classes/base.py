@@ -1,0 +1,66 @@
+"""What a class of findings is: a rule and a sentence, both columns over the facts of a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from checkers.evidence.sentences import fill
+from harness.model.result import FindingClass
+
+FindingSubject = Literal["record", "output", "delivery", "group", "share", "replica"]
+
+
+class Facts:
+    """The columns of a subject's facts: `r.outcome` is `F.col("outcome")`."""
+
+    def __getattr__(self, name: str) -> Column:
+        return F.col(name)
+
+
+Rule = Callable[[Facts], Column]
+"""Which rows are of the class, or the sentence about each of them."""
+
+
+@dataclass(frozen=True)
+class FindingRule:
+    """One class of findings: what it is, and the function that says which rows are of it.
+
+    `rule` returns a condition; null counts as no. Of the rules of a subject the first that holds counts.
+    `detail` returns the sentence that people read about each finding. Definition, source and example are the
+    docstring of `rule`.
+    """
+
+    finding: FindingClass
+    subject: FindingSubject
+    rule: Rule
+    detail: Rule
+
+    def definition(self) -> str:
+        return self._parts()[0]
+
+    def source(self) -> str:
+        return self._parts()[1]
+
+    def example(self) -> str:
+        return self._parts()[2]
+
+    def _parts(self) -> tuple[str, str, str]:
+        """The docstring: definition, `Source:`, `Example:`."""
+        text = " ".join((self.rule.__doc__ or "").split())
+        definition, _, rest = text.partition("Source:")
+        source, _, example = rest.partition("Example:")
+        return definition.strip(), source.strip(), example.strip()
+
+
+def finding_class(
+    finding: FindingClass, detail: Rule | str, *, subject: FindingSubject = "record"
+) -> Callable[[Rule], FindingRule]:
+    """Decorator that makes the class of findings from its rule; see `FindingRule` for the arguments. `detail`
+    may be a template of the sentence (`checkers.evidence.sentences.fill`)."""
+    sentence: Rule = (lambda _: fill(detail)) if isinstance(detail, str) else detail
+    return lambda rule: FindingRule(finding, subject, rule, sentence)

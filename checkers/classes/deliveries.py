@@ -1,0 +1,63 @@
+"""Classes of deliveries to readers; a record that is concerned may have a class of its own in addition.
+
+Each takes rows of `checkers.deliveries.find.DELIVERIES` and returns, as a column, which of them are of its
+class.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from checkers.classes.base import Facts, finding_class
+from checkers.evidence.sentences import say
+from harness.model.result import FindingClass
+
+
+def _passed_over(r: Facts) -> Column:
+    return say(
+        *(r.who, " passed over ", r.count, " offset(s) of ", r.at),
+        *(" from ", r.offset, " on, which the final read holds"),
+    )
+
+
+@finding_class(FindingClass.SKIPPED, _passed_over, subject="delivery")
+def skipped(r: Facts) -> Column:
+    """A reader skipped offsets that the final read holds (for readers of committed records: the final read of
+    committed records). A reader without a group skips offsets between two consecutive deliveries of one
+    session. A group skips offsets that no member ever got, between its first offset of a partition and its
+    last, or a later one that it committed. One finding per run of consecutive offsets, `count` of them.
+
+    Source: a consumer gets a partition's records in the order of their offsets (Kafka documentation,
+    Consumer).
+    Example: a reader got offsets 4 and 8 one after the other; 5 to 7 are in the log.
+    """
+    return r.kind == "skipped"
+
+
+def _went_back(r: Facts) -> Column:
+    return say(r.who, " got offset ", r.offset, " of ", r.at, " after offset ", r.before, " in one session")
+
+
+@finding_class(FindingClass.NONMONOTONIC_READ, _went_back, subject="delivery")
+def nonmonotonic_read(r: Facts) -> Column:
+    """Within one session of a reader, an offset is not above the previous one of the same partition.
+
+    Source: a consumer's position only rises until it seeks or is assigned anew (Kafka documentation,
+    Consumer).
+    Example: offset 8, then offset 5, with no rebalance between them.
+    """
+    return r.kind == "went back"
+
+
+def _delivered_again(r: Facts) -> Column:
+    return say("group ", r.who, " was given offset ", r.offset, " of ", r.at, " ", r.count, " times")
+
+
+@finding_class(FindingClass.REDELIVERED, _delivered_again, subject="delivery")
+def redelivered(r: Facts) -> Column:
+    """An offset was delivered to a group more than once: allowed, and counted (`count` deliveries).
+
+    Source: at-least-once delivery (Kafka documentation, Message Delivery Semantics).
+    Example: offset 5 was delivered before the rebalance and, because it was not committed, again after it.
+    """
+    return r.kind == "redelivered"

@@ -1,0 +1,130 @@
+"""Classes of what an application under test made of its inputs.
+
+Each takes the facts of `checkers.outputs.facts.FACTS`, one row per input, and returns, as a column, which of
+them are of its class. An input that is in a class here may be in one about records in addition.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from checkers.classes.base import Facts, finding_class
+from checkers.evidence.sentences import otherwise, say, when
+from harness.model.result import FindingClass
+
+
+def _input(r: Facts) -> Column:
+    """Where the input is."""
+    return otherwise(
+        say("the input at offset ", r.in_offset, " of ", r.input), "an input that is not in the log"
+    )
+
+
+def _output(r: Facts) -> Column:
+    return say("offset ", r.out_offset, " of ", r.output)
+
+
+def _checkpoint(r: Facts) -> Column:
+    """The last checkpoint before, where the application leaves any."""
+    return otherwise(say("; its last checkpoint before was at offset ", r.checkpoint), "")
+
+
+def _made_up(r: Facts) -> Column:
+    return say("the output at ", _output(r), " maps to no input of this run: ", r.why)
+
+
+@finding_class(FindingClass.INVENTED, _made_up, subject="output")
+def invented(r: Facts) -> Column:
+    """An output that maps to no input of this run: it carries no identity, a damaged one, that of another run
+    or one that was never sent, or the function that maps outputs to inputs failed. One finding per output,
+    and per input that it names.
+
+    Source: an application derives its output from its input; what it cannot derive is not its output.
+    Example: the output at offset 7 carries seq 12, and this run's producer sent seqs 0 to 9.
+    """
+    return ~r.sent
+
+
+def _too_early(r: Facts) -> Column:
+    gone = say(r.outcome, ", not in the log of ", r.sent_to_name)
+    aborted = say(_input(r), " belongs to a transaction that was aborted")
+    return say(when(r.aborted, aborted, gone), "; its output is at ", _output(r))
+
+
+@finding_class(FindingClass.PREMATURE, _too_early, subject="output")
+def premature(r: Facts) -> Column:
+    """An output of an input that is not, or no longer, in the log, or of an aborted transaction: the
+    application read what it should not have been given, or gave its output before the input was safe.
+    Retention and compaction do not make an output premature.
+
+    Source: readers get only records below the high watermark, and with read_committed only committed ones
+    (KIP-98, KIP-101).
+    Example: the application read offset 20 and gave its output; after an unclean election the input's log
+    holds another record there.
+    """
+    return r.sent & (r.outputs > 0) & _early(r)
+
+
+def _early(r: Facts) -> Column:
+    """Whether an output of this input can only be one that was given too early."""
+    return (~r.in_log & ~r.by_policy) | r.aborted
+
+
+def _left_out(r: Facts) -> Column:
+    some = say(_input(r), " has ", r.outputs, " of ", r.per_input, " outputs")
+    text = when(r.outputs > 0, some, say(_input(r), " has no output"))
+    return say(text, when(r.in_log, "", "; it has been deleted since"), _checkpoint(r))
+
+
+@finding_class(FindingClass.UNPROCESSED, _left_out, subject="output")
+def unprocessed(r: Facts) -> Column:
+    """An input that the application had to process, with no output, or fewer than it should have, though the
+    application was drained and its output was read to its end. It had to process what the final read of the
+    input holds and readers of committed records get, and what was acknowledged and has expired (`place` is
+    then "expired": retention overtook the application, or it passed over it). An input that Kafka lost, or
+    that compaction removed, is not unprocessed.
+
+    Source: at-least-once and exactly-once processing leave out no input (Kafka documentation, Message
+    Delivery Semantics).
+    Example: offset 20 of the input has no output; 19 and 21 have one each.
+    """
+    return r.complete & r.expected & (r.outputs < r.per_input)
+
+
+def _again(r: Facts) -> Column:
+    places = say(", first at ", _output(r), ", last at offset ", r.again_offset)
+    text = say(_input(r), " has ", r.outputs, " outputs", places, " of ", r.again)
+    started = say("; ", r.instance, " was started again before the last one")
+    return say(text, otherwise(started, ""), _checkpoint(r))
+
+
+@finding_class(FindingClass.REPROCESSED, _again, subject="output")
+def reprocessed(r: Facts) -> Column:
+    """An input with more outputs than it should have (`copies` is their number). An input that its own log
+    holds twice may have twice as many. Under exactly-once, only outputs count that readers of committed
+    records get.
+
+    Source: exactly-once and at-most-once processing give no output twice (Kafka documentation, Message
+    Delivery Semantics; KIP-98).
+    Example: offset 20 of the input has outputs at offsets 20 and 31.
+    """
+    return r.sent & ~_early(r) & (r.outputs > r.allowed)
+
+
+def _overtaken(r: Facts) -> Column:
+    before = say("that of the later input at offset ", r.ahead, " stands before it")
+    return say("the output of ", _input(r), " is at ", _output(r), ", ", before)
+
+
+@finding_class(FindingClass.REORDERED_OUTPUT, _overtaken, subject="output")
+def reordered_output(r: Facts) -> Column:
+    """The application promises an order, and the first output of an input stands after that of a later input
+    in the same partition of the output. Later is an input with a higher offset in the same partition of the
+    input; with `order: key` it also has the same key. Further outputs of an input are not looked at, since
+    what is processed again comes late. Counted in addition to the other classes.
+
+    Source: a consumer gets a partition's records in the order of their offsets (Kafka documentation,
+    Consumer), and the application promises to keep it.
+    Example: outputs of input offsets 5, 7, 6 stand at offsets 10, 11, 12: that of offset 6 is late.
+    """
+    return r.ahead.isNotNull()

@@ -1,0 +1,315 @@
+"""Classes of records. A record is in the first class that applies, in the order of the functions here.
+
+Each takes the facts of records (`checkers.records.facts`, `checkers.records.context`,
+`checkers.records.lookups`) and returns, as a column, which of them are of its class.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from checkers.classes.base import Facts, finding_class
+from checkers.evidence.sentences import otherwise, say, when
+from harness.model.journal import SendOutcome, TxnOutcome
+from harness.model.result import FindingClass
+
+
+def outcome(r: Facts, expected: SendOutcome) -> Column:
+    """Whether the send has this outcome."""
+    return r.outcome == expected.value
+
+
+def txn_outcome(r: Facts, expected: TxnOutcome) -> Column:
+    """Whether the send's transaction has this outcome."""
+    return r.txn_outcome == expected.value
+
+
+def acked(r: Facts) -> Column:
+    """Whether a broker confirmed the send."""
+    return outcome(r, SendOutcome.ACKED)
+
+
+def present(r: Facts) -> Column:
+    """Whether the final read holds the record."""
+    return r.read_rows > 0
+
+
+def absent(r: Facts) -> Column:
+    """Whether the final read does not hold the record."""
+    return r.read_rows == 0
+
+
+def _not_sent(r: Facts) -> Column:
+    foreign = say("it carries the id of another run (", otherwise(r.run, "none"), ")")
+    whose = when(r.run == r.this_run, "this run never sent it", foreign)
+    first = F.coalesce(r.first_offset, r.live_offset)
+    return say(whose, "; read from ", r.first_at, otherwise(say(" at offset ", first), ""))
+
+
+@finding_class(FindingClass.PHANTOM, _not_sent)
+def phantom(r: Facts) -> Column:
+    """Read (by the final read or a live reader), but never sent by this run.
+
+    Source: a log may hold only what producers sent (Kafka documentation, Design, Message Delivery Semantics).
+    Example: seq 3 of producer 0 is read, the journal of sends ends at seq 2.
+    """
+    return r.send_rows == 0
+
+
+def _elsewhere(r: Facts) -> Column:
+    return say("sent to ", r.sent_to, ", read from ", r.elsewhere)
+
+
+@finding_class(FindingClass.MISPLACED, _elsewhere)
+def misplaced(r: Facts) -> Column:
+    """Read, by any reader, from another topic or partition than sent to.
+
+    Source: a record is stored in the partition that the producer chose (Kafka documentation, Producer
+    design).
+    Example: sent to t-0, read from t-1.
+    """
+    return r.read_elsewhere.isNotNull()
+
+
+def _another_key(r: Facts) -> Column:
+    return say("sent with key ", otherwise(r.key, "none"), ", read with key ", otherwise(r.read_key, "none"))
+
+
+@finding_class(FindingClass.CORRUPT, _another_key)
+def corrupt(r: Facts) -> Column:
+    """A value, read by any reader, that does not decode or whose CRC does not match (one finding per value,
+    in addition to those of records); or any reader got another key than was sent.
+
+    Source: brokers keep keys and values as they are (Kafka documentation, Message Format).
+    Example: sent with key 5, read with key 6.
+    """
+    return r.wrong_key
+
+
+def _refused(r: Facts) -> Column:
+    return say("refused (", otherwise(r.error, "no error"), "), yet read from ", r.first_at)
+
+
+@finding_class(FindingClass.REJECTED_PRESENT, _refused)
+def rejected_present(r: Facts) -> Column:
+    """`rejected`, which means that it was certainly not written, yet in the final read or given to a live
+    reader.
+
+    Source: the errors that prove it are listed with their sources in `workloads/producer/outcomes.py`.
+    Example: refused with NOT_ENOUGH_REPLICAS on the first attempt, read at offset 7.
+    """
+    return outcome(r, SendOutcome.REJECTED) & (present(r) | (r.live_rows > 0))
+
+
+def _aborted(r: Facts) -> Column:
+    live = say("live reader ", otherwise(r.live_reader, "unknown"))
+    who = when(r.live_committed > 0, live, "the final read")
+    return say(
+        *("its transaction ", r.txn, " was aborted, yet ", who, " got it from "),
+        *(r.first_at, " reading committed records only"),
+    )
+
+
+@finding_class(FindingClass.ABORTED_READ, _aborted)
+def aborted_read(r: Facts) -> Column:
+    """Its transaction was aborted, and a reader of committed records (live, or the second final read) got it.
+
+    Source: KIP-98; Kafka documentation, Consumer Configs, isolation.level.
+    Example: transaction 4 was aborted, a live reader with isolation.level=read_committed got seq 40 of it.
+    """
+    return txn_outcome(r, TxnOutcome.ABORTED) & ((r.committed_rows > 0) | (r.live_committed > 0))
+
+
+def _copies(r: Facts) -> Column:
+    return say(r.copies, " copies in ", r.first_at, " under ", r.epochs, " leader epoch(s)")
+
+
+@finding_class(FindingClass.DUPLICATE, _copies)
+def duplicate(r: Facts) -> Column:
+    """One record at two or more offsets of the final read.
+
+    Source: a retry without idempotence may be appended again (Kafka documentation, Message Delivery
+    Semantics; KIP-98).
+    Example: read at offsets 20 and 25.
+    """
+    return r.copies > 1
+
+
+def acked_at(r: Facts) -> Column:
+    """Where the record was acknowledged, in words."""
+    return when(
+        r.acked_offset.isNull(),
+        say("acknowledged without an offset in ", r.sent_to),
+        say("acknowledged at offset ", r.acked_offset, " of ", r.sent_to),
+    )
+
+
+def _two_at_one_offset(r: Facts) -> Column:
+    live = say(
+        *("live reader ", r.live_reader, " got it where the final read of ", r.sent_to),
+        " holds another record",
+    )
+    where = when(r.other_at_live, live, say(acked_at(r), ", where another record stands"))
+    return say(where, when(present(r), say("; read at offset ", r.first_offset), "; not in the log"))
+
+
+@finding_class(FindingClass.INCONSISTENT_OFFSET, _two_at_one_offset)
+def inconsistent_offset(r: Facts) -> Column:
+    """Two records at one offset: the final read holds another record at the offset at which this one was
+    acknowledged, and this one elsewhere; or a live reader got it at an offset at which the final read holds
+    another record (one that was acknowledged and is absent counts as lost).
+
+    Source: the record at an offset never changes (Kafka documentation, Design; KIP-101 on diverged logs).
+    Example: a live reader got seq 8 at offset 20; the final read holds seq 9 there.
+    """
+    return (acked(r) & present(r) & r.overwritten) | (r.other_at_live & ~(acked(r) & absent(r)))
+
+
+def _below_the_start(r: Facts) -> Column:
+    why = when(r.deleted, "; a delete_records step deleted it", "; retention may delete it")
+    below = say(", below the log start offset ", r.log_start_offset, why)
+    return say(acked_at(r), when(r.recreated, ", before the topic was created again", below))
+
+
+@finding_class(FindingClass.EXPIRED, _below_the_start)
+def expired(r: Facts) -> Column:
+    """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
+    may have deleted a record of that age, or a delete_records step has deleted it; or a recreate_topic step
+    deleted the topic after the record had been sent.
+
+    Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes; KIP-107.
+    Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under
+    retention.ms=60000.
+    """
+    return acked(r) & absent(r) & r.may_expire
+
+
+def _newer_of_its_key(r: Facts) -> Column:
+    return say(
+        *(acked_at(r), "; key ", r.key, " is at offset ", r.newer_offset),
+        ", so compaction may remove it",
+    )
+
+
+@finding_class(FindingClass.COMPACTED, _newer_of_its_key)
+def compacted(r: Facts) -> Column:
+    """Acknowledged and deleted by policy: the topic is compacted, and the final read holds a record of the
+    same key at a higher offset than acknowledged.
+
+    Source: Kafka documentation, Log Compaction.
+    Example: key 5 was acknowledged at offset 3, and key 5 is read at offset 90.
+    """
+    return acked(r) & absent(r) & r.may_compact
+
+
+def _what_is_there(r: Facts) -> Column:
+    """What is at the offset at which a lost record was acknowledged, in words."""
+    ends_at = say("; the log ends at offset ", r.end_offset)
+    gone = when(r.place == "tail", ends_at, "; not in the log")
+    replaced = when(r.place == "overwritten", "; another record stands there now", gone)
+    damaged = when(r.overwritten_badly, "; a damaged value stands there now", replaced)
+    held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
+    return when(r.place == "not committed", held_back, damaged)
+
+
+def _seen_live(r: Facts) -> Column:
+    """Which live reader had got it, and where."""
+    reader = otherwise(r.live_reader, "unknown")
+    return when(r.live_rows > 0, say("; live reader ", reader, " had got it at offset ", r.live_offset), "")
+
+
+def _lost(r: Facts) -> Column:
+    holders = F.array_join(r.held_by.cast("array<string>"), ", ")
+    held = when(F.size(r.held_by) > 0, say("; in the files of broker ", holders), "")
+    return say(acked_at(r), _what_is_there(r), held, _seen_live(r))
+
+
+@finding_class(FindingClass.LOST, _lost)
+def lost(r: Facts) -> Column:
+    """Acknowledged, not deleted by policy, absent from a complete final read; or in the log, but the final
+    read of committed records holds no record of its committed transaction.
+
+    `place`: overwritten (another record, or a damaged value, is at its acknowledged offset), tail (its offset
+    is at or beyond the end), not committed, unknown.
+
+    Source: Kafka documentation, Producer Configs, acks; min.insync.replicas and leader elections.
+    Example: acknowledged at offset 20 under acks=1; after an election another record is at offset 20.
+    """
+    return acked(r) & (absent(r) | (r.not_committed & ~r.torn))
+
+
+def _vanished(r: Facts) -> Column:
+    return say(r.outcome, ", not in the log of ", r.sent_to, _seen_live(r))
+
+
+@finding_class(FindingClass.VANISHED, _vanished)
+def vanished(r: Facts) -> Column:
+    """Not acknowledged, given to a live reader, absent from the final read, not deleted by policy.
+
+    Source: readers get only records below the high watermark, which no election may lose (KIP-101, KIP-279).
+    Example: a send that timed out was given to a live reader at offset 20 and is not in the log.
+    """
+    return ~acked(r) & absent(r) & (r.live_rows > 0) & ~(r.may_expire | r.may_compact)
+
+
+def _unconfirmed(r: Facts) -> Column:
+    return say("sent to ", r.sent_to, " under acks=0, not in the log")
+
+
+@finding_class(FindingClass.UNCONFIRMED_ABSENT, _unconfirmed)
+def unconfirmed_absent(r: Facts) -> Column:
+    """Sent under acks=0 and absent: counted separately from `lost`, because no broker ever confirmed it.
+
+    Source: Kafka documentation, Producer Configs, acks=0.
+    Example: the client reported success at once, the record is not in the log.
+    """
+    return outcome(r, SendOutcome.UNCONFIRMED) & absent(r) & (r.live_rows == 0)
+
+
+def _torn(r: Facts) -> Column:
+    return say(
+        *("of transaction ", r.txn, ", committed; the log holds it at offset "),
+        *(r.first_offset, " of ", r.sent_to),
+        ", readers of committed records get others of the transaction but not this one",
+    )
+
+
+@finding_class(FindingClass.TORN_TRANSACTION, _torn)
+def torn_transaction(r: Facts) -> Column:
+    """Acknowledged in a committed transaction and in the log, but missing from the final read of committed
+    records, which holds another record of that transaction.
+
+    Source: a transaction's records become readable together or not at all (KIP-98).
+    Example: transaction 4 has seqs 40 to 49, all in the log; readers of committed records get 40 to 44.
+    """
+    return r.torn
+
+
+def _late(r: Facts) -> Column:
+    return say("at offset ", r.first_offset, " of ", r.sent_to, ", after one that was sent later")
+
+
+@finding_class(FindingClass.REORDERED, _late)
+def reordered(r: Facts) -> Column:
+    """Late: a record of the same producer and partition with a higher seq has a lower first offset.
+
+    Source: Kafka documentation, Producer Configs, max.in.flight.requests.per.connection and
+    enable.idempotence.
+    Example: seq 7 is at offset 21, seq 8 at offset 20: seq 7 is late.
+    """
+    return present(r) & r.late
+
+
+def _recovered(r: Facts) -> Column:
+    return say(r.outcome, " (", otherwise(r.error, "no error"), "), and it is in ", r.first_at)
+
+
+@finding_class(FindingClass.RECOVERED, _recovered)
+def recovered(r: Facts) -> Column:
+    """`indeterminate` or `unconfirmed`, present: allowed, and counted.
+
+    Source: ARCHITECTURE.md, Outcome of a send.
+    Example: the send timed out, the record is at offset 20.
+    """
+    return present(r) & (outcome(r, SendOutcome.INDETERMINATE) | outcome(r, SendOutcome.UNCONFIRMED))

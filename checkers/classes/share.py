@@ -1,0 +1,141 @@
+"""Classes of findings about share groups (KIP-932).
+
+Their facts are rows of `checkers.groups.anomalies.ANOMALIES`, with `at`, the partition as `topic-partition`.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from checkers.classes.base import Facts, finding_class
+from checkers.evidence.sentences import fill, otherwise
+from harness.model.result import FindingClass
+
+
+@finding_class(
+    FindingClass.SHARE_LOST,
+    "{count} offset(s) of {at} from {offset} on were given to no member of share group {group}, which has "
+    "finished them; its start offset is {seen}",
+    subject="share",
+)
+def share_lost(r: Facts) -> Column:
+    """At the end records that the log holds and no member was ever given are finished for the share group:
+    they are below its start offset, or its lag is 0 and a later record was given. Not judged where the
+    delivery limit is 1 or 2, which a record may reach by deliveries that a client fetched and could not hand
+    over. One finding per run of consecutive offsets, `count` of them.
+
+    Source: every record is delivered at least once (KIP-932, Concepts and In-flight Records).
+    Example: offsets 40 to 79 were given to nobody, and the group begins at offset 80.
+    """
+    return r.kind == "share_lost"
+
+
+@finding_class(
+    FindingClass.SHARE_AGAIN,
+    "offset {offset} of {at} was given to {other:a member} of share group {group} although {member:a member} "
+    "had accepted or rejected it and was told that this is done",
+    subject="share",
+)
+def share_again(r: Facts) -> Column:
+    """A record was acquired for a member of a share group after the answer to an earlier acknowledgement said
+    that it is accepted or rejected. An answer with an error, or none, says nothing: the acknowledgement may
+    or may not have taken effect. `count` is the number of such deliveries.
+
+    Source: a record that is acknowledged or archived is not delivered again (KIP-932, In-flight Records).
+    Example: member 0 accepted offset 12 and was answered without an error; a minute later member 1 got it.
+    """
+    return r.kind == "share_again"
+
+
+@finding_class(
+    FindingClass.SHARE_DOUBLE_LEASE,
+    "{other:a member} of share group {group} was given offset {offset} of {at} while {member:another member} "
+    "held it and its lock had not ended",
+    subject="share",
+)
+def share_double_lease(r: Facts) -> Column:
+    """Two members of a share group held one record at the same time: the second one was given it before the
+    lock of the first can have ended and before it sent its acknowledgement. Not judged where a leader
+    changed, a fault was open, or a member of the group came, went, failed or stood still meanwhile: a broker
+    releases what a lost session held, and forgets it with its leadership. Two members accepting one record is
+    not a finding by itself: a late acknowledgement is answered as done if another one accepted.
+
+    Source: an acquired record is not delivered to others until its lock ends (KIP-932, In-flight Records).
+    Example: member 0 was given offset 7 with a lock of 30 s, and member 1 got it 4 s later.
+    """
+    return r.kind == "share_double_lease"
+
+
+_OFTEN = (
+    "share group {group} was given offset {offset} of {at} {count} times, the last one as delivery {seen:?}"
+)
+
+
+@finding_class(FindingClass.SHARE_OVER_LIMIT, _OFTEN + ", above its limit", subject="share")
+def share_over_limit(r: Facts) -> Column:
+    """A record was delivered to a share group more often than its delivery limit allows: the broker itself
+    reported a greater count, or the members were given it more often with nothing in between after which a
+    broker counts from 1 again (a new leader, a fault, a lost member). The limit is the one that the
+    experiment sets.
+
+    Source: group.share.delivery.count.limit (Kafka documentation, Group Configs; KIP-932, KIP-1240).
+    Example: with a limit of 5, offset 3 came with delivery count 6.
+    """
+    return r.kind == "share_over_limit"
+
+
+@finding_class(
+    FindingClass.SHARE_ARCHIVED_UNSEEN,
+    "share group {group} has finished offset {offset} of {at}, which was given {count} time(s), last to "
+    "{member:a member}, and neither accepted nor rejected",
+    subject="share",
+)
+def share_archived_unseen(r: Facts) -> Column:
+    """At the end a record that the log holds is finished for the share group (as in `share_lost`), but none
+    of its members ever sent that it accepts or rejects it, and it cannot have reached the delivery limit:
+    neither with the deliveries that are known nor with those that clients may have lost since (one for each
+    lock that has passed, and for each member, leader or fault that came in between).
+
+    Source: a record is archived when it is rejected or reaches the delivery limit (KIP-932, In-flight
+    Records).
+    Example: offset 30 was released once, the limit is 5, and the group begins at offset 60.
+    """
+    return r.kind == "share_archived_unseen"
+
+
+_STUCK = (
+    "share group {group} begins at offset {seen} of {at}, but {count} offset(s) from {offset} on are given "
+    "to nobody, two locks after the last delivery"
+)
+_NEVER_BEGAN = (
+    "share group {group} has no start offset in {at} yet: its members are given none of {count} offset(s) "
+    "from {offset} on"
+)
+
+
+@finding_class(
+    FindingClass.SHARE_STUCK, lambda _: otherwise(fill(_STUCK), fill(_NEVER_BEGAN)), subject="share"
+)
+def share_stuck(r: Facts) -> Column:
+    """At the end a partition has records that are not finished for the share group, its members ask for
+    records, and none of the partition was given for two locks (and the time that batches are held). Not
+    judged if a leader changed, a fault was open or a member came, went or failed in that time. A record whose
+    acknowledgement was sent, or that was given as often as the limit allows, counts as finished. A group that
+    was given nothing has no start offset yet, and is to begin at the start of the log. One finding per run of
+    consecutive offsets, `count` of them.
+
+    Source: a record whose lock ends becomes available again (KIP-932, In-flight Records).
+    Example: lag 10, start offset 50, lock 3 s; offset 50 was given once and to nobody for 20 s.
+    """
+    return r.kind == "share_stuck"
+
+
+@finding_class(FindingClass.SHARE_REDELIVERED, _OFTEN, subject="share")
+def share_redelivered(r: Facts) -> Column:
+    """A record was delivered to a share group more than once: after a release, the end of a lock, a lost
+    member or a new leader this is allowed, and counted (`count` deliveries).
+
+    Source: at-least-once delivery (KIP-932, In-flight Records).
+    Example: a member was killed with offset 5, which another one was given two seconds later.
+    """
+    return r.kind == "share_redelivered"

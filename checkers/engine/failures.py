@@ -1,0 +1,77 @@
+"""What an engine raises, as one `CheckError`.
+
+Over Spark Connect a failed query is a `PySparkException` (`SparkConnectGrpcException` and its subclasses), a
+server that is gone a `grpc.RpcError`; a classic session raises `Py4JError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harness.model.errors import CheckError
+
+_ROOTS = ("pyspark", "py4j", "grpc", "pyarrow")
+"""Packages whose exceptions mean that the engine failed, by name: they are slow to import."""
+
+
+@contextmanager
+def engine_failures(where: object) -> Iterator[None]:
+    """Turn failures of the engine in this block into a `CheckError` that names `where`, the folder that is
+    checked.
+
+    Raises:
+        CheckError: with the first line of the deepest cause, or that the engine has ended.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not (is_failure(error) or isinstance(error, OSError)):
+            raise
+        gone = is_gone(error)
+        what = "the engine ended in the middle of the check" if gone else "the check failed"
+        look = "that the machine has enough free memory" if gone else "memory and disk space"
+        name = str(where).rstrip("/").rpartition("/")[2]
+        raise CheckError(
+            f"{what}; the journals are untouched",
+            where=str(where),
+            found=cause_of(error),
+            next_step=f"check {look}, then run `kafka-chaos check {name}` again",
+        ) from error
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an exception comes from an engine or its client."""
+    return any(one.__module__.partition(".")[0] in _ROOTS for one in type(error).__mro__)
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether the server does not answer any more. Its client then raises gRPC's UNAVAILABLE; for py4j the
+    connection is lost."""
+    code = getattr(error, "code", None) or getattr(error, "getGrpcStatusCode", None)
+    if callable(code) and getattr(code(), "name", "") == "UNAVAILABLE":
+        return True
+    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+
+
+def cause_of(error: BaseException) -> str:
+    """The first line of the deepest cause, which says for example that the disk is full.
+
+    Of a Python function that failed in a task it is the last line of its traceback.
+    """
+    details = getattr(error, "details", None)
+    if callable(details) and is_gone(error):
+        reason = (str(details()).strip().splitlines() or ["no reason is given"])[0]
+        return f"the server does not answer: {reason}"
+    cause = getattr(error, "java_exception", None)  # of a classic session
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    text = str(error if cause is None else cause.toString())
+    told = text.split("JVM stacktrace:")[0]
+    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)(?:: .*)?$", told, re.MULTILINE)
+    if "Traceback (most recent call last)" in told and python:
+        return str(python[-1])
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    deepest = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return (deepest[-1:] or lines[:1] or [type(error).__name__])[0]

@@ -1,0 +1,118 @@
+"""Findings counted by the engine: totals, cells, the groups of which blame makes sentences, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from checkers.evidence.windows import split_windows
+from checkers.journals.scratch import Scratch
+from checkers.judgement.blame import ALLOWED, MOST_SENTENCES, OF_OUTPUTS, OF_READERS, BlameCell
+from checkers.judgement.summary import FindingCounts
+from checkers.sql import conform
+from harness.model.result import Example, FindingClass
+from harness.model.run import RunMeta
+
+EXAMPLES_PER_CLASS = 5
+MOST_CELLS = 10_000
+"""Most rows of counts that are kept, the largest first; the totals by class are always complete."""
+
+_CELL = ("finding", "producer", "partition", "step", "windows")
+_TOTAL = ("finding", "place", "step", "held_by_leader")
+
+
+def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> FindingCounts:
+    """Count findings (columns of `checkers.evidence.findings.FINDINGS`)."""
+    groups = scratch.keep("counts", _groups(scratch.spark, findings, meta))
+    blamed = groups.where(~F.col("finding").isin(*ALLOWED))
+    tables = {
+        "totals": _numbers(groups, _TOTAL),
+        "cells": _largest(groups, _CELL, MOST_CELLS),
+        "blamed": _largest(blamed, BlameCell._fields, MOST_SENTENCES),
+    }
+    # One question to the engine for all three.
+    types = {"table": "string"} | dict(groups.dtypes)
+    several = [conform(rows, types, {"table": F.lit(name)}) for name, rows in tables.items()]
+    rows = reduce(DataFrame.unionByName, several).collect()
+
+    def counted(table: str, names: tuple[str, ...]) -> list[tuple[tuple[Any, ...], int]]:
+        mine = (row for row in rows if row["table"] == table)
+        found = [(tuple(row[name] for name in names), row["number"]) for row in mine]
+        # Null comes before any value, as in the engine.
+        return sorted(found, key=lambda one: (-one[1], [(value is not None, value) for value in one[0]]))
+
+    totals = dict(counted("totals", _TOTAL))
+    if not totals:
+        return FindingCounts()
+    return FindingCounts(
+        totals=totals,
+        cells=counted("cells", _CELL),
+        blamed=[(BlameCell(*cell), number) for cell, number in counted("blamed", BlameCell._fields)],
+        extra_copies=sum(row["copies"] or 0 for row in rows if row["table"] == "totals"),
+        examples=_examples(findings, {name for name, *_ in totals}),
+    )
+
+
+def _groups(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFrame:
+    """The number of findings by all that anything is counted by, in one pass: `number` and, of duplicates,
+    `copies` beyond the first (bigint)."""
+    ended, during, later = split_windows(
+        *(meta.windows, F.col("finding"), F.col("sent_ns"), F.col("closed_ns"), F.col("windows"))
+    )
+    told = F.when(F.col("finding").isin(*OF_READERS, *OF_OUTPUTS), F.col("reader"))
+    special = {"ended": ended, "during": during, "later": later, "reader": told}
+    keys = list(dict.fromkeys((*_CELL, *_TOTAL, *BlameCell._fields)))
+    rows = _with_leader(spark, findings, meta).select(
+        *(special.get(name, F.col(name)).alias(name) for name in keys), F.col("copies")
+    )
+    more = F.when(_is(FindingClass.DUPLICATE), F.col("copies") - 1)
+    return rows.groupBy(*keys).agg(F.count("*").alias("number"), F.sum(more).alias("copies"))
+
+
+def _numbers(groups: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The numbers of findings, and of copies beyond the first, by these columns."""
+    return groups.groupBy(*names).agg(F.sum("number").alias("number"), F.sum("copies").alias("copies"))
+
+
+def _largest(groups: DataFrame, names: Sequence[str], most: int) -> DataFrame:
+    """The largest numbers of findings by these columns; ties in the order of the columns, null first."""
+    order = (F.desc("number"), *map(F.asc_nulls_first, names))
+    return _numbers(groups, names).orderBy(*order).limit(most)
+
+
+def _with_leader(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFrame:
+    """The findings with `held_by_leader` (boolean): a lost record is in the files of the leader of the final
+    read."""
+    bounds = meta.final_read.bounds if meta.final_read is not None else ()
+    leaders = {bound.partition: bound.leader for bound in bounds if bound.topic == meta.topic}
+    frame = spark.createDataFrame(list(leaders.items()), "partition int, final_leader int")
+    held = F.coalesce(F.array_contains("held_by", F.col("final_leader")), F.lit(False))
+    joined = findings.join(F.broadcast(frame), "partition", "left")
+    return joined.withColumn("held_by_leader", _is(FindingClass.LOST) & held)
+
+
+def _is(finding: FindingClass) -> Column:
+    return F.col("finding") == finding.value
+
+
+def _examples(findings: DataFrame, names: Collection[str]) -> list[dict[str, Any]]:
+    """The first few of each class: most copies first, then the earliest sent; ties in a fixed order."""
+    classes = [finding.value for finding in FindingClass if finding.value in names]
+    order = (
+        *map(F.desc_nulls_last, ("copies", "count")),
+        F.asc_nulls_last("sent_ns"),
+        *map(F.asc_nulls_first, ("producer", "seq", "partition", "offsets", "detail")),
+    )
+    firsts = [
+        findings.where(F.col("finding") == name)
+        .orderBy(*order)
+        .limit(EXAMPLES_PER_CLASS)
+        .select(*Example.model_fields, "copies", F.lit(number).alias("class"))
+        for number, name in enumerate(classes)
+    ]
+    rows = reduce(DataFrame.unionByName, firsts).orderBy("class", *order)
+    return [row.asDict() for row in rows.select(*Example.model_fields, "copies").collect()]

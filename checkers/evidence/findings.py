@@ -1,0 +1,68 @@
+"""The journal of findings: its columns, and DataFrames that have exactly these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+
+from checkers.sql import conform, sql_types
+
+FINDINGS = pa.schema(
+    [
+        ("finding", pa.string()),
+        ("producer", pa.int32()),
+        ("seq", pa.int64()),
+        ("partition", pa.int32()),
+        ("key", pa.int64()),
+        ("step", pa.int32()),
+        ("outcome", pa.string()),
+        ("sent_ns", pa.int64()),
+        ("closed_ns", pa.int64()),
+        ("acked_offset", pa.int64()),
+        ("error", pa.string()),
+        ("offsets", pa.list_(pa.int64())),
+        ("copies", pa.int32()),
+        ("epochs", pa.int32()),
+        ("place", pa.string()),
+        ("held_by", pa.list_(pa.int32())),
+        ("windows", pa.string()),
+        ("detail", pa.string()),
+        ("reader", pa.string()),
+        ("count", pa.int64()),
+        ("txn", pa.int64()),
+        ("acked_by", pa.int32()),
+        ("acked_epoch", pa.int32()),
+        ("replaced_epoch", pa.int32()),
+        ("checkpoint", pa.int64()),
+    ]
+)
+"""The findings journal, one row per finding; columns that do not apply are null.
+
+`partition` is the one sent to (of a phantom or a corrupt value: the one read from). `offsets` are the first 5
+at which the final read holds it, sorted; `copies` is the number of all of them, `epochs` the number of leader
+epochs in which they were written. `place` says what is at the acknowledged offset of a lost record:
+"overwritten" (something else), "tail" (the log ends before it), "not committed" (the record itself, but
+readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
+are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
+names of the faults that were open between send and report (of a lost or vanished record: at any time since it
+was sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
+finding about deliveries: the reader or group), `count` the number of deliveries or offsets that the finding
+stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker
+that led when it was acknowledged and its leader epoch, as brokers themselves reported; `replaced_epoch` is
+the epoch of the record that is there now.
+
+Of a finding about an application's output, `offsets` and `copies` are of its outputs and `partition` is that
+of the input (of an invented one: of the output). `place` is "expired" if retention has deleted the input,
+"aborted" if its transaction was aborted, "not in the log"; of an invented output it says why: "never sent",
+"foreign", "corrupt", "undecodable" or "unmapped". `reader` is the instance that was started again between the
+send and the last output, such as "instance 1", `checkpoint` the last offset of the input's partition that the
+application had checkpointed before (of an unprocessed input: the highest one that is not beyond it).
+"""
+
+
+def as_findings(rows: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """The rows with exactly the columns of `FINDINGS`: those of `columns`, else those that `rows` has, else
+    null (`windows`: empty). The engine resolves the columns of `rows`, so what cannot be computed raises."""
+    return conform(rows, sql_types(FINDINGS), columns, default={"windows": ""})

@@ -1,0 +1,57 @@
+"""Which faults were open in the life of each record, as names joined by " + "."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from harness.model.fault_times import BETWEEN_NAMES
+from harness.model.run import FaultWindow
+
+FOR_EVER = 2**63 - 1
+
+
+def open_windows(windows: Sequence[FaultWindow], sent: Column, closed: Column, gone: Column) -> Column:
+    """Names (string) of the fault windows that overlap [`sent`, `closed`], both in ns; where `gone` (lost and
+    vanished records), [`sent`, end of the run].
+
+    A send without a report counts as open until the end; what was never sent has no windows (empty).
+    """
+    until = F.when(gone, F.lit(FOR_EVER)).otherwise(F.coalesce(closed, F.lit(FOR_EVER)))
+    return _names(windows, lambda begin, end: (until >= begin) & (sent <= end))
+
+
+def split_windows(
+    windows: Sequence[FaultWindow], finding: Column, sent: Column, closed: Column, during: Column
+) -> tuple[Column, Column, Column]:
+    """The faults split by the time of the report, as `harness.model.fault_times` does: those that had
+    ended, that were open, and that began later (three columns of names).
+
+    Of lost records, the first are the faults that were open after the send and ended before the report, the
+    second those that were open at the report, the third those that began after it. Of vanished records, the
+    second are those that were open between send and report, the third those that began after the report.
+    Findings of other classes, and those without a report, keep their `during`; the others are empty.
+    """
+    lost = F.coalesce((finding == "lost") & closed.isNotNull(), F.lit(False))
+    vanished = F.coalesce((finding == "vanished") & closed.isNotNull(), F.lit(False))
+    ended = _names(windows, lambda _, end: lost & (sent <= end) & (closed > end))
+    at_report = _names(
+        windows,
+        lambda begin, end: (closed >= begin) & ((lost & (closed <= end)) | (vanished & (sent <= end))),
+    )
+    later = _names(windows, lambda begin, _: (lost | vanished) & (closed < begin))
+    return ended, F.when(lost | vanished, at_report).otherwise(during), later
+
+
+def _names(windows: Sequence[FaultWindow], holds: Callable[[int, int], Column]) -> Column:
+    """The joined names of the windows for which the condition holds (null counts as no)."""
+    names = [
+        F.when(
+            holds(window.opened_ns, FOR_EVER if window.closed_ns is None else window.closed_ns),
+            F.lit(window.name),
+        )
+        for window in windows
+    ]
+    return F.concat_ws(BETWEEN_NAMES, *names) if names else F.lit("")

@@ -1,1 +1,0 @@
-"""Findings with their evidence: of records, of deliveries and of replicas."""

@@ -1,0 +1,1 @@
+"""The progress of consumer groups: committed offsets, and owners of partitions."""

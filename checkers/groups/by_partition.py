@@ -1,0 +1,64 @@
+"""The rules of groups and share groups, which an engine calls once per group and partition."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.classes.base import FindingSubject
+from checkers.classes.classify import findings_of
+from checkers.evidence.sentences import say
+from checkers.evidence.windows import open_windows
+from checkers.groups.anomalies import ANOMALIES, BY_PARTITION, FAILED, Rules, attempt_rules
+from checkers.journals.topic_partition import name_of, partition_of
+from checkers.sql import ddl
+from harness.model.run import RunMeta
+
+
+def of_partition(journal: str, rows: DataFrame, *columns: str | Column) -> DataFrame:
+    """These columns of a journal's rows, with `journal`, its name, and the group and partition."""
+    return rows.select(*BY_PARTITION, F.lit(journal).alias("journal"), *columns)
+
+
+def apply_rules(rules: Rules, journals: list[DataFrame]) -> DataFrame:
+    """What rules find in the rows of these journals (`of_partition`), as `ANOMALIES`."""
+    types = {name: kind for rows in journals for name, kind in rows.dtypes}
+
+    def whole(rows: DataFrame) -> DataFrame:
+        # Sail gives a column that `unionByName` adds no type.
+        there = set(rows.columns)
+        lacking = {name: F.lit(None).cast(kind) for name, kind in types.items() if name not in there}
+        return rows.withColumns(lacking)
+
+    rows = reduce(DataFrame.unionByName, map(whole, journals))
+    return rows.groupBy(*BY_PARTITION).applyInArrow(lambda table: attempt_rules(rules, table), ddl(ANOMALIES))
+
+
+def kinds_of(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+    """The (group, kind) of all anomalies, and the (group, problem) of rules that failed."""
+    found = anomalies.select("group", "kind", "reason").distinct().collect()
+    problems = {
+        (row.group, f"the check of {what} failed ({row.reason}), so the verdict is unknown")
+        for row in found
+        if row.kind == FAILED
+    }
+    return {(row.group, row.kind) for row in found if row.kind != FAILED}, sorted(problems)
+
+
+def anomaly_findings(
+    anomalies: DataFrame, subject: FindingSubject, meta: RunMeta, topics: tuple[str, ...]
+) -> tuple[DataFrame, list[str]]:
+    """Rows of `ANOMALIES` as findings, and the problems of classes that failed. `windows` are the faults that
+    were open between the times of a row."""
+    number = F.col("topic_partition")
+    at = F.coalesce(name_of(number, topics), say("?-", partition_of(number)))
+    rows = anomalies.where(F.col("kind") != FAILED).withColumn("at", at)
+    columns = {
+        "partition": partition_of(number),
+        "offsets": F.array("offset"),
+        "reader": F.coalesce("reader", "group"),
+        "windows": open_windows(meta.windows, F.col("at_ns"), F.col("until_ns"), F.lit(False)),
+    }
+    return findings_of(subject, rows, columns)

@@ -1,0 +1,129 @@
+"""Findings about the progress of consumer groups."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checkers.groups.anomalies import ANOMALIES, BY_PARTITION
+from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
+from checkers.groups.rules import Kept, ahead_rules, suspect_rules
+from checkers.journals.offset_chunks import offset_chunks
+from checkers.journals.scratch import Scratch
+from checkers.journals.views import Views, readable
+from harness.model.run import ReaderInfo, RunMeta
+
+_MILLISECOND = 1_000_000
+_AHEAD, _TWO_OWNERS = "commit_ahead", "two_owners"
+
+
+def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
+    """Findings about the progress of all consumer groups of a run.
+
+    Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
+        that failed.
+    """
+    files = views.journals.files
+    journals = (*files.commits, *files.assignments, *files.offsets)
+    if not groups_of(views) or not any(file.rows for file in journals):
+        return None, []
+    rules = partial(suspect_rules, kept=Kept.of(views.meta))
+    rows = scratch.keep("group-suspects", apply_rules(rules, _journals(views)))
+    found, failed = kinds_of(rows, "consumer groups")
+    kinds = {kind for _, kind in found}
+    parts = [rows.where(~F.col("kind").isin(_AHEAD, _TWO_OWNERS))]
+    if _TWO_OWNERS in kinds:
+        parts.append(_not_expired(views, rows.where(F.col("kind") == _TWO_OWNERS)))
+    if _AHEAD in kinds:
+        ahead = _ahead(views, rows.where(F.col("kind") == _AHEAD))
+        parts.append(scratch.keep("group-ahead", ahead))
+        failed += kinds_of(parts[-1], "consumer groups")[1]
+    problems = sorted({problem for _, problem in failed})
+    if not kinds:
+        return None, problems
+    rows = reduce(DataFrame.unionByName, parts)
+    findings, unusable = anomaly_findings(rows, "group", views.meta, views.topics)
+    return findings, [*problems, *unusable]
+
+
+def groups_of(views: Views) -> set[str]:
+    """The consumer groups of a run's readers."""
+    return {reader.group for reader in views.readers if reader.group is not None}
+
+
+def assignments(views: Views) -> DataFrame:
+    """The journal of assignments, of readers in a group (`_of_members`)."""
+    return _of_members(views, views.assignments.where(F.col("event").isin("assigned", "revoked", "lost")))
+
+
+def _session_ns(reader: ReaderInfo, meta: RunMeta) -> int:
+    """The session time-out of a reader: its own, or with the consumer protocol that of the brokers."""
+    session_ms = reader.session_ms
+    if reader.protocol != "classic":
+        session_ms = int(meta.cluster.properties.get("group.consumer.session.timeout.ms", session_ms))
+    return session_ms * _MILLISECOND
+
+
+def _of_members(views: Views, rows: DataFrame) -> DataFrame:
+    """The rows of readers in a group, about partitions of the run's topics, with their `group` and
+    `session_ns`, their session time-out."""
+    readers = [reader for reader in views.readers if reader.group is not None]
+    members = pa.table(
+        {
+            "reader": [reader.name for reader in readers],
+            "group": [reader.group for reader in readers],
+            "session_ns": [_session_ns(reader, views.meta) for reader in readers],
+        }
+    )
+    members_frame = F.broadcast(views.spark.createDataFrame(members))
+    return rows.where(F.col("topic_partition") >= 0).join(members_frame, "reader")
+
+
+def _journals(views: Views) -> list[DataFrame]:
+    """The rows that `PartitionJournals.of_table` takes, of all groups."""
+    owners = assignments(views)
+    known = F.broadcast(owners.select("reader").distinct().withColumn("known", F.lit(True)))
+    commits = _of_members(views, views.commits).join(known, "reader", "left")
+    answers = views.offsets.where((F.col("topic_partition") >= 0) & F.col("group").isin(*groups_of(views)))
+    # A reader takes records in batches: a row for all that it was given at one time.
+    batches = views.live.groupBy("reader", "topic_partition", F.col("read_ns").alias("at_ns")).agg(
+        F.min("offset").alias("least"), F.max("offset").alias("offset"), F.count("*").alias("count")
+    )
+    when = ("asked_ns", "at_ns")
+    return [
+        of_partition("commits", commits, "reader", "known", "offset", "error", "kind", *when),
+        of_partition("offsets", answers, "offset", "error", "source", "broker", "log_offset", *when),
+        of_partition("assignments", owners, "reader", "offset", "session", "event", "at_ns"),
+        of_partition("live", _of_members(views, batches), "reader", "offset", "least", "count", "at_ns"),
+    ]
+
+
+def _not_expired(views: Views, suspects: DataFrame) -> DataFrame:
+    """Of suspects of two owners, those whose first owner the coordinator cannot have expired: it was in
+    contact with it within the session time-out before the second one began. A contact is an assignment, or
+    the asking for a commit that was answered without an error."""
+    asked = _of_members(views, views.commits).where(F.col("error").isNull() & F.col("asked_ns").isNotNull())
+    of_commits = asked.select("reader", "session_ns", F.col("asked_ns").alias("contact_ns"))
+    of_owners = assignments(views).select("reader", "session_ns", F.col("at_ns").alias("contact_ns"))
+    contacts = of_owners.unionByName(of_commits).withColumnRenamed("reader", "owner")
+    since = F.col("at_ns") - F.col("contact_ns")
+    near = (F.col("reader") == F.col("owner")) & (since >= 0) & (since < F.col("session_ns"))
+    return suspects.join(contacts, near, "left_semi")
+
+
+def _ahead(views: Views, suspects: DataFrame) -> DataFrame:
+    """What the log does not explain of suspects that are ahead: it holds all records, or for groups that read
+    committed records only, the committed ones."""
+    committed = {reader.group for reader in views.readers if reader.committed and reader.group is not None}
+    bounds = suspects.groupBy(*BY_PARTITION).agg(F.min("seen").alias("low"), F.max("offset").alias("high"))
+    parts = [of_partition("suspects", suspects, *ANOMALIES.names[2:])]
+    for log, groups in ((views.reads, groups_of(views) - committed), (views.committed, committed)):
+        if groups:
+            rows = log.where(readable()).select("topic_partition", "offset")
+            rows = rows.join(F.broadcast(bounds.where(F.col("group").isin(*groups))), "topic_partition")
+            rows = rows.where((F.col("offset") >= F.col("low")) & (F.col("offset") < F.col("high")))
+            parts.append(of_partition("log", offset_chunks(rows, *BY_PARTITION), "chunk", "bits"))
+    return apply_rules(ahead_rules, parts)

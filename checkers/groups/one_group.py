@@ -1,0 +1,92 @@
+"""Findings about one consumer group, of which nothing else is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.groups.anomalies import Row, reason_of
+from checkers.groups.rules import Kept, suspect_rules
+from checkers.journals.footers import JournalFile
+from checkers.journals.load import RunJournals, load_run
+from harness.model.errors import CheckError
+from harness.model.run import RunMeta
+from harness.model.storage import StoragePath, open_parquet, scratch_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def group_findings(
+    session: Callable[[], SparkSession], meta: RunMeta, folder: StoragePath, *, reads_folder: StoragePath
+) -> list[Row]:
+    """Findings about the group whose members are the readers in `meta`.
+
+    Args:
+        session: gives a session of an engine; called only if the rules find something.
+        folder: the journals of the members, as those of readers in a run folder.
+        reads_folder: the journal of the final read.
+
+    Returns: rows with the columns of `FINDINGS`.
+
+    Raises:
+        JournalError: as `checkers.journals.load.load_run`.
+        CheckError: the engine or a rule failed.
+    """
+    journals = load_run(folder, reads_folder=reads_folder, meta=meta)
+    try:
+        if not _has_suspects(journals):
+            return []
+    except Exception as error:  # any error of a rule
+        raise _not_judged(folder, reason_of(error)) from error
+    # PySpark is slow to import, and most groups have no findings.
+    from checkers.engine import engine_failures
+    from checkers.groups.find import find
+    from checkers.journals.scratch import Scratch
+    from checkers.journals.views import Views
+
+    with engine_failures(folder), scratch_in(folder) as scratch:
+        spark = session()
+        findings, problems = find(Views.of(spark, journals), Scratch(spark, scratch))
+        if problems:
+            raise _not_judged(folder, "; ".join(problems))
+        return [] if findings is None else findings.toArrow().to_pylist()
+
+
+def _has_suspects(journals: RunJournals) -> bool:
+    """Whether the rules suspect anything, by the rows that `checkers.groups.find` hands to them."""
+    files = journals.files
+    commits, offsets, assignments = map(_rows, (files.commits, files.offsets, files.assignments))
+    known = pc.is_in(commits["reader"], assignments["reader"].combine_chunks())
+    given = _rows(files.live)
+    given = given.append_column("at_ns", given["read_ns"]).append_column("least", given["offset"])
+    rows = pa.concat_tables(
+        [
+            _named("commits", commits.append_column("known", known)),
+            _named("offsets", offsets),
+            _named("assignments", assignments),
+            _named("live", given.append_column("count", pa.repeat(1, len(given)))),
+        ],
+        promote_options="permissive",
+    )
+    kept = Kept.of(journals.meta)
+    return any(
+        len(table)
+        for partition in rows["partition"].unique()
+        for table in suspect_rules(rows.filter(pc.equal(rows["partition"], partition)), kept)
+    )
+
+
+def _rows(files: Iterable[JournalFile]) -> pa.Table:
+    return pa.concat_tables([open_parquet(file.path).read() for file in files])
+
+
+def _named(journal: str, rows: pa.Table) -> pa.Table:
+    return rows.append_column("journal", pa.repeat(journal, len(rows)))
+
+
+def _not_judged(folder: StoragePath, reason: str) -> CheckError:
+    return CheckError("the groups of the application cannot be judged", where=str(folder), found=reason)

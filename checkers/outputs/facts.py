@@ -1,0 +1,157 @@
+"""What is known of the inputs that are not certainly as they should be, and of outputs without an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.evidence.sentences import otherwise, say
+from checkers.journals.views import Views
+from checkers.outputs.inputs import (
+    INPUT,
+    LEAST,
+    counted_outputs,
+    known_identity,
+    outputs_of_run,
+    reads_of_run,
+)
+from checkers.sql import case, conform
+from harness.model.journal import UNMAPPED, ReadState
+from harness.model.run import ApplicationMeta
+
+_FLAGS = ("sent", "in_log", "aborted", "by_policy", "expected", "in_order", "complete")
+_NUMBERS = (
+    *("key", "in_topic_partition", "in_offset", "per_input", "allowed", "outputs", "out_topic_partition"),
+    *("out_offset", "again_topic_partition", "again_offset", "made_ns", "ahead"),
+)
+FACTS = {
+    "producer": "int",
+    "seq": "bigint",
+    **dict.fromkeys(_FLAGS, "boolean"),
+    **dict.fromkeys(_NUMBERS, "bigint"),
+    "offsets": "array<bigint>",
+    "why": "string",
+    "place": "string",
+}
+"""What is known of an input and its outputs, one row per input, and one per output that has none.
+
+`sent` to `in_order`, `key`, `in_topic_partition` and `in_offset` are as in
+`checkers.outputs.inputs.OF_INPUT`. `complete`: the application was drained, and its output was read to its
+end. `per_input` is the number of outputs that an input should have, `allowed` the most that it may have: a
+record that the input holds twice may be processed twice. `outputs` is the number of its outputs, at different
+offsets; the first in time is `out_offset` of `out_topic_partition`, the last `again_offset` of
+`again_topic_partition`, written at `made_ns` (null: it has no time). `offsets` are the first few of them,
+ascending. `ahead`: the application promises an order, and the output of the input with this offset, which is
+beyond that of this one, is before its first output. `why` and `place` say of an output without an input how
+that is known. Booleans and numbers of outputs are never null.
+"""
+
+MOST_OFFSETS = 5
+_WHY = {
+    ReadState.FOREIGN.value: "it carries the identity of another run",
+    ReadState.CORRUPT.value: "the checksum of its identity does not match",
+    ReadState.UNDECODABLE.value: "it carries no identity",
+    UNMAPPED: "the identity of the application maps it to none",
+}
+_NEVER_SENT = "never sent"
+
+
+def as_facts(rows: DataFrame, application: ApplicationMeta, columns: Mapping[str, Column]) -> DataFrame:
+    """The rows with exactly the columns of `FACTS`: those of `columns`, else those that `rows` have, else
+    null (false, and 1 output of 1)."""
+    default = dict.fromkeys(_FLAGS, False) | {
+        "complete": application.drained and application.read_complete,
+        "per_input": application.outputs_per_input,
+        "outputs": 1,
+        "allowed": 1,
+    }
+    return conform(rows, FACTS, columns, default=default)
+
+
+def outputs_of(views: Views, application: ApplicationMeta, inputs: DataFrame) -> DataFrame:
+    """Each output of these inputs once (`topic_partition`, `offset`), with the earliest `made_ns` that the
+    journal has of it (null if one row of it has none)."""
+    rows = outputs_of_run(views, application).join(inputs.select(*INPUT), list(INPUT), "left_semi")
+    made = F.nullif(F.min(F.coalesce("made_ns", F.lit(LEAST))), F.lit(LEAST))
+    return rows.groupBy(*INPUT, "topic_partition", "offset").agg(made.alias("made_ns"))
+
+
+def facts_of_inputs(
+    views: Views, application: ApplicationMeta, inputs: DataFrame, outputs: DataFrame
+) -> DataFrame:
+    """Rows of `FACTS` of inputs that this run sent.
+
+    Args:
+        inputs: rows of `checkers.outputs.inputs.OF_INPUT`.
+        outputs: their outputs (`outputs_of`).
+    """
+    reads = reads_of_run(views).join(inputs.select(*INPUT), list(INPUT), "left_semi")
+    offset = F.struct("topic_partition", "offset")
+    copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(offset)).alias("copies"))
+    found = inputs.drop("rows", "out_topic_partition", "out_offset", "made_ns")
+    found = found.join(copies, list(INPUT), "left").join(_made(outputs), list(INPUT), "left")
+    first = F.element_at("copies", 1)
+    allowed = F.coalesce(F.size("copies"), F.lit(1)).cast("bigint") * application.outputs_per_input
+    return as_facts(
+        found,
+        application,
+        {
+            "in_topic_partition": F.coalesce(first["topic_partition"], "in_topic_partition"),
+            "in_offset": F.coalesce(first["offset"], "in_offset"),
+            "allowed": allowed,
+            "outputs": F.coalesce("outputs", F.lit(0).cast("bigint")),
+            "offsets": F.coalesce("offsets", F.array().cast("array<bigint>")),
+        },
+    )
+
+
+def _made(outputs: DataFrame) -> DataFrame:
+    """The outputs of each input: their number, the first and the last in time, and the first offsets."""
+    # Outputs without a time are the first ones. An engine has a quick path for lists, and none for least and
+    # greatest structs, nor for windows of a few rows each.
+    made = F.coalesce("made_ns", F.lit(LEAST)).alias("made")
+    listed = outputs.groupBy(*INPUT).agg(
+        F.sort_array(F.collect_list(F.struct(made, "topic_partition", "offset"))).alias("all")
+    )
+    first, last = F.element_at("all", 1), F.element_at("all", -1)
+    offsets = F.sort_array(F.transform("all", lambda output: output["offset"]))
+    return listed.select(
+        *INPUT,
+        F.size("all").cast("bigint").alias("outputs"),
+        first["topic_partition"].alias("out_topic_partition"),
+        first["offset"].alias("out_offset"),
+        last["topic_partition"].alias("again_topic_partition"),
+        last["offset"].alias("again_offset"),
+        F.nullif(last["made"], F.lit(LEAST)).alias("made_ns"),
+        F.slice(offsets, 1, MOST_OFFSETS).alias("offsets"),
+    )
+
+
+def unsent_outputs(views: Views, application: ApplicationMeta, unsent: DataFrame) -> DataFrame:
+    """Rows of `FACTS` of outputs that count and have no input, one per row of the journal.
+
+    Args:
+        unsent: identities of this run that outputs carry and that it never sent.
+    """
+    named = unsent.select(*INPUT, F.lit(True).alias("unsent"))
+    rows = counted_outputs(views, application).join(named, list(INPUT), "left")
+    seq, producer = (otherwise(F.col(name), "none") for name in INPUT[::-1])
+    never = say("this run never sent seq ", seq, " of producer ", producer)
+    state = F.col("state")
+    known = state.eqNullSafe(ReadState.OK.value)
+    reason = otherwise(case([(state == name, F.lit(text)) for name, text in _WHY.items()]), _WHY[UNMAPPED])
+    other = say(reason, otherwise(say(" (", F.col("error"), ")"), ""))
+    return as_facts(
+        rows.where(~known_identity(views) | F.col("unsent")),
+        application,
+        {
+            "out_topic_partition": F.col("topic_partition"),
+            "out_offset": F.col("offset"),
+            "offsets": F.array("offset"),
+            "allowed": F.lit(0),
+            "why": F.when(known, never).otherwise(other),
+            "place": F.when(known, F.lit(_NEVER_SENT)).when(state.isin(*_WHY), state),
+        },
+    )

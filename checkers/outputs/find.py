@@ -1,0 +1,135 @@
+"""Findings about the outputs of an application; first one question: is anything not as it should be?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import functions as F
+
+from checkers.classes.classify import attempt
+from checkers.journals.scratch import Scratch
+from checkers.journals.views import Views
+from checkers.outputs.facts import as_facts, facts_of_inputs, outputs_of, unsent_outputs
+from checkers.outputs.findings import output_findings
+from checkers.outputs.history import ApplicationHistory, read_application
+from checkers.outputs.inputs import INPUT, counted_outputs, inputs_of, known_identity, sends_of
+from harness.model.run import ApplicationMeta
+
+_FIRST_OUTPUTS = (
+    *(*INPUT, "key", "in_topic_partition", "in_offset"),
+    *("out_topic_partition", "out_offset", "made_ns"),
+)
+"""One row per input and partition of the output: its first output there. Only of inputs whose offset can be
+compared with those of others (`in_order` of `checkers.outputs.inputs.OF_INPUT`)."""
+
+
+@dataclass(frozen=True)
+class OutputFound:
+    """Findings about outputs (`FINDINGS`; None: there are none), and problems. `inputs`: the number of inputs
+    that the application had to process; `processed`: of those, the number that have as many outputs as they
+    should, or more (both None: the run has no application)."""
+
+    findings: DataFrame | None = None
+    problems: tuple[str, ...] = ()
+    inputs: int | None = None
+    processed: int | None = None
+
+
+def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFound:
+    """Findings about the outputs of a run's application, if it has one.
+
+    Args:
+        repeated: the journal may hold sends more than once.
+    """
+    application = views.meta.application
+    if application is None:
+        return OutputFound()
+    sends = sends_of(views, repeated=repeated)
+    inputs = inputs_of(views, application, sends)
+    told = _overview(views, application, inputs)
+    if not (told["unsettled"] or told["late"] or told["others"]):
+        return OutputFound(inputs=told["inputs"], processed=told["processed"])
+
+    ordered = application.order != "none"
+    kept = scratch.keep("outputs-inputs", inputs if ordered else inputs.where(~F.col("settled")))
+    unsettled = kept.where(~F.col("settled"))
+    sent = unsettled.where(F.col("sent"))
+    outputs = scratch.keep("outputs-of-unsettled", outputs_of(views, application, sent))
+    facts = scratch.keep("outputs-facts", facts_of_inputs(views, application, sent, outputs))
+    enough = F.col("expected") & (F.col("outputs") >= F.col("per_input"))
+    processed = told["processed"] + facts.agg(F.count_if(enough)).collect()[0][0]
+    every = facts.unionByName(unsent_outputs(views, application, unsettled.where(~F.col("sent"))))
+    if ordered:
+        first = kept.where(F.col("settled") & _with_order(application)).select(*_FIRST_OUTPUTS)
+        first = first.unionByName(_first_in_partitions(facts.where("in_order"), outputs))
+        # No other class may apply to these rows.
+        yes = F.lit(True)
+        behind = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
+        every = every.unionByName(as_facts(_late(first, application), application, behind))
+    history, problem = attempt("blame", lambda: read_application(views))
+    findings, problems = output_findings(every, sends, views, history or ApplicationHistory())
+    return OutputFound(findings, (*([problem] if problem else []), *problems), told["inputs"], processed)
+
+
+def _overview(views: Views, application: ApplicationMeta, inputs: DataFrame) -> Row:
+    """One row: the number of `inputs` to process, how many of the settled ones are `processed`, how many
+    inputs are not settled (`unsettled`) or behind a later one (`late`), and how many outputs carry no
+    identity of this run (`others`)."""
+    is_late = F.lit(False)
+    if application.order != "none":
+        ordered = _with_order(application)
+        of_order = {name: F.when(ordered, F.col(name)) for name in _FIRST_OUTPUTS if name not in INPUT}
+        inputs = inputs.withColumns(of_order).withColumn("ahead", _ahead(application))
+        is_late = F.col("ahead") > F.col("in_offset")
+    of_inputs = inputs.agg(
+        F.count_if("expected").alias("inputs"),
+        F.count_if(F.col("expected") & F.col("settled")).alias("processed"),
+        F.count_if(~F.col("settled")).alias("unsettled"),
+        F.count_if(is_late).alias("late"),
+    )
+    others = counted_outputs(views, application).agg(F.count_if(~known_identity(views)).alias("others"))
+    return of_inputs.crossJoin(others).collect()[0]
+
+
+def _ahead(application: ApplicationMeta) -> Column:
+    """The greatest `in_offset` (bigint) of all rows that are before this one in the output, and of the same
+    partition of the input (and, if the application keeps the order of keys, of the same key); null: there are
+    none. Takes rows of `_FIRST_OUTPUTS`.
+
+    An output of several inputs has no order among these: since the one with the least offset comes first
+    here, none of them is behind a greater one of the same output.
+    """
+    key = ["key"] if application.order == "key" else []
+    window = Window.partitionBy("out_topic_partition", "in_topic_partition", *key)
+    window = window.orderBy("out_offset", "in_offset").rowsBetween(Window.unboundedPreceding, -1)
+    return F.max("in_offset").over(window)
+
+
+def _with_order(application: ApplicationMeta) -> Column:
+    """Of rows of `OF_INPUT`, which are settled: whether the application promises an order for it."""
+    ordered = F.col("in_order") & (F.col("rows") == 1)
+    return ordered & F.col("key").isNotNull() if application.order == "key" else ordered
+
+
+def _late(first_outputs: DataFrame, application: ApplicationMeta) -> DataFrame:
+    """The rows that are behind a later input, with `ahead` (bigint), the offset of the latest of these."""
+    if application.order == "key":
+        first_outputs = first_outputs.where(F.col("key").isNotNull())
+    rows = first_outputs.withColumn("ahead", _ahead(application))
+    return rows.where(F.col("ahead") > F.col("in_offset"))
+
+
+def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
+    """Rows of `_FIRST_OUTPUTS` of inputs of which all outputs are known.
+
+    Args:
+        facts: their `key`, `in_topic_partition`, `in_offset`; only of those that are `in_order`.
+        outputs: `topic_partition`, `offset` and `made_ns` of their outputs.
+    """
+    first = outputs.groupBy(*INPUT, F.col("topic_partition").alias("out_topic_partition")).agg(
+        F.element_at(F.sort_array(F.collect_list(F.struct("offset", "made_ns"))), 1).alias("first")
+    )
+    first = first.withColumns({"out_offset": F.col("first.offset"), "made_ns": F.col("first.made_ns")})
+    of_input = facts.select(*INPUT, "key", "in_topic_partition", "in_offset")
+    return first.join(of_input, list(INPUT)).select(*_FIRST_OUTPUTS)

@@ -1,0 +1,130 @@
+"""A query over the views of a run: what is no query, and what is wrong with one that failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from textwrap import shorten
+
+from pyspark import errors
+from pyspark.sql import DataFrame
+
+from checkers.questions.records import FOUND
+from harness.model.did_you_mean import did_you_mean
+from harness.model.errors import BadInput
+from harness.model.storage import StoragePath
+
+QUERIES = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
+"""First words of what asks, and changes nothing."""
+
+MEANINGS = {
+    "records": "one row per record: what was sent, beside what was read, and the finding about it",
+    "sends": "one row per send",
+    "reads": "one row per record of the final read",
+    "findings": "one row per finding of the check",
+    "faults": "one row per injected fault, with the time in which it was open",
+    "steps": "one row per step of the experiment",
+    "samples": "one row per broker and partition, every 250 ms",
+    "fault_events": "one row per moment in the life of a fault",
+    "committed": "one row per record of the final read of committed records",
+    "transactions": "one row per transaction",
+    "live": "one row per record that a live reader got",
+    "assignments": "one row per partition that was assigned to a live reader or taken from it",
+    "commits": "one row per offset that a live reader committed or tried to commit",
+    "offsets": "one row per answer about a committed offset",
+    "replicas": "one row per record in a replica's own files",
+    "checkpoints": "one row per entry of a broker's checkpoint files",
+    "answers": "one row per answer of a broker to a question of an ask step",
+    "outputs": "one row per output of the application",
+    "application": "one row per event in the life of an application's instance",
+    "deliveries": "one row per record that a member of a share group was given",
+    "share_offsets": "one row per answer about the start offset of a share group",
+    "share_events": "one row per event of a member of a share group",
+}
+"""What a row of each view is, in the order in which they are listed."""
+
+WRONG = (
+    errors.AnalysisException,
+    errors.ArithmeticException,
+    errors.ArrayIndexOutOfBoundsException,
+    errors.DateTimeException,
+    errors.IllegalArgumentException,
+    errors.SparkRuntimeException,
+    errors.UnsupportedOperationException,
+)
+"""What engines raise if the query is wrong, or its values are."""
+
+_MOST_TOLD = 300
+"""Characters of an engine's message; Sail lists every word that it had expected."""
+
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_NO_VIEW = re.compile(r"view not found: `?([\w.]+)|table or view (`[\w.`]+`)", re.IGNORECASE)
+_NO_COLUMN = re.compile(
+    r"with name (`[^ ]+`) cannot be resolved"
+    r'|ObjectName\(\[(?:.*, )?Identifier\("([^"]+)"\)\]\) is missing'
+)
+"""How Apache Spark and Sail name a view or a column that there is not."""
+_LISTED = "`--views` lists the views with their columns"
+
+
+def names_in(query: str) -> list[str]:
+    """The words of a query, in lower case, without comments.
+
+    Raises:
+        BadInput: it does not ask anything.
+    """
+    words = re.findall(r"\w+", _COMMENTS.sub(" ", query).lower())
+    if not words or words[0] not in QUERIES:
+        raise BadInput(
+            "this is no query",
+            where=one_line(query) or "an empty text",
+            expected=f"SQL that begins with {', '.join(QUERIES[:-1])} or {QUERIES[-1]}",
+            next_step='for example: "select outcome, count(*) from sends group by outcome"',
+        )
+    return words
+
+
+def one_line(query: str) -> str:
+    return " ".join(query.split())
+
+
+def refusal(
+    query: str, told: str, views: Mapping[str, DataFrame], *, checked: bool, folder: StoragePath
+) -> BadInput:
+    """What is wrong with a query over these views, from what the engine told of it."""
+    where, check = one_line(query), f"run `kafka-chaos check {folder}` first"
+    view, column = _name_in(told, _NO_VIEW), _name_in(told, _NO_COLUMN)
+    if view is not None:
+        if view == "findings":
+            what, step = "the run was not checked, so it has no findings", check
+        elif view in MEANINGS:
+            what = f"this run has no view {view!r}: it has no such journal"
+            step = "ask another view; `--views` lists them"
+        else:
+            what, step = f"there is no view {view!r}", did_you_mean(view, views, _LISTED)
+        return BadInput(what, where=where, expected=", ".join(views), next_step=step)
+    if column in FOUND and not checked:
+        return BadInput(
+            f"the run was not checked, so no record has a {column!r}", where=where, next_step=check
+        )
+    if column is not None:
+        columns = {name: views[name].columns for name in views if name in names_in(query)}
+        every = [one for several in columns.values() for one in several]
+        return BadInput(
+            f"there is no column {column!r}",
+            where=where,
+            expected="; ".join(f"{name}: {', '.join(several)}" for name, several in columns.items()) or None,
+            next_step=did_you_mean(column, every, _LISTED),
+        )
+    return BadInput(
+        "the query cannot be answered",
+        where=where,
+        found=shorten(told, _MOST_TOLD, placeholder=" ..."),
+        next_step="correct it; it is Spark's SQL, of which Sail lacks a little (--engine spark)",
+    )
+
+
+def _name_in(told: str, pattern: re.Pattern[str]) -> str | None:
+    """The name that there is not, without what it belongs to; None: another thing is wrong."""
+    match = pattern.search(told)
+    return None if match is None else (match[1] or match[2]).replace("`", "").rpartition(".")[2]

@@ -1,0 +1,177 @@
+"""The views of a run for people, by the names that a query uses, and queries over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from itertools import chain, count
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from checkers.engine.failures import cause_of, is_failure, is_gone
+from checkers.evidence.findings import FINDINGS
+from checkers.journals.load import RunJournals, load_run
+from checkers.journals.views import Views, read_parquet
+from checkers.questions.ask import MEANINGS, WRONG, names_in, one_line, refusal
+from checkers.questions.records import records_of
+from checkers.sql import ddl
+from harness.model.errors import CheckError
+from harness.model.journal import (
+    ANSWERS,
+    ANSWERS_DIR,
+    CHECKPOINTS,
+    CHECKPOINTS_DIR,
+    FAULTS,
+    FAULTS_FILE,
+    FINDINGS_DIR,
+    SUMMARY_FILE,
+)
+from harness.model.storage import StoragePath, matching
+
+_FAULTS = (
+    "name string, kind string, target string, opened_ns bigint, closed_ns bigint, verified boolean, "
+    "evidence string"
+)
+_STEPS = "index int, name string, kind string, started_ns bigint, ended_ns bigint"
+
+
+class RunViews(Mapping[str, DataFrame]):
+    """The views of one run, each a DataFrame of PySpark: `views["records"]`.
+
+    A run has `records`, `sends`, `reads`, `samples`, `faults` and `steps`, `findings` if it was checked, and
+    each other journal of which it has files. `spark` is their session, `folder` the run's folder; `problems`
+    are files that cannot be read, so that their rows are missing. docs/reference/journals.md describes the
+    columns of journals, docs/how-to/ask-your-own-questions.md those of the other views.
+    """
+
+    def __init__(self, spark: SparkSession, folder: StoragePath, journals: RunJournals) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.problems = journals.problems
+        self.checked = (folder / SUMMARY_FILE).exists()
+        self._views = Views.of(spark, journals)
+        makers = self._makers()
+        self._make = {name: cache(makers[name]) for name in MEANINGS if name in makers}
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self._make[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._make)
+
+    def __len__(self) -> int:
+        return len(self._make)
+
+    def __repr__(self) -> str:
+        return f"RunViews({str(self.folder)!r}: {', '.join(self)})"
+
+    def sql(self, query: str) -> pa.Table:
+        """The answer to a query in Spark's SQL over the views; `.to_pandas()` makes a DataFrame of pandas.
+
+        Raises:
+            BadInput: the query is wrong.
+            CheckError: the engine failed.
+        """
+        return ask(self, query).table
+
+    def _makers(self) -> dict[str, Callable[[], DataFrame]]:
+        """How each view that the run has is made."""
+        meta, files = self._views.meta, self._views.journals.files
+        findings = partial(read_parquet, self.spark, ddl(FINDINGS), self.folder / FINDINGS_DIR)
+        windows, steps = (
+            [tuple(one.model_dump().values()) for one in of] for of in (meta.windows, meta.steps)
+        )
+        journals = ["reads", "samples", *(name for name in MEANINGS if any(getattr(files, name, ())))]
+        if files.txns:
+            journals.append("transactions")
+        makers: dict[str, Callable[[], DataFrame]] = {name: partial(self._journal, name) for name in journals}
+        makers |= {
+            "records": lambda: records_of(self._views, findings() if self.checked else None),
+            "sends": lambda: self._journal("sends").drop("run"),
+            "faults": lambda: self.spark.createDataFrame(windows, _FAULTS),
+            "steps": lambda: self.spark.createDataFrame(steps, _STEPS),
+        }
+        for name, schema, paths in (
+            ("answers", ANSWERS, matching(self.folder / ANSWERS_DIR, "part-*.parquet")),
+            ("checkpoints", CHECKPOINTS, matching(self.folder / CHECKPOINTS_DIR, "part-*.parquet")),
+            ("fault_events", FAULTS, matching(self.folder, FAULTS_FILE)),
+        ):
+            if paths:
+                makers[name] = partial(read_parquet, self.spark, ddl(schema), *paths)
+        if self.checked:
+            makers["findings"] = findings
+        return makers
+
+    def _journal(self, name: str) -> DataFrame:
+        """A journal as it is described, without what the pipeline adds."""
+        rows: DataFrame = getattr(self._views, name)
+        return rows.drop("topic_partition", "committed_reader")
+
+
+def views_of(spark: SparkSession, folder: StoragePath) -> RunViews:
+    """The views of a saved run.
+
+    Raises:
+        JournalError: as `checkers.journals.load.load_run`.
+    """
+    folder = folder.resolve()
+    return RunViews(spark, folder, load_run(folder))
+
+
+class Answer(NamedTuple):
+    """The rows of an answer. `more`: there are more than were asked for."""
+
+    table: pa.Table
+    more: bool
+
+
+def ask(views: RunViews, query: str, *, limit: int | None = None) -> Answer:
+    """The answer to a query in Spark's SQL.
+
+    Of several columns of one name, the later ones get a number behind it.
+
+    Args:
+        limit: the most rows to return; None: all.
+
+    Raises:
+        BadInput: the query is wrong; `found` is what the engine says.
+        CheckError: the engine failed.
+    """
+    named = names_in(query)
+    used = [name for name in views if name in named]
+    try:
+        for name in used:
+            views[name].createOrReplaceTempView(name)
+        rows = views.spark.sql(query.strip().removesuffix(";"))
+        table: pa.Table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
+    except Exception as error:
+        if not is_failure(error):
+            raise
+        cause = cause_of(error)
+        if isinstance(error, WRONG) and not is_gone(error):
+            raise refusal(query, cause, views, checked=views.checked, folder=views.folder) from error
+        raise CheckError(
+            "the engine failed while it answered the query; the journals are untouched",
+            where=one_line(query),
+            found=cause,
+            next_step="check memory and disk space, or ask for less, then try again",
+        ) from error
+    finally:
+        # A session may serve several runs: no query may find a view of another one.
+        with suppress(Exception):
+            for name in used:
+                views.spark.catalog.dropTempView(name)
+    table = table.rename_columns(_different(table.column_names))
+    return Answer(table.slice(0, limit), limit is not None and table.num_rows > limit)
+
+
+def _different(names: list[str]) -> list[str]:
+    """The names, each once."""
+    taken: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{number}" for number in count(2))
+        taken.append(next(one for one in chain([name], numbered) if one not in taken))
+    return taken

@@ -1,0 +1,1 @@
+"""What became of each record: its send, what was read of it, and whether that is as it should be."""

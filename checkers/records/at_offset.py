@@ -1,0 +1,119 @@
+"""What the final read holds where a record was acknowledged, or where a live reader was given it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.journals.offset_chunks import bits_of, chunk_of
+from checkers.journals.views import IDENTITY, readable
+from harness.model.journal import SendOutcome
+
+
+def needs_a_look() -> Column:
+    """Which records were acknowledged at an offset at which, as far as the facts say, they were not read."""
+    there = (F.col("first_offset") == F.col("acked_offset")) & F.col("read_elsewhere").isNull()
+    there &= F.col("read_from") == F.col("topic_partition")
+    acked = (F.col("outcome") == SendOutcome.ACKED.value) & F.col("acked_offset").isNotNull()
+    return F.coalesce(acked, F.lit(False)) & ~F.coalesce(there & (F.col("read_rows") > 0), F.lit(False))
+
+
+def join_acked_offset(
+    facts: DataFrame, reads: DataFrame, *, absent: bool, others: bool
+) -> tuple[DataFrame, dict[str, Column]]:
+    """The facts joined with what the final read holds where a record was acknowledged and is not, and the
+    columns that say so.
+
+    The columns: `overwritten` (boolean, another record is there), `overwritten_badly` (boolean, only a value
+    that does not decode or whose CRC does not match is there), `epoch_there` (int, the leader epoch in which
+    it was written; null: nothing is there).
+
+    Args:
+        absent: much is absent from the final read, so those records are looked up by offset alone: what is
+            absent is not there itself.
+        others: the other records are looked up; with `absent` False, those that are absent as well.
+    """
+    look = needs_a_look()
+    rows, found = facts, list[str]()
+    if absent:
+        asked = F.when(look & (F.col("read_rows") == 0), F.col("acked_offset"))
+        same = (F.col("topic_partition") == F.col("there_partition")) & (asked == F.col("there_offset"))
+        rows = rows.join(_at_each_offset(reads), same, "left")
+        found.append("")
+        look &= F.col("read_rows") > 0
+    if others:
+        acked = F.col("acked_offset").alias("offset")
+        looked_up = _with_what_is_there(facts.where(look).select(*IDENTITY, "topic_partition", acked), reads)
+        looked_up = looked_up.groupBy(*IDENTITY).agg(
+            F.max("is_itself").alias("is_itself"),
+            F.max("is_other").alias("good_other"),
+            F.max("leader_epoch").alias("epoch_other"),
+        )
+        rows = rows.join(looked_up.where(~F.col("is_itself")).drop("is_itself"), list(IDENTITY), "left")
+        found.append("_other")
+    no = F.lit(False)
+    if not found:
+        return rows, {"overwritten": no, "overwritten_badly": no, "epoch_there": F.lit(None).cast("int")}
+    good = F.coalesce(*(F.col(f"good{suffix}") for suffix in found))
+    return rows, {
+        "overwritten": F.coalesce(good, no),
+        "overwritten_badly": F.coalesce(~good, no),
+        "epoch_there": F.coalesce(*(F.col(f"epoch{suffix}") for suffix in found)),
+    }
+
+
+def _at_each_offset(reads: DataFrame) -> DataFrame:
+    """What the final read holds at each offset: `there_partition`, `there_offset`, `good` (boolean, a record
+    and not only a damaged value) and `epoch`."""
+    place = [F.col("topic_partition").alias("there_partition"), F.col("offset").alias("there_offset")]
+    good = F.coalesce(readable(), F.lit(False)).alias("good")
+    there = reads.select(*place, good, F.col("leader_epoch").alias("epoch"))
+    if _each_once(reads):
+        return there
+    return there.groupBy("there_partition", "there_offset").agg(
+        F.max("good").alias("good"), F.max("epoch").alias("epoch")
+    )
+
+
+def _each_once(reads: DataFrame) -> bool:
+    """Whether a read holds no offset of a partition twice, counted with a bit per offset."""
+    counted = reads.groupBy("topic_partition", chunk_of(F.col("offset"))).agg(
+        F.count("*").alias("rows"), F.bit_count(F.bit_or(bits_of(F.col("offset")))).alias("offsets")
+    )
+    return not counted.where("rows != offsets").limit(1).collect()
+
+
+def other_at_live(live: DataFrame, reads: DataFrame, select: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """The identities of records that a live reader got where the final read holds another record (and not
+    this one), with `other_at_live` (boolean, true)."""
+    wanted = select(live.where(readable())).select(*IDENTITY, "topic_partition", "offset").distinct()
+    found = (
+        _with_what_is_there(wanted, reads)
+        .groupBy(*IDENTITY, "topic_partition", "offset")
+        .agg(F.max("is_itself").alias("is_itself"), F.max("is_other").alias("is_other"))
+    )
+    other = found.where(F.col("is_other") & ~F.col("is_itself"))
+    return other.select(*IDENTITY).distinct().withColumn("other_at_live", F.lit(True))
+
+
+def _with_what_is_there(wanted: DataFrame, reads: DataFrame) -> DataFrame:
+    """The wanted places of records, each with every row of the final read there: `is_itself`, `is_other`
+    (another record, not a damaged value) and `leader_epoch`."""
+    there = reads.select(
+        *("topic_partition", "offset", "leader_epoch"),
+        F.coalesce(readable(), F.lit(False)).alias("readable"),
+        *(F.col(name).alias(f"{name}_there") for name in IDENTITY),
+    )
+    same: Column = reduce(
+        lambda one, other: one & other, (F.col(name) == F.col(f"{name}_there") for name in IDENTITY)
+    )
+    itself = F.col("readable") & F.coalesce(same, F.lit(False))
+    return wanted.join(there, ["topic_partition", "offset"]).select(
+        *IDENTITY,
+        *("topic_partition", "offset", "leader_epoch"),
+        itself.alias("is_itself"),
+        (F.col("readable") & ~itself).alias("is_other"),
+    )

@@ -1,0 +1,175 @@
+"""Which chunks of records need a look: all others hold ordinary records only.
+
+An ordinary record was acknowledged once, at an offset, and read once, there, with its key
+(`checkers.records.facts.ordinary`). Most records of most runs are. So before anything is joined, chunks of
+64 consecutive sequence numbers of a producer are compared as a whole: the XOR of a hash of each acknowledged
+send with that of a hash of each record that was read, and their numbers. The hash covers identity, topic,
+partition, offset and key. A chunk is left out only if
+
+- all of its sends were acknowledged with an offset, each once (counted exactly, with a bit per number), and
+  none belongs to a transaction that was not committed;
+- the final read, and that of committed records, hold as many rows, and both XORs of both hashes are equal;
+- no live reader got a record of it that the final read does not hold at the same place.
+
+Two sets of rows of one size that differ in any row, but agree in two independent hashes of 64 bits, are a
+coincidence of less than one in 2^100.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.journals.scratch import Scratch
+from checkers.journals.views import IDENTITY, Views, readable
+from harness.model.journal import SendOutcome, TxnOutcome
+
+SEQ_CHUNK_BITS = 6
+"""A chunk has 2^6 sequence numbers, as many as a bigint has bits."""
+
+CHUNK = ("producer", "chunk")
+_PLACE = ("topic_partition", "offset")
+_MOST_SELECTED = 0.5
+"""If more than this share of all rows is in chunks that differ, all rows are looked at: selecting them would
+cost more than it saves."""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The chunks that differ (None: most of them do, so every record is looked at).
+
+    `differing` is their number; `repeated` is the number of sends that the journal holds more than once, less
+    one each.
+    """
+
+    rows: DataFrame | None
+    bits: int
+    differing: int
+    repeated: int
+
+    def select(self, rows: DataFrame) -> DataFrame:
+        """The rows (with `producer` and `seq`) whose chunk differs."""
+        if self.rows is None:
+            return rows
+        keyed = rows.withColumn("chunk", chunk_of(self.bits))
+        return keyed.join(F.broadcast(self.rows.select(*CHUNK)), list(CHUNK), "left_semi").drop("chunk")
+
+
+def chunk_of(bits: int) -> Column:
+    return F.shiftright("seq", bits)
+
+
+def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: int = SEQ_CHUNK_BITS) -> Chunks:
+    """Compare all sends with all that was read; one pass over the journals.
+
+    Args:
+        sends: all sends, with `txn_outcome` (`checkers.records.transactions`).
+        bits: a chunk has 2^bits sequence numbers; at most 6.
+    """
+    files = views.journals.files
+    differing = scratch.keep("chunks", differing_chunks(views, sends, bits))
+    found = differing.agg(
+        F.count("*").alias("differing"),
+        F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
+        F.coalesce(F.sum("repeated"), F.lit(0)).alias("repeated"),
+    ).collect()[0]
+    everything = sum(file.rows for part in (files.sends, files.opened, files.final) for file in part)
+    most = found["rows"] > _MOST_SELECTED * everything
+    return Chunks(None if most else differing, bits, found["differing"], found["repeated"])
+
+
+def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
+    """The chunks that differ: `producer`, `chunk`, `rows` (rows of sends and final read) and `repeated`, all
+    bigint but the producer (int)."""
+    ended = F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
+    as_acked = (F.col("outcome") == SendOutcome.ACKED.value) & F.col("offset").isNotNull()
+    plain = F.coalesce(as_acked & (F.col("partition") >= 0) & ended, F.lit(False))
+    place_in_chunk = F.col("seq").bitwiseAND((1 << bits) - 1).cast("int")
+    bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place_in_chunk)
+    # A send counts for each read that should hold it, a row of a read against its own.
+    rows = _hashed(sends, bits, F.lit(_SENT), F.when(plain, bit), F.when(~plain, bit)).unionByName(
+        _hashed(views.reads.where(readable()), bits, F.lit(_FINAL))
+    )
+    transactional = bool(views.journals.files.committed)
+    if transactional:
+        rows = rows.unionByName(_hashed(views.committed.where(readable()), bits, F.lit(_COMMITTED)))
+    source = F.col("source")
+    sums = {
+        "sent": F.count(F.when(source == _SENT, F.lit(1))),
+        "final": F.count(F.when(source == _FINAL, F.lit(1))),
+        "acked_bits": F.bit_or("acked_bits"),
+        "other_bits": F.bit_or("other_bits"),
+    }
+    sides = (
+        {"final": source != _COMMITTED, "committed": source != _FINAL} if transactional else {"final": None}
+    )
+    for name, side in sides.items():
+        for digest in ("hash_a", "hash_b"):
+            value = F.col(digest) if side is None else F.when(side, F.col(digest))
+            sums[f"{name}_{digest}"] = F.bit_xor(value)
+    differs = F.col("other_bits").isNotNull() | (F.col("sent") != F.col("final"))
+    differs |= F.coalesce(F.bit_count("acked_bits"), F.lit(0)) != F.col("sent")
+    if transactional:
+        sums["committed"] = F.count(F.when(source == _COMMITTED, F.lit(1)))
+        differs |= F.col("sent") != F.col("committed")
+    for name in sides:
+        for digest in ("hash_a", "hash_b"):
+            differs |= F.coalesce(F.col(f"{name}_{digest}"), F.lit(0)) != 0
+    numbers = F.bit_count(F.coalesce("acked_bits", F.lit(0)).bitwiseOR(F.coalesce("other_bits", F.lit(0))))
+    found = rows.groupBy(*CHUNK).agg(*(value.alias(name) for name, value in sums.items())).where(differs)
+    found = found.select(
+        *CHUNK,
+        (F.col("sent") + F.col("final")).alias("rows"),
+        (F.col("sent") - numbers).alias("repeated"),
+    )
+    if any(views.journals.files.live):
+        found = (
+            found.unionByName(_of_live(views, bits))
+            .groupBy(*CHUNK)
+            .agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
+        )
+    return found
+
+
+_SENT, _FINAL, _COMMITTED = range(3)
+
+
+def _hashed(
+    rows: DataFrame,
+    bits: int,
+    source: Column,
+    acked_bits: Column | None = None,
+    other_bits: Column | None = None,
+) -> DataFrame:
+    """What the comparison needs of each row: its chunk, `source`, two hashes, and of sends the bit of its
+    number, in `acked_bits` if an ordinary record may be sent so, else in `other_bits`."""
+    hashed = (*IDENTITY, *_PLACE, "key")
+    nothing = F.lit(None).cast("bigint")
+    return rows.select(
+        "producer",
+        chunk_of(bits).alias("chunk"),
+        source.alias("source"),
+        (nothing if acked_bits is None else acked_bits).alias("acked_bits"),
+        (nothing if other_bits is None else other_bits).alias("other_bits"),
+        F.xxhash64(*hashed).alias("hash_a"),
+        F.xxhash64(F.lit("b"), *hashed).alias("hash_b"),
+    )
+
+
+def _of_live(views: Views, bits: int) -> DataFrame:
+    """Chunks of records that a live reader got, and that the final read does not hold there.
+
+    Readers may get a record never or several times, so their rows are compared one by one.
+    """
+    compared = [*IDENTITY, *_PLACE, "known_key"]
+    known = F.coalesce(F.xxhash64("key"), F.lit(0)).alias("known_key")
+    live = views.live.where(readable()).select(*IDENTITY, *_PLACE, known)
+    final = views.reads.where(readable()).select(*IDENTITY, *_PLACE, known)
+    odd = live.join(final, compared, "left_anti")
+    return (
+        odd.select("producer", chunk_of(bits).alias("chunk"))
+        .distinct()
+        .select(*CHUNK, F.lit(0).cast("bigint").alias("rows"), F.lit(0).cast("bigint").alias("repeated"))
+    )

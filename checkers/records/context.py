@@ -1,0 +1,77 @@
+"""What else is known of a record: log bounds, retention, compaction, other records of its transaction."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.journals.views import IDENTITY, Views, readable
+from checkers.judgement.policy import Policy
+from harness.model.journal import SendOutcome, TxnOutcome
+
+
+def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transactional: bool) -> DataFrame:
+    """The facts with these columns added, from `checkers.journals.views.Views.bounds`.
+
+    `log_start_offset`, `end_offset` (bigint): of the partition sent to; null: not known.
+    `reported_offset` (bigint): the acknowledged offset, else the lowest at which a live reader got it.
+    Flags: `may_expire`, retention or a step that deletes explains that it is absent; `deleted`,
+    `recreated`, by a step that deletes records, or the topic; `not_committed`, acknowledged in a
+    committed transaction and in the log, but not in the final read of committed records;
+    `compaction_asked`, compaction explains that it is absent, if its key has a higher offset.
+
+    Args:
+        transactional: there was a final read of committed records.
+    """
+    acked = F.col("outcome") == SendOutcome.ACKED.value
+    reported = F.when(acked, F.col("acked_offset")).otherwise(F.col("live_offset"))
+    bounded = facts.join(
+        F.broadcast(bounds.select("topic_partition", "log_start_offset", "end_offset")),
+        "topic_partition",
+        "left",
+    ).withColumn("reported_offset", reported)
+    below = F.col("reported_offset") < F.col("log_start_offset")
+    never = F.lit(False)
+    old = deleted = recreated = never
+    if policy.newest_deletable_ns is not None:
+        old = below & (F.col("sent_ns") <= policy.newest_deletable_ns)
+    if policy.deleted_before is not None:
+        deleted = below & (F.col("reported_offset") < policy.deleted_before)
+    if policy.recreated_ns is not None:
+        recreated = F.col("reported_offset").isNotNull() & (F.col("sent_ns") <= policy.recreated_ns)
+    present = F.col("read_rows") > 0
+    ended_well = acked & (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
+    not_committed = ended_well & present & (F.col("committed_rows") == 0) if transactional else never
+    asked = (
+        ~present
+        & F.col("key").isNotNull()
+        & F.col("reported_offset").isNotNull()
+        & F.col("topic_partition").isNotNull()
+    )
+    flags: dict[str, Column] = {
+        "deleted": deleted,
+        "recreated": recreated,
+        "not_committed": not_committed,
+        "compaction_asked": asked if policy.compacts else never,
+    }
+    found = bounded.withColumns({name: F.coalesce(flag, never) for name, flag in flags.items()})
+    return found.withColumn("may_expire", F.coalesce(old, never) | F.col("deleted") | F.col("recreated"))
+
+
+def newest_of_keys(reads: DataFrame, facts: DataFrame) -> DataFrame:
+    """The highest offset in the final read of each key that is asked for: `topic_partition`, `key`,
+    `newer_offset` (bigint)."""
+    wanted = facts.where("compaction_asked").select("topic_partition", "key").distinct()
+    there = reads.where(F.col("key").isNotNull()).select("topic_partition", "key", "offset")
+    there = there.join(wanted, ["topic_partition", "key"], "left_semi")
+    return there.groupBy("topic_partition", "key").agg(F.max("offset").alias("newer_offset"))
+
+
+def torn_transactions(views: Views, sends: DataFrame, facts: DataFrame) -> DataFrame:
+    """The transactions of records that are not committed of which the final read of committed records holds a
+    record: `producer`, `txn` and `torn` (boolean, true)."""
+    wanted = facts.where("not_committed").select("producer", "txn").distinct()
+    family = sends.join(wanted, ["producer", "txn"], "left_semi").select(*IDENTITY, "txn")
+    read = views.committed.where(readable()).select(*IDENTITY)
+    found = family.join(read, list(IDENTITY), "left_semi").select("producer", "txn").distinct()
+    return found.withColumn("torn", F.lit(True))

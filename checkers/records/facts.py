@@ -1,0 +1,175 @@
+"""THE JOIN: what was sent, joined with what was read, one row per record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.journals.topic_partition import has_no_partition
+from checkers.journals.views import IDENTITY, Views, readable
+from checkers.records.once import once
+from checkers.records.transactions import with_outcome
+from harness.model.journal import SendOutcome, TxnOutcome
+
+Select = Callable[[DataFrame], DataFrame]
+"""Keeps the rows, of sends or reads, of the records to look at."""
+
+
+def facts_of_records(views: Views, sends: DataFrame, select: Select, *, repeated: bool) -> DataFrame:
+    """One row per record that was sent or read, of those that `select` keeps.
+
+    Columns of the send (null if the record was never sent): `topic_partition` (bigint, where it was sent to),
+    `key`, `step`, `outcome`, `sent_ns`, `closed_ns`, `acked_offset`, `error`, `txn`, `txn_outcome`; and
+    `send_rows` (bigint), the number of rows that the journal has of it (0: never sent).
+
+    Columns of what was read, of all readers together: `read_from` (bigint, the least topic_partition),
+    `read_elsewhere` (bigint, one that it was not sent to), `first_key`, `read_key` (bigint, one that differs
+    from the key sent), `wrong_key` (boolean). Of the final read: `read_rows`, `first_offset` (bigint). Of the
+    final read of committed records: `committed_rows`. Of live readers: `live_rows`, `live_committed` (rows of
+    readers of committed records), `live_reader` (string, readers of committed records before others),
+    `live_offset` (the least). Numbers of rows are bigint and never null.
+    """
+    sent = select(sends)
+    if repeated:
+        sent = with_outcome(once(sent.drop("txn_outcome")), views.transactions)
+    else:
+        sent = sent.withColumn("send_rows", F.lit(1).cast("bigint"))
+    sent = sent.select(
+        *IDENTITY,
+        *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns"),
+        F.col("offset").alias("acked_offset"),
+        *("error", "txn", "txn_outcome"),
+    )
+    joined = sent.join(read_of_records(views, select), list(IDENTITY), "full")
+    numbers = (
+        "send_rows",
+        "read_rows",
+        "committed_rows",
+        "live_rows",
+        "live_committed",
+        "all_rows",
+        "all_keys",
+    )
+    joined = joined.withColumns({name: F.coalesce(F.col(name), F.lit(0).cast("bigint")) for name in numbers})
+    return joined.select(
+        *IDENTITY,
+        *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"),
+        *("error", "txn", "txn_outcome", "read_rows", "first_offset", "committed_rows", "live_rows"),
+        *("live_committed", "live_reader", "live_offset"),
+        F.col("low_partition").alias("read_from"),
+        _elsewhere().alias("read_elsewhere"),
+        F.col("low_key").alias("first_key"),
+        _other_key().alias("read_key"),
+        (F.coalesce(_wrong_key(), F.lit(False)) & (F.col("send_rows") > 0)).alias("wrong_key"),
+    )
+
+
+def ordinary(*, transactional: bool) -> Column:
+    """Which records are as they should be, so that no class can apply: acknowledged, at an offset of a known
+    partition, in no transaction or a committed one; journaled once; read once by the final read, there and
+    with its key, and by no live reader. What `checkers.records.chunks` leaves out is ordinary, too.
+
+    Args:
+        transactional: the final read of committed records holds it once, too.
+    """
+    acked = (F.col("outcome") == SendOutcome.ACKED.value) & (F.col("send_rows") == 1)
+    acked &= F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
+    there = (F.col("first_offset") == F.col("acked_offset")) & (
+        F.col("read_from") == F.col("topic_partition")
+    )
+    once_read = (F.col("read_rows") == 1) & F.col("read_elsewhere").isNull() & ~F.col("wrong_key")
+    others = (F.col("live_rows") == 0) & (F.col("committed_rows") == (1 if transactional else 0))
+    return F.coalesce(
+        acked & there & once_read & others & ~has_no_partition(F.col("topic_partition")), F.lit(False)
+    )
+
+
+def read_of_records(views: Views, select: Select) -> DataFrame:
+    """What was read, as one row per identity: numbers of rows, and least and greatest values
+    (`facts_of_records`)."""
+    files = views.journals.files
+    rows = [_reads(select(views.reads.where(readable())), "final")]
+    if files.committed:
+        rows.append(_reads(select(views.committed.where(readable())), "committed"))
+    if any(files.live):
+        live = select(views.live.where(readable()))
+        # Readers of committed records come first.
+        rank = F.when(F.col("committed_reader"), F.lit("0")).otherwise(F.lit("1"))
+        rows.append(_reads(live, "live", F.concat(rank, "reader"), F.col("committed_reader")))
+    every = rows[0]
+    for more in rows[1:]:
+        every = every.unionByName(more)
+
+    def count(condition: Column) -> Column:
+        return F.count(F.when(condition, F.lit(1)))
+
+    def of(source: str) -> Column:
+        return F.col("source") == source
+
+    found = every.groupBy(*IDENTITY).agg(
+        F.count("*").alias("all_rows"),
+        F.count("key").alias("all_keys"),
+        F.min("key").alias("low_key"),
+        F.max("key").alias("high_key"),
+        F.min("topic_partition").alias("low_partition"),
+        F.max("topic_partition").alias("high_partition"),
+        *(
+            ()
+            if len(rows) == 1
+            else (
+                count(of("final")).alias("read_rows"),
+                F.min(F.when(of("final"), F.col("offset"))).alias("first_offset"),
+                count(of("committed")).alias("committed_rows"),
+                count(of("live")).alias("live_rows"),
+                count(F.col("strict")).alias("live_committed"),
+                F.min("ranked_reader").alias("ranked_reader"),
+                F.min(F.when(of("live"), F.col("offset"))).alias("live_offset"),
+            )
+        ),
+        *((F.min("offset").alias("first_offset"),) if len(rows) == 1 else ()),
+    )
+    if len(rows) > 1:
+        return found.withColumn("live_reader", F.substring("ranked_reader", 2, 2**31 - 1)).drop(
+            "ranked_reader"
+        )
+    nothing = F.lit(0).cast("bigint")
+    return found.withColumns(
+        {"read_rows": F.col("all_rows"), "live_reader": F.lit(None).cast("string")}
+        | dict.fromkeys(("committed_rows", "live_rows", "live_committed"), nothing)
+        | {"live_offset": F.lit(None).cast("bigint")}
+    )
+
+
+def _reads(
+    rows: DataFrame, source: str, ranked_reader: Column | None = None, strict: Column | None = None
+) -> DataFrame:
+    return rows.select(
+        *IDENTITY,
+        *("topic_partition", "offset", "key"),
+        F.lit(source).alias("source"),
+        (F.lit(None).cast("string") if ranked_reader is None else ranked_reader).alias("ranked_reader"),
+        (F.lit(False) if strict is None else strict).alias("strict"),
+    )
+
+
+def _elsewhere() -> Column:
+    """A `topic_partition` that the record was read from, and not sent to."""
+    low, high, sent = F.col("low_partition"), F.col("high_partition"), F.col("topic_partition")
+    # Where the client did not say where it sent to, any one partition is right.
+    home = F.when(has_no_partition(sent), low).otherwise(sent)
+    other = F.when(low != home, low).when(high != home, high)
+    return F.when(F.col("send_rows") > 0, other)
+
+
+def _other_key() -> Column:
+    """A key that the record was read with, and not sent with."""
+    low, high, sent = F.col("low_key"), F.col("high_key"), F.col("key")
+    return F.when(~low.eqNullSafe(sent), low).when(~high.eqNullSafe(sent), high)
+
+
+def _wrong_key() -> Column:
+    """Whether any read had another key, or none although one was sent."""
+    without = (F.col("all_keys") < F.col("all_rows")) & F.col("key").isNotNull()
+    return (F.col("all_rows") > 0) & (_other_key().isNotNull() | without)

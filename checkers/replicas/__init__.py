@@ -1,0 +1,1 @@
+"""Replicas that differ: what the brokers' own segment files hold at each offset of a partition."""

@@ -1,0 +1,1 @@
+"""Deliveries to share groups (KIP-932)."""

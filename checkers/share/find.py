@@ -1,0 +1,97 @@
+"""Findings about share groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checkers.evidence.leadership import LeaderSpan, leader_changes
+from checkers.groups.anomalies import BY_PARTITION
+from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
+from checkers.journals.offset_chunks import offset_chunks
+from checkers.journals.scratch import Scratch
+from checkers.journals.views import Views
+from checkers.share.deliveries import ShareGroup
+from checkers.share.doubts import doubts_of
+from checkers.share.rules import share_rules
+from harness.model.run import ShareInfo
+
+_UNKNOWN_TOPIC = -(2**32)
+
+
+def find(views: Views, scratch: Scratch, leaders: Sequence[LeaderSpan]) -> tuple[DataFrame | None, list[str]]:
+    """Findings about the share groups of a run.
+
+    Args:
+        leaders: which broker led which partition when (`checkers.evidence.leadership`).
+
+    Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
+        that failed and of journals that are not whole.
+    """
+    infos, files = views.meta.share, views.journals.files
+    if not infos or not any(file.rows for part in (files.deliveries, files.share_offsets) for file in part):
+        return None, [problem for info in infos for problem in _missing(info, 0, begun=False)]
+    ours = F.col("group").isin(*(info.group for info in infos))
+    # Topics that the run does not know have no number; their partitions stay apart from those of others.
+    numbered = F.coalesce("topic_partition", F.lit(_UNKNOWN_TOPIC) + F.col("partition"))
+    given = views.deliveries.where(ours).withColumn("topic_partition", numbered)
+    starts = views.share_offsets.where(ours & F.col("error").isNull()).withColumn("topic_partition", numbered)
+    asked = F.broadcast(starts.select(*BY_PARTITION).distinct())
+    log = offset_chunks(views.reads, "topic_partition").join(asked, "topic_partition")
+    of_deliveries = (
+        *("member", "session", "offset", "delivery_count", "producer", "seq", "acknowledgement", "error"),
+        *("asked_ns", "acquired_ns", "acknowledged_ns", "answered_ns"),
+    )
+    journals = [
+        of_partition("deliveries", given, *of_deliveries),
+        of_partition("share_offsets", starts, "start_offset", "lag", "at_ns"),
+        of_partition("log", log, "chunk", "bits"),
+    ]
+    rules = partial(share_rules, groups=_share_groups(views, leaders))
+    rows = scratch.keep("share-anomalies", apply_rules(rules, journals))
+    kinds, failed = kinds_of(rows, "share groups")
+    deliveries = {row.group: row["count"] for row in given.groupBy("group").count().collect()}
+    begun = starts.where(F.col("start_offset").isNotNull()).select("group").distinct().collect()
+    # A group that was given nothing at all never begins: then it is known (it is stuck).
+    known = {row.group for row in begun} | {group for group, kind in kinds if kind == "share_stuck"}
+    problems = []
+    for info in infos:
+        problems += _missing(info, deliveries.get(info.group, 0), begun=info.group in known)
+        problems += [problem for group, problem in failed if group == info.group]
+    if not kinds:
+        return None, problems
+    findings, unusable = anomaly_findings(rows, "share", views.meta, views.topics)
+    return findings, [*problems, *unusable]
+
+
+def _share_groups(views: Views, leaders: Sequence[LeaderSpan]) -> dict[str, ShareGroup]:
+    """The share groups of a run by group.id."""
+    events = defaultdict(list)
+    for row in views.share_events.select("group", "at_ns", "event", "member").collect():
+        events[row.group].append((row.at_ns, row.event, row.member))
+    doubts = partial(
+        doubts_of,
+        windows=views.meta.windows,
+        leader_changes=leader_changes(leaders),
+        properties=views.meta.cluster.properties,
+    )
+    return {info.group: ShareGroup(info, doubts(events[info.group])) for info in views.meta.share}
+
+
+def _missing(info: ShareInfo, deliveries: int, *, begun: bool) -> list[str]:
+    """What the journals lack of a share group."""
+    problems = []
+    if info.closed and info.deliveries != deliveries:
+        problems.append(
+            f"the journal of deliveries holds {deliveries:,} of share group '{info.name}', its members say "
+            f"{info.deliveries:,}, so the verdict is unknown"
+        )
+    if not begun:
+        problems.append(
+            f"it is not known where share group '{info.name}' begins at the end, so the verdict is unknown"
+        )
+    return problems

@@ -1,1 +1,0 @@
-"""Spark sessions: local, standalone clusters, Spark Connect, and what executors are sent."""

@@ -1,0 +1,78 @@
+"""What engines raise becomes one error with the deepest cause."""
+
+from __future__ import annotations
+
+import grpc
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from checkers.engine import engine_failures
+from harness.model.errors import BadInput, CheckError
+
+pytestmark = pytest.mark.pure
+
+JAVA = """Job aborted due to stage failure: Task 0 failed
+\tat org.apache.spark.Some.method(Some.scala:1)
+Caused by: java.io.UncheckedIOException: wrapped
+\tat org.apache.spark.Other.method(Other.scala:2)
+Caused by: java.io.IOException: No space left on device
+\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)"""
+
+PYTHON = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    raise ValueError("a group without a member")
+ValueError: a group without a member
+"""
+
+
+class Gone(grpc.RpcError):
+    """As the client raises it when the connection is refused."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return "failed to connect to all addresses\nand more"
+
+
+@pytest.mark.parametrize(
+    ("raised", "found"),
+    [
+        (SparkConnectGrpcException(JAVA), "java.io.IOException: No space left on device"),
+        (SparkConnectGrpcException(PYTHON), "ValueError: a group without a member"),
+        (AnalysisException("[TABLE_NOT_FOUND] no such table\nplan"), "[TABLE_NOT_FOUND] no such table"),
+        (pa.ArrowInvalid("not a Parquet file\nmore"), "not a Parquet file"),
+        (OSError(28, "No space left on device", "/x"), "[Errno 28] No space left on device: '/x'"),
+        (SparkConnectGrpcException(""), "SparkConnectGrpcException"),
+    ],
+)
+def test_the_deepest_cause_is_told(raised: Exception, found: str) -> None:
+    with (
+        pytest.raises(CheckError, match="the check failed; the journals are untouched") as caught,
+        engine_failures("/results/run-1"),
+    ):
+        raise raised
+    assert caught.value.found == found
+    assert caught.value.where == "/results/run-1"
+    assert "kafka-chaos check run-1" in str(caught.value.next_step)
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("raised", [Gone(), ConnectionResetError(104, "Connection reset by peer")])
+def test_an_engine_that_ended_is_told_so(raised: Exception) -> None:
+    with (
+        pytest.raises(CheckError, match="the engine ended in the middle of the check") as caught,
+        engine_failures("run"),
+    ):
+        raise raised
+    assert "\n" not in str(caught.value.found)
+
+
+@pytest.mark.parametrize("raised", [KeyError("a bug"), BadInput("an error of ours"), KeyboardInterrupt()])
+def test_other_exceptions_pass(raised: BaseException) -> None:
+    with pytest.raises(type(raised)) as caught, engine_failures("run"):
+        raise raised
+    assert caught.value is raised
