@@ -1,4 +1,4 @@
-"""Bugs of Kafka that are known: each on a version or setting that has it, and on one that has not.
+"""Known Kafka bugs, each reproduced on an affected version or setting and shown absent on a fixed one.
 
-A module a bug; `registry.BUGS` has them all in order.
+`catalog` has one file per bug (`kip-903.yaml`), and `files` has them all in order.
 """

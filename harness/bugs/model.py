@@ -6,13 +6,11 @@ are the controls. If the dangerous state was not reached in an arm, that arm sho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from pydantic import Field
 
-from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict, new_arm
+from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
 
 
 class BugArmResult(SuiteArmResult):
@@ -39,13 +37,6 @@ BUG_SUITE = Suite(
 )
 
 
-affected_arm = partial(new_arm, Role.AFFECTED)
-"""An arm that must show the bug."""
-fixed_arm = partial(new_arm, Role.FIXED)
-"""An arm that must not show the bug."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Bug(SuiteItem):
     """A known bug and how it is reproduced.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from pydantic import Field
 
-from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict, new_arm
+from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
 
 
 class ClaimResult(SuiteResult):
@@ -28,13 +26,6 @@ CLAIM_SUITE = Suite(
 )
 
 
-claim_arm = partial(new_arm, Role.CLAIM)
-"""An arm that must come out as the claim says."""
-control_arm = partial(new_arm, Role.CONTROL)
-"""An arm that must come out the other way."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Claim(SuiteItem):
     """A claim: `words` is the claim as engineers make it, `today` says what current versions of Kafka do, and
     since when, where the claim is out of date. `by_day`: short and steady enough to run on every change."""

@@ -39,7 +39,7 @@ def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
     return max((records_of(row) for row in served), key=len)
 
 
-def answered(ask: str, question: str, broker: int, error: str | None) -> Expectation:
+def answered(ask: str, question: str, broker: int, error: str | None = None) -> Expectation:
     """A broker's answer to a question: an error by Kafka's name, or None for no error."""
     return exactly(
         f"broker {broker}'s answer to {question} in {ask}",
@@ -110,7 +110,7 @@ def missed_by_read(ask: str, broker: int, count: int) -> Expectation:
     return exactly(f"committed records that a read from broker {broker} misses in {ask}", count, of)
 
 
-def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expectation:
+def lines_printed(ask: str, broker: int, least: int, most: int | None = None) -> Expectation:
     """The number of lines with the text of an ask step that a broker had printed."""
     what = f"lines that broker {broker} printed: {ask}"
     return between(what, least, most, lambda run: len(run.printed(ask, broker)))

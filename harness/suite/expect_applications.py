@@ -1,9 +1,10 @@
-"""Expectations on an application under test: what it left out, and what it processed again."""
+"""Expectations on an application under test: what it left out or processed again, and how it ended."""
 
 from __future__ import annotations
 
 from harness.model.journal import APPLICATION_DIR
 from harness.model.result import FindingClass
+from harness.model.run import ApplicationMeta
 from harness.suite.expect_records import findings
 from harness.suite.expectations import Expectation, between, exactly, precondition
 from harness.suite.run_evidence import EvidenceMissing, FinishedRun
@@ -14,15 +15,8 @@ def unprocessed(count: int) -> Expectation:
     return findings(FindingClass.UNPROCESSED, count)
 
 
-def some_unprocessed(least: int) -> Expectation:
-    """At least this number of inputs have no output."""
-    return between("inputs without an output", least, None, lambda run: run.count(FindingClass.UNPROCESSED))
-
-
 def reprocessed(least: int, most: int | None = None) -> Expectation:
-    """The number of inputs that have more than one output lies between two numbers."""
-    if most == 0:
-        return findings(FindingClass.REPROCESSED, 0)
+    """The number of inputs that have more than one output is between two bounds (`most` None: no limit)."""
     return between("inputs processed again", least, most, lambda run: run.count(FindingClass.REPROCESSED))
 
 
@@ -50,9 +44,23 @@ def drained() -> Expectation:
     """A precondition: the application had nothing left to do, and its output was read to the end."""
 
     def of(run: FinishedRun) -> bool:
-        meta = run.meta.application
-        if meta is None:
-            raise EvidenceMissing("the run has no application")
+        meta = _application(run)
         return meta.drained and meta.read_complete
 
     return precondition(exactly("the application drained, and its output read to the end", True, of))
+
+
+def failed() -> Expectation:
+    """The application ended by itself with an error, as `must_fail` asks."""
+    return exactly("the application stopped with an error", True, lambda run: _application(run).failed)
+
+
+def outputs(count: int) -> Expectation:
+    """The number of records of its output."""
+    return exactly("outputs", count, lambda run: _application(run).records)
+
+
+def _application(run: FinishedRun) -> ApplicationMeta:
+    if run.meta.application is None:
+        raise EvidenceMissing("the run has no application")
+    return run.meta.application

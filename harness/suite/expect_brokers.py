@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import groupby
 from operator import itemgetter
 
@@ -13,7 +12,7 @@ from workloads.log_format.checkpoints import EPOCH_FILE
 _RECORD = itemgetter("partition", "offset", "leader_epoch", "producer", "seq")
 
 
-def isr_history(*sizes: tuple[int, ...]) -> Expectation:
+def isr_history(sizes: tuple[tuple[int, ...], ...]) -> Expectation:
     """The ISR of partition 0 had exactly these members, one after the other."""
     return exactly("ISR", sizes, lambda run: tuple(isr for isr, _ in groupby(s.isr for s in run.states())))
 
@@ -46,7 +45,7 @@ def _seconds(since_ns: int, until_ns: int | None, never: str) -> float:
     return (until_ns - since_ns) / SECOND
 
 
-def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expectation:
+def led_during(step: str, leaders: frozenset[int], partition: int = 0) -> Expectation:
     """The leaders during a step, by every sample of its second half (-1: no leader)."""
 
     def of(run: FinishedRun) -> frozenset[int]:
@@ -55,10 +54,10 @@ def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expec
         middle = (it.started_ns + end) // 2
         return frozenset(state.leader for state in run.during(middle, end, partition))
 
-    return exactly(f"leader during {step} (-1: none)", frozenset(leaders), of)
+    return exactly(f"leader during {step} (-1: none)", leaders, of)
 
 
-def epoch_lines(*lines: tuple[int, int]) -> Expectation:
+def epoch_lines(lines: tuple[tuple[int, int], ...]) -> Expectation:
     """leader-epoch-checkpoint of partition 0 has exactly these lines (epoch, start offset) on every
     replica."""
 
@@ -151,7 +150,7 @@ def leaders_at_end_of(step: str, leaders: dict[int, tuple[int, ...]]) -> Expecta
     return Expectation(f"leader by partition at the end of {step}", format_value(expected), look)
 
 
-def all_partitions_led(kind: str, leaders: Collection[int], least: float, most: float) -> Expectation:
+def all_partitions_led(kind: str, leaders: frozenset[int], least: float, most: float) -> Expectation:
     """The seconds from the effect of a fault until every partition was first seen led by one of these
     brokers."""
 

@@ -1,6 +1,8 @@
-"""Expectations on consumer groups: members, commits, transactions, and the committed offsets at the end."""
+"""Expectations on groups: members, commits, transactions, committed offsets, deliveries to share groups."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from harness.model.journal import TxnOutcome
 from harness.suite.expectations import Expectation, between, exactly, format_value
@@ -72,7 +74,7 @@ def handover(reader: str, step: str, *, least: float, most: float) -> Expectatio
     return between(f"consumer {reader} was assigned more after", least, most, of, "s")
 
 
-def last_answer(group: str, offset: int | None) -> Expectation:
+def last_answer(group: str, offset: int | None = None) -> Expectation:
     """The committed offset of partition 0 by the coordinator's last answer about a group (None: it has
     none)."""
 
@@ -120,3 +122,30 @@ def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
         raise EvidenceMissing(f"producer {producer} has no transaction {number}")
 
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
+
+
+def given_times(times: int) -> Expectation:
+    """Every record in the log at the end was given to members of the share group this number of times."""
+
+    def of(run: FinishedRun) -> set[int]:
+        given = Counter((row["partition"], row["offset"]) for row in run.deliveries)
+        log = {(row["partition"], row["offset"]) for row in run.final_log}
+        if not log:
+            raise EvidenceMissing("the log is empty")
+        return {given[place] for place in log}
+
+    return exactly("how often each record was given", {times}, of)
+
+
+def accepted(least: int) -> Expectation:
+    """The number of records whose acceptance was answered without an error is at least this one."""
+
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
+        done = {
+            (row["partition"], row["offset"])
+            for row in run.deliveries
+            if row["acknowledgement"] == "accept" and row["answered_ns"] is not None and row["error"] is None
+        }
+        return f"{len(done):,}", len(done) >= least
+
+    return Expectation("records that were accepted", f"at least {least:,}", look)

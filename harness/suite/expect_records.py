@@ -33,7 +33,7 @@ def _in_time(run: FinishedRun, step: str) -> Iterator[tuple[int, bool]]:
         yield row["partition"], row["outcome"] == SendOutcome.ACKED and (row["closed_ns"] or end + 1) <= end
 
 
-def outcomes(step: str, **counts: int) -> Expectation:
+def outcomes(step: str, counts: dict[SendOutcome, int]) -> Expectation:
     """The number of sends of a write step by outcome."""
     return exactly(f"sends of {step}", counts, lambda run: _tally(row["outcome"] for row in run.sends(step)))
 
@@ -72,7 +72,7 @@ def findings(finding: FindingClass, count: int) -> Expectation:
     return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
 
 
-def some(finding: FindingClass, least: int, most: int | None) -> Expectation:
+def some(finding: FindingClass, least: int, most: int | None = None) -> Expectation:
     """The number of findings of a class, between two bounds (`most` None: no upper one)."""
     return between(finding.value.replace("_", " "), least, most, lambda run: run.count(finding))
 
@@ -92,6 +92,15 @@ def in_log(step: str, count: int) -> Expectation:
     return exactly(f"records of {step} in the log", count, of)
 
 
+def in_partitions(partitions: tuple[int, ...], count: int) -> Expectation:
+    """Each of these partitions holds this number of records at the end."""
+
+    def of(run: FinishedRun) -> dict[int, int]:
+        return {number: sum(row["partition"] == number for row in run.final_log) for number in partitions}
+
+    return exactly("records by partition", dict.fromkeys(partitions, count), of)
+
+
 def unavailable() -> Expectation:
     """How long some partition accepted no writes, by the check; at most 600 s."""
     return between("unavailable for", 0, 600, lambda run: run.summary.unavailable_seconds, "s")
@@ -106,7 +115,7 @@ def log_content(messages: str) -> Expectation:
     return exactly("the log", messages, of)
 
 
-def longest_stall(step: str, least: float, most: float | None) -> Expectation:
+def longest_stall(step: str, least: float, most: float | None = None) -> Expectation:
     """The longest time without an acknowledgement in a write step, in seconds, up to the last one."""
     return between(f"longest wait for an ack in {step}", least, most, lambda run: _stall(run, step), "s")
 
@@ -146,7 +155,9 @@ def stall_as_long_as(step: str, kind: str) -> Expectation:
     return Expectation(f"longest wait for an ack in {step}", f"about as long as the {kind}", look)
 
 
-def slowest_ack(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:
+def slowest_ack(
+    step: str, least: float, most: float | None = None, partition: int | None = None
+) -> Expectation:
     """The longest time from a send of a write step to its acknowledgement, in seconds."""
     where = "" if partition is None else f", partition {partition}"
     return between(
@@ -163,7 +174,9 @@ def _slowest(run: FinishedRun, step: str, partition: int | None) -> float:
     return max(waits, default=0) / SECOND
 
 
-def faster_than_others(step: str, partition: int, least: float | None, most: float | None) -> Expectation:
+def faster_than_others(
+    step: str, partition: int, least: float | None = None, most: float | None = None
+) -> Expectation:
     """By how many seconds the slowest acknowledgement of a partition is faster than that of every other one
     (`least` None: no lower limit). Delays of all partitions, as on a busy machine, cancel out."""
 
@@ -175,13 +188,13 @@ def faster_than_others(step: str, partition: int, least: float | None, most: flo
     return between(f"partition {partition} waits less than every other in {step} by", low, most, of, "s")
 
 
-def refused_partitions(step: str, partitions: set[int]) -> Expectation:
+def refused_partitions(step: str, partitions: frozenset[int]) -> Expectation:
     """The partitions with a send of a write step that was not acknowledged before the step ended."""
 
     def of(run: FinishedRun) -> frozenset[int]:
         return frozenset(partition for partition, acked_in_time in _in_time(run, step) if not acked_in_time)
 
-    return exactly(f"partitions that did not accept all of {step}", frozenset(partitions), of)
+    return exactly(f"partitions that did not accept all of {step}", partitions, of)
 
 
 def received_and_gone(reader: str, count: int) -> Expectation:

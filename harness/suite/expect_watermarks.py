@@ -65,7 +65,7 @@ def _with_known_isr(found: list[Round]) -> list[Round]:
     return [one for one, after in zip(found, [*found[1:], found[-1]], strict=True) if one.isr == after.isr]
 
 
-def high_watermark_never_above(*asks: str) -> Expectation:
+def high_watermark_never_above(asks: tuple[str, ...]) -> Expectation:
     """In no round was the leader's high watermark above the smallest log end offset of the ISR."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:

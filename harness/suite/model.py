@@ -12,18 +12,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.spec.experiment import Experiment
 from harness.suite.expectations import Observation
-
-if TYPE_CHECKING:
-    from harness.suite.expectations import Expectation
+from harness.suite.written_expectations import WrittenExpectation
 
 
 class Role(StrEnum):
@@ -53,26 +53,41 @@ class SuiteVerdict(StrEnum):
         return self in (SuiteVerdict.NO, SuiteVerdict.NOT_REPRODUCED)
 
 
-@dataclass(frozen=True)
-class SuiteArm:
+class _OrName:
+    """The JSON schema of what a file may also name: the value itself, or a text."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [handler(core), {"type": "string"}]}
+
+
+class SuiteArm(Frozen):
     """One arm of an experiment, and what is expected of it. A table shows the first expectation that is not a
     precondition. `curve`: the write step whose acknowledgements are plotted."""
 
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema["required"].remove("experiment"))
+
     role: Role
-    experiment: Experiment
-    arm: str
-    expects: tuple[Expectation, ...]
+    experiment: Annotated[Experiment, _OrName()] = Field(
+        description="its name in `experiments`, or the experiment itself; default: the only one there"
+    )
+    arm: str = Field(default="", description="its name in the experiment; default: its only arm")
+    values: dict[str, Any] = Field(
+        default_factory=dict, alias="with", description="what `$name` stands for in this arm"
+    )
+    expects: tuple[Annotated[WrittenExpectation, _OrName()], ...] = Field(alias="expect")
     curve: str = ""
 
-
-def new_arm(
-    role: Role, experiment: Experiment, *expects: Expectation, arm: str = "", curve: str = ""
-) -> SuiteArm:
-    """An arm of an item; `arm` may be left out if the experiment has no other."""
-    if not arm:
-        (only,) = experiment.arms
-        arm = only.name
-    return SuiteArm(role, experiment, arm, expects, curve)
+    @model_validator(mode="after")
+    def _shows_something(self) -> Self:
+        names = [one.name for one in self.experiment.arms]
+        arm = self.arm or (names[0] if len(names) == 1 else "")
+        if arm not in names:
+            raise ValueError(f"`arm` is {arm!r}, and the experiment's arms are {', '.join(names)}")
+        if all(one.given for one in self.expects):
+            raise ValueError(f"nothing is expected of the arm {arm}, or nothing but preconditions")
+        return self.model_copy(update={"arm": arm})
 
 
 class SuiteArmResult(Frozen):
@@ -152,25 +167,42 @@ class Suite:
         return f"{self.item}s"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuiteItem:
+class SuiteItem(Frozen):
     """An item of a suite and how it is put to the test.
 
     `words` is what it says, `set_up` describes the steps. `alone`: it measures times, so nothing else may run
     meanwhile. `since`: the first Kafka version on which it can be tried (empty: any). `pinned`: its arms name
-    their Kafka versions themselves, and it can be tried on no other.
+    their Kafka versions themselves, and it can be tried on no other. Its arms name what is in `experiments`
+    and `with` (`harness.suite.item_files`).
     """
 
     suite: ClassVar[Suite]
 
-    id: str
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")
     title: str
     words: str
     set_up: str
-    arms: tuple[SuiteArm, ...]
     alone: bool = False
     since: str = ""
     pinned: bool = False
+    values: dict[str, Any] = Field(
+        default_factory=dict, alias="with", description="what `$name` stands for in all arms"
+    )
+    named_experiments: dict[str, Any] = Field(default_factory=dict, alias="experiments")
+    arms: tuple[SuiteArm, ...]
+
+    @model_validator(mode="after")
+    def _both_roles(self) -> Self:
+        roles = {arm.role for arm in self.arms}
+        if roles != set(self.suite.roles):
+            expected = " and ".join(self.suite.roles)
+            raise ValueError(f"a {self.suite.item} needs arms of the roles {expected}, and no others")
+        experiments: dict[str, Experiment] = {}
+        for arm in self.arms:
+            name = arm.experiment.name
+            if experiments.setdefault(name, arm.experiment) != arm.experiment:
+                raise ValueError(f"two experiments are called {name}: put a value into the name")
+        return self
 
     def too_old(self) -> str | None:
         """Why the Kafka version of the arms cannot show the item (None: it can)."""

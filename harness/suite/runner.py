@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from checkers.spark.java import java_of_spark
 from harness.campaign.backend import Backend
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.worker import Workers
@@ -15,7 +12,7 @@ from harness.campaign.worker_processes import WorkerPool
 from harness.containers import engine, images
 from harness.model.result import ArmResult, VerdictWord
 from harness.preflight import feasibility
-from harness.run.executor import Options
+from harness.run.executor import Options, with_engine
 from harness.spec.overrides import overridden
 from harness.suite.expect_records import acks_curve
 from harness.suite.expectations import Observation
@@ -33,9 +30,10 @@ def on_version(item: Item, version: str | None, image: str | None) -> Item:
     if item.pinned:
         return item
     arms = tuple(
-        replace(arm, experiment=overridden(arm.experiment, version, image, None)) for arm in item.arms
+        arm.model_copy(update={"experiment": overridden(arm.experiment, version, image, None)})
+        for arm in item.arms
     )
-    return replace(item, arms=arms)
+    return item.model_copy(update={"arms": arms})
 
 
 def run_items(
@@ -53,9 +51,9 @@ def run_items(
     does not run to its end, makes its item `unknown`; after one that broke the next one gets a new cluster.
 
     Raises:
-        PrerequisiteMissing: no Java, no engine or no image: before anything is started.
+        PrerequisiteMissing: no Java for Spark, no container engine or no image: before anything is started.
     """
-    java_of_spark(os.environ)
+    options = with_engine(options)
     experiments = experiments_of(items)
     client = engine.connect()
     capabilities = feasibility.probe_for(client, [one.experiment for one in experiments])
@@ -67,7 +65,7 @@ def run_items(
         for item in items
     }
     results: dict[str, SuiteResult] = {}
-    with workers(min(parallel, len(schedule)), DockerBackend()) as pool:
+    with workers(min(parallel, len(schedule)), DockerBackend(options.engine)) as pool:
         while len(results) < len(items):
             schedule.step(pool, _LOOK_SECONDS)
             for item in items:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.bugs.catalog.registry import BUGS
+from harness.bugs.files import BUGS
 from harness.bugs.model import Bug
 from harness.suite.model import SuiteVerdict
 from tests.chaos.conftest import Started

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.claims.catalog.registry import CLAIMS
+from harness.claims.files import CLAIMS
 from harness.claims.model import Claim
 from harness.suite.model import SuiteVerdict
 from tests.chaos.conftest import Started

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from harness.bugs import expectations
-from harness.bugs.catalog.registry import BUGS
+from harness.bugs.files import BUGS
 from harness.bugs.model import BUG_SUITE, Bug, BugArmResult, BugResult
 from harness.cli.app import app
 from harness.docgen import bugs, files
 from harness.docgen.bugs import BugRuns
 from harness.model.errors import BadInput
-from harness.suite import table
+from harness.suite import expect_requests, page
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteVerdict, choose, exit_code, judge
 from harness.suite.run_evidence import FinishedRun
@@ -70,10 +69,10 @@ def test_an_arm_in_which_nothing_dangerous_happened_shows_nothing() -> None:
     assert seen.verdict is SuiteVerdict.UNKNOWN
     (arm,) = seen.of(Role.AFFECTED)
     assert not arm.sound
-    assert table.shown_observation(arm) == table.NOTHING
+    assert page.shown_observation(arm) == page.NOTHING
     (fixed,) = seen.of(Role.FIXED)
     assert fixed.sound
-    assert table.shown_observation(fixed) == "valid"
+    assert page.shown_observation(fixed) == "valid"
 
 
 def test_exit_codes_are_those_of_claims() -> None:
@@ -83,7 +82,7 @@ def test_exit_codes_are_those_of_claims() -> None:
 
 def test_a_row_counts_the_runs_of_each_arm() -> None:
     runs = [result(INVALID, VALID), result(INVALID, VALID, seconds=31.0), result(SPARED, VALID)]
-    assert table.cells(BUG_SUITE, runs) == (
+    assert page.cells(BUG_SUITE, runs) == (
         "KIP-903 a bug",
         "affected-arm: invalid: lost",
         "invalid: lost 200 2/3, valid 1/3",
@@ -92,8 +91,8 @@ def test_a_row_counts_the_runs_of_each_arm() -> None:
         "reproduced 2/3, not reproduced 1/3",
         "20-31",
     )
-    assert table.reasons(runs[:2]) == []
-    assert table.reasons(runs)[0] == "KIP-903: not reproduced"
+    assert page.reasons(runs[:2]) == []
+    assert page.reasons(runs)[0] == "KIP-903: not reproduced"
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=IDS)
@@ -140,6 +139,15 @@ def test_the_list_needs_no_cluster() -> None:
     assert {arm["side"] for arm in listed[0]["arms"]} == {"affected", "fixed"}
 
 
+def test_a_bug_of_a_file_is_listed(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    text = CliRunner().invoke(app, ["bugs", "--show", "KIP-903"]).stdout
+    mine.write_text(text.replace("id: KIP-903", "id: MINE"))
+    listed = json.loads(CliRunner().invoke(app, ["bugs", str(mine), "--list", "--json"]).stdout)
+    assert [one["id"] for one in listed] == ["MINE"]
+    assert [arm["side"] for arm in listed[0]["arms"]] == ["affected", "fixed", "fixed"]
+
+
 class Run(FinishedRun):
     """A finished run that shows what it is given."""
 
@@ -166,8 +174,8 @@ def test_requests_are_read_off_a_brokers_log() -> None:
         "Completed request:{not JSON at all",
         "[2026-11-22] INFO END_TXN is what I say",
     ]
-    expectation = expectations.answered_requests(
-        "a", 1, "END_TXN", (expectations.TAKEN, expectations.REFUSED), client="writer", committed=True
+    expectation = expect_requests.answered_requests(
+        "a", 1, "END_TXN", (expect_requests.TAKEN, expect_requests.REFUSED), "writer", {"committed": True}
     )
     seen = expectation.observe(Run(lines))
     assert seen.ok
@@ -178,7 +186,7 @@ def test_requests_are_read_off_a_brokers_log() -> None:
 
 def test_an_error_may_lie_deep_in_an_answer() -> None:
     response = {"responses": [{"partitionResponses": [{"index": 0, "errorCode": 0}, {"errorCode": 48}]}]}
-    (found,) = expectations.parse_requests([line("PRODUCE", {}, response)])
+    (found,) = expect_requests.parse_requests([line("PRODUCE", {}, response)])
     assert found.error == "INVALID_TXN_STATE"
 
 
@@ -187,14 +195,14 @@ def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, 
     without = line("ALTER_PARTITION", {"topics": [{"partitions": [{"newIsr": [1]}]}]}, {"errorCode": 0})
     topics = [{"partitions": [{"partitionIndex": 0, **members}]}]
     refused = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 107}]})
-    expectation = expectations.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
+    expectation = expect_requests.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
     assert expectation.observe(Run([without, refused])).ok
     assert expectation.observe(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
     for other in ("NONE", "INVALID_UPDATE_VERSION"):
-        assert expectations.isr_change("a", 101, 2, other).observe(Run([refused])).ok is False
+        assert expect_requests.isr_change("a", 101, 2, other).observe(Run([refused])).ok is False
     taken = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 0}]})
-    assert expectations.isr_change("a", 101, 2).observe(Run([taken])).seen == expectations.TAKEN
-    assert expectations.isr_change("a", 101, 2).observe(Run([taken])).ok
+    assert expect_requests.isr_change("a", 101, 2).observe(Run([taken])).seen == expect_requests.TAKEN
+    assert expect_requests.isr_change("a", 101, 2).observe(Run([taken])).ok
     assert expectation.observe(Run([without])).ok is None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
-from harness.claims.catalog.registry import CLAIMS
+from harness.claims.files import CLAIM, CLAIMS
 from harness.claims.model import CLAIM_SUITE, Claim
 from harness.cli.app import app
 from harness.model.errors import BadInput
@@ -74,6 +76,56 @@ def test_a_claim_that_is_not_there_is_refused_with_the_reason(number: str, word:
     with pytest.raises(BadInput) as raised:
         choose(CLAIMS, [number])
     assert word in str(raised.value)
+
+
+def test_a_claim_of_a_file_is_listed_with_built_in_ones(tmp_path: Path) -> None:
+    mine = tmp_path / "claim.yaml"
+    assert invoke("--init", str(mine)).exit_code == 0
+    listed = json.loads(invoke(str(mine), "R12", "--list", "--json").stdout)
+    assert [one["id"] for one in listed] == ["MY-1", "R12"]
+    assert [arm["experiment"] for arm in listed[0]["trials"]] == ["my-cut-acks-all", "my-cut-acks-1"]
+    refused = invoke("--init", str(mine))
+    assert isinstance(refused.exception, BadInput)
+    assert "exists already" in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    ("id_", "names", "said"),
+    [
+        ("r12", ["claim.yaml"], "another claim has the id 'r12'"),
+        ("X", ["claim.yaml", "claim.yaml"], "another claim has the id 'X'"),
+        ("X", ["none.yaml"], "the claim file cannot be read"),
+        ("X", ["claim.yml", "R99"], "there is no claim 'R99'"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused(
+    id_: str, names: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    invoke("--init", "claim.yaml")
+    text = Path("claim.yaml").read_text().replace("id: MY-1", f"id: {id_}")
+    for name in ("claim.yaml", "claim.yml"):
+        Path(name).write_text(text)
+    refused = invoke(*names, "--list").exception
+    assert isinstance(refused, BadInput)
+    assert said in str(refused)
+
+
+def test_files_of_built_in_claims_and_their_schema_are_printed() -> None:
+    assert invoke("--show", "R12").stdout == CLAIM.builtin_text("r12")
+    assert isinstance(invoke("--show", "R99").exception, BadInput)
+    keys = json.loads(invoke("--schema").stdout)["properties"].keys()
+    assert {"arms", "experiments", "with", "words"} <= keys
+
+
+def test_the_claim_of_the_how_to_page_is_valid() -> None:
+    page = Path("docs/how-to/own-claims.md").read_text()
+    claim = CLAIM.parse(page.partition("```yaml\n")[2].partition("```")[0], "own-claims.md")
+    assert [arm.arm for arm in claim.arms] == ["acks=all", "acks=1"]
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["claims", *arguments])
 
 
 def test_the_list_needs_no_cluster() -> None:

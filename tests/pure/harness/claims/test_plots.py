@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 from harness.claims import plots
-from harness.claims.catalog.registry import CLAIMS
-from harness.claims.html import render
+from harness.claims.files import CLAIMS
 from harness.claims.model import CLAIM_SUITE, ClaimResult
-from harness.claims.plots import Plot, svg
+from harness.claims.page import write_page
+from harness.page.line_chart import LineChart, svg
 from harness.suite.expectations import Observation
-from harness.suite.html import headline
 from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, choose
+from harness.suite.page import headline
 
 pytestmark = pytest.mark.pure
 
@@ -47,7 +48,7 @@ def test_elections_are_plotted_by_partitions_with_the_median_of_runs() -> None:
 
 
 def test_a_plot_stays_within_its_frame_and_escapes_names() -> None:
-    plot = Plot("a < b", "x", "y", {"<one>": [(0.0, 0.0), (7.0, 1234.0)], "two": [(3.0, 12.0)]})
+    plot = LineChart("a < b", "x", "y", {"<one>": [(0.0, 0.0), (7.0, 1234.0)], "two": [(3.0, 12.0)]})
     root = ET.fromstring(svg(plot))
     for line in root.findall("{*}polyline"):
         for point in (line.get("points") or "").split():
@@ -82,11 +83,12 @@ def test_arms_side_by_side() -> None:
     ]
 
 
-def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them() -> None:
+def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them(tmp_path: Path) -> None:
     (claim,) = choose(CLAIMS, ["R9"])
     result = a_result({"kill-1": 4.0, "kill-100": 4.5})
     odd = result.arms[0].model_copy(update={"story": ("0.1 <script>",), "doubts": ("a & b",)})
-    page = render([claim], [result.model_copy(update={"arms": (odd, *result.arms[1:])})])
+    changed = result.model_copy(update={"arms": (odd, *result.arms[1:])})
+    page = write_page([claim], [changed], tmp_path).read_text()
     assert "<title>1 of 1 claims: yes</title>" in page
     assert "0.1 &lt;script&gt;" in page
     assert "a &amp; b" in page

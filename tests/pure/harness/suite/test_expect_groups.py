@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from harness.model.run import StepInfo
-from harness.suite.expect_groups import commits_answered, handover, last_answer, moved, owned, still_committed
+from harness.suite.expect_groups import (
+    accepted,
+    commits_answered,
+    given_times,
+    handover,
+    last_answer,
+    moved,
+    owned,
+    still_committed,
+)
 from harness.suite.expect_records import committed
-from harness.suite.expect_share import accepted, given_times
 from harness.suite.expectations import Expectation
 from harness.suite.run_evidence import SECOND, FinishedRun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.claims.model import CLAIM_SUITE, ClaimResult
-from harness.suite import table
+from harness.suite import page
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, exit_code, judge
 
@@ -110,7 +110,7 @@ def test_exit_codes_are_those_of_run() -> None:
 
 
 def test_a_row_says_what_was_expected_and_seen_of_both_roles() -> None:
-    assert table.cells(CLAIM_SUITE, [result(SuiteVerdict.YES)]) == (
+    assert page.cells(CLAIM_SUITE, [result(SuiteVerdict.YES)]) == (
         "R1 a claim",
         "claim-arm: lost: 500",
         "500",
@@ -119,8 +119,8 @@ def test_a_row_says_what_was_expected_and_seen_of_both_roles() -> None:
         "yes",
         "12",
     )
-    assert table.reasons([result(SuiteVerdict.YES)]) == []
-    assert table.reasons([result(SuiteVerdict.NO)]) == ["R1: no", "  - why", "  see f"]
+    assert page.reasons([result(SuiteVerdict.YES)]) == []
+    assert page.reasons([result(SuiteVerdict.NO)]) == ["R1: no", "  - why", "  see f"]
 
 
 def test_a_row_shows_what_is_not_as_expected() -> None:

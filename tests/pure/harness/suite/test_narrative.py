@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.claims.clusters import experiment
+from harness.spec.files import parse
 from harness.spec.plan import plan_of
 from harness.suite.expect_records import acks_curve
 from harness.suite.narrative import story
@@ -10,14 +10,18 @@ from tests.pure.harness.suite.test_run_evidence import Folder, at, folder, pytes
 
 __all__ = ["folder", "pytestmark"]
 
-TWO_STEPS = experiment("""
+TWO_STEPS = parse(
+    """
 name: x
 title: A cut
+topic: {assignment: [[1, 2, 3]]}
 steps:
 - write: {name: together, records: 2}
 - write: {name: alone, records: 1}
 arms: [{name: a}]
-""")
+""",
+    "x.yaml",
+)
 
 
 def a_cut(folder: Folder) -> Folder:
@@ -89,7 +93,8 @@ def test_acknowledgements_a_second(folder: Folder) -> None:
 
 def test_waits_and_asks_are_worded_as_the_story_expects_of_the_plan() -> None:
     """The story turns `wait until X, 5 s at most` into `seen: X`, and `ask X for Y` into `asked X`."""
-    steps = experiment("""
+    steps = parse(
+        """
 name: x
 title: A wait and an ask
 steps:
@@ -97,7 +102,9 @@ steps:
 - wait: {isr: 3, within: 5}
 - ask: {name: end, of: {broker: 1}, what: [files]}
 arms: [{name: a}]
-""")
+""",
+        "x.yaml",
+    )
     _, wait, ask = (step.what for step in plan_of(steps, 0).steps)
     assert wait == "wait until the ISR has 3 members, 5 s at most"
     assert ask.partition(" for ")[0] == "ask broker: 1"

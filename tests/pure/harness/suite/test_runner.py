@@ -12,7 +12,7 @@ import pytest
 from harness.campaign.work_queue import next_for
 from harness.campaign.worker import RequestFinished, RunRequest, WorkerMessage
 from harness.campaign.worker_processes import WorkerPool, WorkerProcess
-from harness.claims.catalog.registry import CLAIMS
+from harness.claims.files import CLAIMS
 from harness.model.errors import ClusterError
 from harness.model.result import BrokenPromise, FindingClass
 from harness.run.executor import Options
@@ -100,7 +100,7 @@ RunFake = Callable[..., tuple[list[SuiteResult], list[str], list[FakeWorker]]]
 def run_fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunFake:
     """Runs claims on fake workers. Returns the results, the names of experiments and items as they ran and
     ended, and the workers."""
-    monkeypatch.setattr(runner, "java_of_spark", lambda _: 17)
+    monkeypatch.setattr(runner, "with_engine", lambda options: options)
     monkeypatch.setattr(runner.engine, "connect", lambda: None)
     monkeypatch.setattr(runner.images, "resolve", lambda *_: None)
     monkeypatch.setattr(runner.feasibility, "probe_for", lambda *_: ())

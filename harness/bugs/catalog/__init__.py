@@ -1,1 +1,0 @@
-"""The known bugs, one module per bug."""
