@@ -5,13 +5,17 @@ It reads the beginning of the pages themselves, so that it needs no result file 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 from harness.model.journal import RUN_FILE
-from harness.report.html import INDEX_FILE, environment, moment, save_page
+from harness.page.blocks import Cell, Lines, Page, Status, Table, Text, moment, section
+from harness.page.html import INDEX_FILE, render, save_pages
 
 GROUPS = {
     "run": "Runs of experiments",
@@ -26,8 +30,16 @@ DEEPEST = 3
 MOST_ENTRIES = 500
 _BEGINNING = 64 * 1024
 """Characters of a page that are read: its style comes before its outcome."""
+_ABOUT = re.compile(r'<meta name="kafka-chaos" content="(?P<kind>\w+) (?P<started>\d{1,30})">')
+_TITLE = re.compile(r"<h1>(?P<text>.*?)</h1>", re.DOTALL)
+_OUTCOME = re.compile(r'<p class="outcome (?P<status>good|bad|unclear)">(?P<text>.*?)</p>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _BEGUN = ("experiment.json", "matrix.json", "result.json", "claims.json", "bugs.json", f"*/{RUN_FILE}")
-_OUTCOMES = ("good", "bad", "unclear")
+_THEIR_REPORTS = "their reports are in the folders beside this file."
+_WITHOUT = (
+    "Their run is under way, or it was interrupted. `kafka-chaos check FOLDER` judges what an experiment has "
+    "written so far."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +50,8 @@ class IndexEntry:
     link: str
     started_ns: int
     title: str
-    outcome: str
+    outcome: Status
     headline: str
-
-    @property
-    def started(self) -> str:
-        return moment(self.started_ns)
 
 
 def write_index(results: Path) -> Path:
@@ -54,37 +62,51 @@ def write_index(results: Path) -> Path:
     Raises:
         KafkaChaosError: the file cannot be written.
     """
-    return save_page(
-        render(results),
-        results / INDEX_FILE,
+    return save_pages(
+        [(INDEX_FILE, render(index_page(results)))],
+        results,
         what="the page of all results",
         next_step="free space or correct its permissions; the reports themselves are complete",
     )
 
 
-def render(results: Path) -> str:
-    """The page as HTML text."""
+def index_page(results: Path) -> Page:
+    """The page of all results below this folder."""
     entries = sorted(read_entries(results), key=lambda one: one.started_ns, reverse=True)
-    shown = entries[:MOST_ENTRIES]
     with_page = {entry.link.partition("/")[0] for entry in entries}
     begun = {path.relative_to(results).parts[0] for name in _BEGUN for path in results.glob(f"*/{name}")}
+    without = sorted(name for name in begun if quote(name) not in with_page)
     bad = sum(entry.outcome == "bad" for entry in entries)
-    count = f"{len(entries)} result{'' if len(entries) == 1 else 's'}"
-    return (
-        environment()
-        .get_template("index.html.j2")
-        .render(
-            headline=f"{count}, {bad or 'none'} not as promised",
-            overall="bad" if bad else "good" if entries else "unclear",
-            groups=[
-                (title, [one for one in shown if one.kind == kind])
+    older = len(entries) - MOST_ENTRIES
+    return Page(
+        kind="results",
+        title="All results",
+        headline=f"{len(entries)} result{'' if len(entries) == 1 else 's'}, {bad or 'none'} not as promised",
+        status="bad" if bad else "good" if entries else "unclear",
+        listed=False,
+        blocks=(
+            *(
+                section(title, _table(kind, entries[:MOST_ENTRIES]), id=kind)
                 for kind, title in GROUPS.items()
-                if any(one.kind == kind for one in shown)
-            ],
-            older=len(entries) - len(shown),
-            without=sorted(name for name in begun if quote(name) not in with_page),
-        )
+            ),
+            Text(f"{older} older results are not listed; {_THEIR_REPORTS}" if older > 0 else "", note=True),
+            section(
+                "Folders without a report",
+                Text(_WITHOUT if without else "", note=True),
+                Lines([f"`{name}`" for name in without]),
+                id="without",
+            ),
+        ),
     )
+
+
+def _table(kind: str, entries: Sequence[IndexEntry]) -> Table:
+    rows = [
+        (Cell(one.title, link=one.link), moment(one.started_ns), Cell(one.headline, one.outcome))
+        for one in entries
+        if one.kind == kind
+    ]
+    return Table(("result", "started", "outcome"), rows, cards=True)
 
 
 def read_entries(results: Path) -> list[IndexEntry]:
@@ -102,47 +124,26 @@ def read_entries(results: Path) -> list[IndexEntry]:
 def _read_entry(path: Path, link: str) -> IndexEntry | None:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            beginning = _Beginning()
-            beginning.feed(file.read(_BEGINNING))
+            beginning = file.read(_BEGINNING)
     except OSError:
         return None
-    kind, _, started = beginning.about.partition(" ")
-    if kind not in GROUPS or not started.isdigit():
+    about, title, outcome = (pattern.search(beginning) for pattern in (_ABOUT, _TITLE, _OUTCOME))
+    if about is None or about["kind"] not in GROUPS:
         return None
-    title = " ".join(beginning.texts["h1"].split()) or link
-    headline = " ".join(beginning.texts["outcome"].split())
+    started_ns = int(about["started"])
     try:
-        moment(int(started))
+        moment(started_ns)
     except (OverflowError, ValueError, OSError):
         return None
-    return IndexEntry(kind, link, int(started), title, beginning.outcome, headline)
+    return IndexEntry(
+        about["kind"],
+        link,
+        started_ns,
+        _text_of(title["text"] if title else "") or link,
+        cast(Status, outcome["status"]) if outcome else "unclear",
+        _text_of(outcome["text"] if outcome else ""),
+    )
 
 
-class _Beginning(HTMLParser):
-    """What a page says first: `about` (kind and start), the first heading, and the outcome with its class."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.about = ""
-        self.outcome = "unclear"
-        self.texts = {"h1": "", "outcome": ""}
-        self._inside = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        classes = (attributes.get("class") or "").split()
-        if tag == "meta" and attributes.get("name") == "kafka-chaos":
-            self.about = attributes.get("content") or ""
-        elif tag == "h1" and not self.texts["h1"]:
-            self._inside = "h1"
-        elif tag == "p" and "outcome" in classes and not self.texts["outcome"]:
-            self._inside = "outcome"
-            self.outcome = next((one for one in _OUTCOMES if one in classes), "unclear")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("h1", "p"):
-            self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside:
-            self.texts[self._inside] += data
+def _text_of(markup: str) -> str:
+    return " ".join(unescape(_TAG.sub("", markup)).split())

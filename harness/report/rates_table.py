@@ -4,50 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
-from checkers.rates.aggregate import Rates
-from harness.report.table_builder import build_table
-
-COLUMNS = (
-    "runs",
-    "with\nloss",
-    "share",
-    "lost /\nmillion",
-    "unconf. absent\n/ million",
-    "duplicates\n/ million",
-    "unavail-\nable s",
-    "latency ms\np50 / p99",
-)
+from checkers import Rates
+from harness.page.blocks import Table, grid
 
 
 def table(found: Rates) -> Table:
     """One row per group of runs."""
-    rows = [(*(str(row[axis]) for axis in found.by), *_cells(row)) for row in found.rows]
-    return build_table(
-        (*found.by, *COLUMNS),
-        rows,
+    rows = [({axis: str(row[axis]) for axis in found.by}, _figures(row)) for row in found.rows]
+    columns = list(rows[0][1]) if rows else []
+    return Table(
+        *grid(axes | figures for axes, figures in rows),
         title="Rates over runs (95 % intervals)",
-        right=COLUMNS,
-        no_wrap=COLUMNS,
+        right=columns,
+        no_wrap=columns,
     )
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    runs = f"{row['runs']} (+{row['left_out']})" if row["left_out"] else f"{row['runs']}"
-    latency = "-"
-    if row.get("latency_p50_ms") is not None:
-        latency = f"{row['latency_p50_ms']:.1f} / {row['latency_p99_ms']:,.0f}"
-    return (
-        runs,
-        f"{row['runs_with_loss']}",
-        f"{row['loss_share_low']:.0%} to {row['loss_share_high']:.0%}",
-        _rate(row, "lost"),
-        _rate(row, "unconfirmed_absent"),
-        _rate(row, "duplicates"),
-        "-" if row["unavailable_median_s"] is None else f"{row['unavailable_median_s']:.1f}",
-        latency,
-    )
+def _figures(row: dict[str, Any]) -> dict[str, str]:
+    latency, unavailable = row.get("latency_p50_ms"), row["unavailable_median_s"]
+    return {
+        "runs": f"{row['runs']} (+{row['left_out']})" if row["left_out"] else f"{row['runs']}",
+        "with\nloss": f"{row['runs_with_loss']}",
+        "share": f"{row['loss_share_low']:.0%} to {row['loss_share_high']:.0%}",
+        "lost /\nmillion": _rate(row, "lost"),
+        "unconf. absent\n/ million": _rate(row, "unconfirmed_absent"),
+        "duplicates\n/ million": _rate(row, "duplicates"),
+        "unavail-\nable s": "-" if unavailable is None else f"{unavailable:.1f}",
+        "latency ms\np50 / p99": "-" if latency is None else f"{latency:.1f} / {row['latency_p99_ms']:,.0f}",
+    }
 
 
 def _rate(row: dict[str, Any], what: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Sequence
+from itertools import zip_longest
 
-from checkers.judgement.promise import parse_promise
+from checkers import parse_promise
 from harness.model.fault_times import BETWEEN_NAMES, fault_times, when_acknowledged
 from harness.model.result import (
     ArmResult,
@@ -17,13 +17,15 @@ from harness.model.result import (
     VerdictWord,
 )
 from harness.model.run import RunMeta
-from harness.report.application import application_lines, application_sentence
-from harness.report.table_builder import build_table
+from harness.page.blocks import AnyCell, Cell, Section, Status, Table, text_of
 
-_COLOURS = {VerdictWord.VALID: "green", VerdictWord.INVALID: "red", VerdictWord.UNKNOWN: "yellow"}
-_EXPECTED = "yellow"
-"""Of an arm that is invalid and as promised."""
-_PROMISED = {True: ("yes", "green"), False: ("no", "bold red"), None: ("unknown", "yellow")}
+_STATUSES: dict[VerdictWord, Status] = {
+    VerdictWord.VALID: "good",
+    VerdictWord.INVALID: "bad",
+    VerdictWord.UNKNOWN: "unclear",
+}
+_YES_OR_NO = {True: "yes", False: "no", None: "unknown"}
+PROMISED = {True: "as promised", False: "not as promised", None: "undecided"}
 COLUMNS = (
     "arm",
     "sent",
@@ -35,12 +37,13 @@ COLUMNS = (
     "verdict",
     "as promised",
 )
-_NARROW = {
-    "indeterminate": "indeter-\nminate",
-    "duplicates": "dupli-\ncates",
-    "unavailable s": "unavail-\nable s",
-    "as promised": "as\npromised",
-}
+COUNTS = COLUMNS[1:7]
+_NARROW = (
+    ("indeterminate", "indeter-\nminate"),
+    ("duplicates", "dupli-\ncates"),
+    ("unavailable s", "unavail-\nable s"),
+    ("as promised", "as\npromised"),
+)
 """Headers that fit a terminal of 80 columns."""
 MOST_BLAME = 5
 """The most sentences of blame below an arm; `summary.json` has all of them."""
@@ -52,49 +55,63 @@ ARM_AND_PROMISE = (
 UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker acknowledged)"
 
 
-def cells(arm: ArmResult) -> tuple[str, ...]:
-    """One arm's row as texts in the order of `COLUMNS`; dashes where nothing was counted.
+_OF_OUTPUTS = (
+    FindingClass.UNPROCESSED,
+    FindingClass.REPROCESSED,
+    FindingClass.REORDERED_OUTPUT,
+    FindingClass.PREMATURE,
+    FindingClass.INVENTED,
+)
+
+
+def row(arm: ArmResult, evidence: Sequence[Section] = ()) -> list[AnyCell]:
+    """One arm's row in the order of `COLUMNS`; dashes where nothing was counted. Each number opens its part
+    of the `evidence`, if there is any.
 
     In brackets, under acked and lost: sends that no broker acknowledged (acks=0), and the number of absent
     ones.
     """
-    verdict = arm.judgement.verdict.value
-    promised = _PROMISED[arm.judgement.as_promised][0]
-    summary = arm.summary
-    if summary is None:
-        return (arm.folder, *("-" for _ in COLUMNS[1:7]), verdict, promised)
-    return (
+    summary, promised = arm.summary, arm.judgement.as_promised
+    numbers = ["-"] * len(COUNTS)
+    if summary is not None:
+        numbers = [
+            f"{summary.sent:,}",
+            _or_aside(summary.outcomes.get("acked", 0), summary.outcomes.get("unconfirmed", 0)),
+            f"{summary.outcomes.get('indeterminate', 0):,}",
+            _or_aside(summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT)),
+            f"{summary.count(FindingClass.DUPLICATE):,}",
+            f"{summary.unavailable_seconds:.1f}",
+        ]
+    return [
         arm.folder,
-        f"{summary.sent:,}",
-        _or_aside(summary.outcomes.get("acked", 0), summary.outcomes.get("unconfirmed", 0)),
-        f"{summary.outcomes.get('indeterminate', 0):,}",
-        _or_aside(summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT)),
-        f"{summary.count(FindingClass.DUPLICATE):,}",
-        f"{summary.unavailable_seconds:.1f}",
-        verdict,
-        promised,
-    )
+        *(Cell(text, more=more) for text, more in zip_longest(numbers, evidence)),
+        Cell(arm.judgement.verdict.value, verdict_status(arm)),
+        Cell(_YES_OR_NO[promised], arm_status(arm), strong=promised is False),
+    ]
+
+
+def arm_status(arm: ArmResult) -> Status:
+    """Whether an arm did as promised; unclear too if it is invalid and as promised."""
+    kept = None if expected_findings(arm) else arm.judgement.as_promised
+    return "unclear" if kept is None else "good" if kept else "bad"
+
+
+def verdict_status(arm: ArmResult) -> Status:
+    """Whether an arm is valid; unclear too if it is invalid and as promised."""
+    return "unclear" if expected_findings(arm) else _STATUSES[arm.judgement.verdict]
 
 
 def table(result: ExperimentResult) -> Table:
     """The table that a run ends with."""
-    rows: list[list[str | Text]] = []
-    for arm in result.arms:
-        *plain, verdict, promised = cells(arm)
-        expected = expected_findings(arm) is not None
-        colours = (_COLOURS[arm.judgement.verdict], _PROMISED[arm.judgement.as_promised][1])
-        colours = (_EXPECTED, _EXPECTED) if expected else colours
-        rows.append([*plain, Text(verdict, style=colours[0]), Text(promised, style=colours[1])])
-    counts = COLUMNS[1:7]
-    return build_table(
+    rows = [row(arm) for arm in result.arms]
+    title = f"{result.experiment}: {result.title}"
+    return Table(
         COLUMNS,
         rows,
-        title="\n".join(
-            [f"{result.experiment}: {result.title}", *expected_lines(result), *application_lines(result)]
-        ),
-        caption=UNCONFIRMED_NOTE if any("(" in cell for arm in result.arms for cell in cells(arm)) else None,
-        right=counts,
-        no_wrap=counts,
+        title="\n".join([title, *expected_lines(result), *application_lines(result)]),
+        note=UNCONFIRMED_NOTE if any("(" in text_of(cell) for cells in rows for cell in cells) else "",
+        right=COUNTS,
+        no_wrap=COUNTS,
         headers=_NARROW,
     )
 
@@ -124,6 +141,23 @@ def expected_lines(result: ExperimentResult) -> list[str]:
     """ "acks=1: lost 500, expected", one line per arm that is invalid and as promised."""
     found = ((arm.folder, expected_findings(arm)) for arm in result.arms)
     return [f"{folder}: {expected}" for folder, expected in found if expected is not None]
+
+
+def application_sentence(arm: ArmResult) -> str | None:
+    """ "at-least-once, 2,000 of 2,000 inputs processed; reprocessed 100"; None: it has no application."""
+    application, summary = arm.meta.application, arm.summary
+    if application is None or summary is None or summary.inputs is None or summary.processed is None:
+        return None
+    found = ((finding.value, summary.count(finding)) for finding in _OF_OUTPUTS)
+    counts = ", ".join(f"{name} {count:,}" for name, count in found if count)
+    processed = f"{application.guarantee}, {summary.processed:,} of {summary.inputs:,} inputs processed"
+    return f"{processed}; {counts}" if counts else processed
+
+
+def application_lines(result: ExperimentResult) -> list[str]:
+    """One line per arm with an application."""
+    found = ((arm.folder, application_sentence(arm)) for arm in result.arms)
+    return [f"{folder}: {sentence}" for folder, sentence in found if sentence is not None]
 
 
 def explanation(arm: ArmResult, examples: int = 2) -> str:

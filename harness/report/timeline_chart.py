@@ -17,6 +17,14 @@ MOST_MARKS = 60
 """The most bars in one row of findings."""
 STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
 BROKER_COLOURS = 8
+GEOMETRY = {
+    "width": WIDTH,
+    "left": LEFT,
+    "right": WIDTH - RIGHT,
+    "mark": MARK_HEIGHT,
+    "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
+}
+"""Lengths that the template needs."""
 _LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
 _LETTER = 6.6
 """Approximate width of a letter in labels, in units of the view box."""

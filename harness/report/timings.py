@@ -6,10 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from statistics import median
 
-from rich.table import Table
-
 from harness.model.result import ArmResult, ExperimentResult
-from harness.report.table_builder import build_table
+from harness.page.blocks import Cell, Table
 
 START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whole run"
 
@@ -51,8 +49,12 @@ def table(result: ExperimentResult) -> Table:
     """The table that `run --timings` prints: one row per phase, one column per arm, in seconds."""
     arms = list(dict.fromkeys(arm.meta.arm for arm in result.arms))
     medians = ", medians" if len(result.arms) > len(arms) else ""
-    shown = build_table(("phase", *arms), title=f"{result.experiment}: seconds by phase{medians}", right=arms)
-    for phase, seconds in rows(result):
-        cells = ("-" if one is None else f"{one:.1f}" for one in seconds)
-        shown.add_row(phase, *cells, style="bold" if phase == ALL else None)
-    return shown
+    cells = [
+        [
+            Cell(text, strong=phase == ALL)
+            for text in (phase, *("-" if one is None else f"{one:.1f}" for one in seconds))
+        ]
+        for phase, seconds in rows(result)
+    ]
+    title = f"{result.experiment}: seconds by phase{medians}"
+    return Table(("phase", *arms), cells, title=title, right=arms)

@@ -1,0 +1,149 @@
+"""The section about one arm, on the pages of experiments and of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness.model.journal import SUMMARY_FILE
+from harness.model.result import ArmResult
+from harness.model.run import RunMeta
+from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Text, section
+from harness.page.html import environment
+from harness.report import arm_tables
+from harness.report.table import PROMISED, application_sentence, arm_status, expected_findings, verdict_status
+from harness.report.timeline import Timeline, read_timeline
+from harness.report.timeline_chart import GEOMETRY, Chart, broker_class, lay_out
+
+MOST_COUNTS = 100
+MOST_BLAME = 20
+_PLACES = (
+    "`overwritten`: another record is at the acknowledged offset; `tail`: the log ends before it; `unknown`: "
+    "neither of the two."
+)
+_DEFAULT = (
+    "the default for everything else (no lost, phantom, corrupt or misplaced record, none present although "
+    "it was rejected, and no duplicate of an idempotent producer)."
+)
+
+
+def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
+    """What is told of an arm, which is the one of this `number` on its page; its journals are read from
+    `folder`/<arm.folder>."""
+    judgement = arm.judgement
+    expected = expected_findings(arm)
+    verdict = f"verdict: {judgement.verdict.value}{f' ({expected})' if expected else ''}"
+    promises = ", ".join(f"`{name}: {bound}`" for name, bound in arm.meta.promise.items())
+    reasons = (*judgement.promise_reasons, *judgement.reasons)
+    when = _what_happened(arm, read_timeline(folder / arm.folder, arm.meta), number)
+    return section(
+        arm.folder,
+        Text(f"Promise: {promises}{'; ' * bool(promises)}{_DEFAULT}"),
+        section("Why this judgement", Lines(reasons or ("No reason was given.",))),
+        section("What happened when", *when),
+        section("What was found", *_what_was_found(arm)),
+        id=f"arm-{number}",
+        badges=(Cell(PROMISED[judgement.as_promised], arm_status(arm)), Cell(verdict, verdict_status(arm))),
+        only="html",
+    )
+
+
+def _what_happened(arm: ArmResult, timeline: Timeline, number: int) -> Iterator[Block]:
+    meta, summary = arm.meta, arm.summary
+    if any(timeline.sends) or timeline.strips:
+        chart = lay_out(timeline, meta)
+        yield Drawing(_drawn(chart, timeline, arm, number), key=tuple(_key(chart, timeline)))
+        yield Text(_about_the_drawing(timeline, meta), note=True)
+    else:
+        yield Text("The timeline is left out, because its journals are missing or cannot be read.")
+    yield section("Lost records and duplicates over time", arm_tables.moments(timeline, meta), folded=True)
+    yield section("Rebalances of consumer groups", arm_tables.rebalances(timeline, meta), folded=True)
+    if summary is not None:
+        yield arm_tables.ownerless(summary)
+        yield arm_tables.shares(summary)
+    yield Lines(timeline.problems, look="note")
+    yield arm_tables.windows(meta) if meta.windows else Text("No fault was injected.")
+    yield arm_tables.leader_changes(timeline)
+
+
+def _drawn(chart: Chart, timeline: Timeline, arm: ArmResult, number: int) -> Markup:
+    template = environment("harness.report").get_template("timeline.svg.j2")
+    text = _in_words(timeline, arm.meta)
+    return Markup(template.render(chart=chart, g=GEOMETRY, number=number, folder=arm.folder, text=text))
+
+
+def _key(chart: Chart, timeline: Timeline) -> Iterator[tuple[str, str]]:
+    drawn = {row.label for row in chart.mark_rows}
+    yield from (("sends-key", "sends"), ("successes-key", "success reports"), ("errors-key", "error reports"))
+    for label, kind, text in (
+        ("lost", "lost-mark", "lost records"),
+        ("dupl.", "duplicates-mark", "duplicates"),
+        ("rebal.", "rebalanced-mark", "partitions changing owners"),
+    ):
+        if label in drawn:
+            yield kind, text
+    yield from (("fault-key", "fault open"), ("isr-key", "ISR size"))
+    for broker in sorted({span.leader for strip in timeline.strips for span in strip.spans}):
+        yield broker_class(broker), "no leader" if broker < 0 else f"broker {broker} leads"
+
+
+def _about_the_drawing(timeline: Timeline, meta: RunMeta) -> str:
+    shown = len(timeline.strips)
+    some = f" {shown} of {meta.partitions} partitions are shown." if 0 < shown < meta.partitions else ""
+    return (
+        f"Records per second in buckets of {timeline.bucket_ns / 1e6:g} ms, on a square-root scale, so that "
+        "a burst does not flatten the rest. Time counts from the start of the run. Below the write steps, "
+        "each partition (p0, p1, ...): its leader as the brokers reported it, a line where it had success "
+        f"reports, and the size of its ISR.{some}"
+    )
+
+
+def _in_words(timeline: Timeline, meta: RunMeta) -> str:
+    """A description of the drawing in words, for screen readers."""
+    parts = [
+        f"{sum(timeline.sends):,} sends, {sum(timeline.successes):,} success reports and "
+        f"{sum(timeline.errors):,} error reports over {timeline.seconds:.0f} seconds."
+    ]
+    for name, target, opened, closed, *_ in arm_tables.windows(meta).rows:
+        parts.append(f"The fault {name} on {target} was open from {opened} to {closed}.")
+    for kind, counts in (("lost", timeline.lost), ("duplicate", timeline.duplicates)):
+        if any(counts):
+            begin = next(number for number, count in enumerate(counts) if count)
+            end = max(number for number, count in enumerate(counts) if count) + 1
+            seconds = timeline.bucket_ns / 1e9
+            span = f"from {begin * seconds:.2f} s to {end * seconds:.2f} s"
+            parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
+    if any(timeline.rebalances):
+        parts.append(f"{sum(timeline.rebalances):,} changes of the owners of partitions are marked.")
+    for strip in timeline.strips:
+        leaders = [span.leader for span in strip.spans]
+        order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]
+        words = ", then ".join("no broker" if who < 0 else f"broker {who}" for who in order[:12])
+        parts.append(f"Partition {strip.partition} was led by {words}.")
+    return " ".join(parts)
+
+
+def _what_was_found(arm: ArmResult) -> Iterator[Block]:
+    meta, summary, application = arm.meta, arm.summary, application_sentence(arm)
+    if summary is None:
+        yield Text("The journals were not checked, so nothing was counted.")
+    elif not summary.counts:
+        yield Text("No finding: every record that was sent and read is accounted for.")
+    else:
+        counts = arm_tables.counts(summary, meta)
+        hidden = len(counts.rows) - MOST_COUNTS
+        note = f"{hidden} smaller rows are in `{arm.folder}/{SUMMARY_FILE}`." if hidden > 0 else ""
+        yield replace(counts, rows=counts.rows[:MOST_COUNTS], note=note)
+    if summary is not None and summary.lost_places:
+        places = ", ".join(f"{count:,} {place}" for place, count in summary.lost_places.items())
+        yield Text(f"Places of the lost records: {places}. {_PLACES}")
+    yield Text(f"The application: {application}." if application else "")
+    if summary is not None:
+        yield Lines(summary.blame[:MOST_BLAME])
+        yield arm_tables.examples(summary, meta)
+    yield arm_tables.settings(meta.producer_config, "Client settings")
+    topic = arm_tables.settings(meta.topic_config)
+    yield section("Topic settings, defaults included", topic, folded=True)

@@ -1,0 +1,171 @@
+"""Tables about one arm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from harness.model.result import Summary
+from harness.model.run import RunMeta
+from harness.page.blocks import Table, grid
+from harness.report.table import faults_of
+from harness.report.timeline import Timeline
+from harness.report.timeline_chart import FoundSpan, found_spans, rebalance_spans
+
+MOST_CHANGES = 40
+"""The most rows of the table of leader changes."""
+
+
+_MOMENTS = (
+    "Lost records and duplicates are drawn when their success report came (without one: when they were "
+    "sent); the height is the number of records, on a square-root scale."
+)
+
+
+def windows(meta: RunMeta) -> Table:
+    """The faults of a run."""
+    rows = (
+        {
+            "fault": window.name,
+            "target": window.target,
+            "from": _since(window.opened_ns, meta),
+            "to": _since(window.closed_ns, meta) if window.closed_ns is not None else "never healed",
+            "took effect": "yes" if window.verified else "no",
+            "evidence": window.evidence or "none",
+        }
+        for window in meta.windows
+    )
+    return Table(*grid(rows), title="Faults", cards=True)
+
+
+def moments(timeline: Timeline, meta: RunMeta) -> Table:
+    """What the bars on the timeline stand for."""
+    rows = (
+        {"class": span.kind, **_stretch(span, timeline, meta, "records")} for span in found_spans(timeline)
+    )
+    undated = f" {timeline.undated:,} of them have no time within the run and are not drawn."
+    return Table(*grid(rows), note=f"{_MOMENTS}{undated if timeline.undated else ''}")
+
+
+def rebalances(timeline: Timeline, meta: RunMeta) -> Table:
+    """When partitions changed owners."""
+    what = "partitions assigned or taken"
+    return Table(*grid(_stretch(span, timeline, meta, what) for span in rebalance_spans(timeline)))
+
+
+def _stretch(span: FoundSpan, timeline: Timeline, meta: RunMeta, what: str) -> dict[str, str]:
+    from_ns, to_ns = (timeline.origin_ns + int(at * 1e9) for at in (span.from_s, span.to_s))
+    faults = [
+        window.name
+        for window in meta.windows
+        if window.opened_ns < to_ns and (window.closed_ns is None or window.closed_ns >= from_ns)
+    ]
+    return {
+        "from": f"{span.from_s:.2f} s",
+        "to": f"{span.to_s:.2f} s",
+        what: f"{span.count:,}",
+        "faults open then": ", ".join(faults) or "none",
+    }
+
+
+def ownerless(summary: Summary) -> Table:
+    """How long partitions had no owner."""
+    rows = (
+        {
+            "group": one.group,
+            "partition": str(one.partition),
+            "seconds without an owner": f"{one.seconds:.1f}",
+            "longest": f"{one.longest:.1f}",
+        }
+        for one in summary.ownerless
+    )
+    title = "Partitions that no member of their group owned for a second or more, between two owners"
+    return Table(*grid(rows), title=title)
+
+
+def shares(summary: Summary) -> Table:
+    """What became of the deliveries to share groups."""
+    counts = ("records", "deliveries", "accepted", "released", "rejected", "failed", "unanswered")
+    rows = (
+        {"share group": one.group, **{name: f"{getattr(one, name):,}" for name in counts}}
+        for one in summary.shares
+    )
+    title = "What members of share groups were given, and the answers to what they said"
+    return Table(*grid(rows), title=title)
+
+
+def leader_changes(timeline: Timeline) -> Table:
+    """The changes of leaders, the first `MOST_CHANGES` of them."""
+    rows = []
+    for strip in timeline.strips:
+        for before, after in zip(strip.spans, strip.spans[1:], strict=False):
+            if (before.leader, before.epoch) != (after.leader, after.epoch):
+                at = (after.from_ns - timeline.origin_ns) / 1e9
+                change = f"{_leader(before.leader)} to {_leader(after.leader)}"
+                rows.append((at, strip.partition, change, f"{before.epoch} to {after.epoch}"))
+    return Table(
+        ("at", "partition", "leader", "leader epoch"),
+        [
+            (f"{at:.1f} s", str(partition), change, epochs)
+            for at, partition, change, epochs in sorted(rows)[:MOST_CHANGES]
+        ],
+        title="Leader changes as sampled",
+    )
+
+
+def counts(summary: Summary, meta: RunMeta) -> Table:
+    """The number of findings over all producers, the largest first."""
+    names = {step.index: step.name for step in meta.steps}
+    totals: Counter[tuple[str, ...]] = Counter()
+    for row in summary.counts:
+        step = "not known" if row.step is None else names.get(row.step, f"step {row.step}")
+        partition = _text_or(row.partition, "not known")
+        totals[row.finding.value, partition, step, row.windows or "none"] += row.count
+    order = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    faults = "faults open from send to report (lost, vanished: since the send)"
+    return Table(
+        ("class", "partition", "write step", faults, "records"),
+        [(*key, f"{count:,}") for key, count in order],
+        title="Records by class of finding",
+    )
+
+
+def examples(summary: Summary, meta: RunMeta) -> Table:
+    """A few findings with their evidence."""
+    read = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
+    rows = (
+        {
+            "class": one.finding.value,
+            "what it means": one.detail,
+            "producer / seq": f"{_text_or(one.producer, '?')} / {_text_or(one.seq, '?')}",
+            "partition": _text_or(one.partition, "?"),
+            "acked offset": _text_or(one.acked_offset, "none"),
+            "read at offsets": ", ".join(map(str, one.offsets)) or "none",
+            "outcome": _text_or(one.outcome, "none") + (f" ({one.error})" if one.error else ""),
+            "sent": _since(one.sent_ns, meta) if one.sent_ns is not None else "?",
+            "report": _since(one.closed_ns, meta) if one.closed_ns is not None else "none",
+            "faults": faults_of(one, meta) or "none",
+            "in the files of broker": ", ".join(map(str, one.held_by)) or ("none" if read else "not read"),
+        }
+        for one in summary.examples
+    )
+    return Table(*grid(rows), title="The worst few of each class", look="examples", cards=True)
+
+
+def settings(values: Mapping[str, object], title: str = "") -> Table:
+    """Names of settings with their values."""
+    rows = [(name, str(value)) for name, value in values.items()]
+    return Table(("property", "value"), rows, title=title)
+
+
+def _since(at_ns: int, meta: RunMeta) -> str:
+    """Seconds since the run's start, as on the timeline's axis."""
+    return f"{(at_ns - meta.started_ns) / 1e9:.2f} s"
+
+
+def _leader(broker: int) -> str:
+    return "no leader" if broker < 0 else f"broker {broker}"
+
+
+def _text_or(value: object, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
