@@ -15,7 +15,7 @@ from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import EndpointConfig
 
-from harness.application.places import Command
+from harness.application.placeholders import Command
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.nodes import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from faults.fault_cluster import CommandOutput
+from faults.shared.fault_cluster import CommandOutput
 from harness.application.instance import Instance
 from harness.application.running import RunningApplication
 from harness.cluster.live import LiveCluster
@@ -15,8 +15,8 @@ from harness.model.node_layout import FIRST_APPLICATION_ID
 
 
 class ClusterWithApplication:
-    """What faults need of a cluster (`faults.fault_cluster.FaultCluster`), for the nodes of `cluster` and the
-    instances of `application` (None: there is none, or it has ended).
+    """What faults need of a cluster (`faults.shared.fault_cluster.FaultCluster`), for the nodes of `cluster`
+    and the instances of `application` (None: there is none, or it has ended).
 
     `on_restart` is called with the node id of each instance that a heal has started again.
     """

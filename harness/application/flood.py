@@ -1,4 +1,4 @@
-"""When an application has written so much more than its input may become that it is killed."""
+"""Kills an application whose output exceeds what its input can produce."""
 
 from __future__ import annotations
 

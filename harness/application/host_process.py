@@ -15,11 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from faults.fault_cluster import CommandOutput
+from faults.shared.fault_cluster import CommandOutput
 from harness.application.orphans import MARK, end_marked
-from harness.application.places import Command
+from harness.application.placeholders import Command
 from harness.host import process_group
 from harness.host.maven import last_lines
+from harness.model.environment import users_environment
 from harness.model.errors import BadInput, FaultError
 from harness.model.polling import poll_within
 
@@ -31,7 +32,7 @@ class HostProcess:
     """One instance. `mark` names what it belongs to, `log` is the file that takes its output.
 
     Its methods have the names and the meaning of those of a node of the cluster
-    (`faults.fault_cluster.FaultCluster`), so that faults can be aimed at it.
+    (`faults.shared.fault_cluster.FaultCluster`), so that faults can be aimed at it.
     """
 
     def __init__(self, name: str, command: Command, log: Path, mark: str) -> None:
@@ -71,7 +72,7 @@ class HostProcess:
                 found=error.strerror or str(error),
                 next_step="name another folder with --results",
             ) from error
-        environment = {**os.environ, **self._command.environment, MARK: self._mark}
+        environment = {**users_environment(), **self._command.environment, MARK: self._mark}
         with out:
             self._begin = out.tell()
             self._started_ns, self._ended_ns, self._code = time.time_ns(), None, None

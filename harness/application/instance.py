@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from faults.fault_cluster import CommandOutput
+from faults.shared.fault_cluster import CommandOutput
 
 
 class Instance(Protocol):
     """One instance. Its methods mean what those of the same name mean for a node of a cluster
-    (`faults.fault_cluster.FaultCluster`)."""
+    (`faults.shared.fault_cluster.FaultCluster`)."""
 
     @property
     def name(self) -> str: ...

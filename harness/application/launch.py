@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.application.built_in import BuiltIn
-from harness.application.builtin import BUILT_INS, find
 from harness.application.container_instance import (
     STATE,
     ApplicationContainers,
@@ -20,7 +19,7 @@ from harness.application.host_process import HostProcess
 from harness.application.identity import identity_of
 from harness.application.instance import Instance
 from harness.application.orphans import mark_of
-from harness.application.places import Command, Places
+from harness.application.placeholders import Command, Placeholders
 from harness.application.running import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
@@ -28,6 +27,10 @@ from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink
 from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+from harness.subjects.arguments import command_line
+from harness.subjects.built_in import BuiltIn, built_in_names, find
+from harness.subjects.lifecycle import JARS_VARIABLE
+from harness.subjects.spark_checkpoint import processed_offsets
 
 _RUNS_SECONDS = 1.0
 _QUIET_SECONDS = 1.0
@@ -50,6 +53,11 @@ class Prepared:
         if self.built_in is None:
             return self.spec.knows_group
         return self.ready.group is not None or self.drained.lag is not None
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether its state folders have checkpoints of Spark."""
+        return self.built_in is not None and self.built_in.checkpoint == "spark"
 
     @property
     def ready(self) -> ReadyWhen:
@@ -90,11 +98,11 @@ def prepare(spec: ApplicationSpec) -> Prepared:
         raise BadInput(
             f"the built-in application {built_in.name!r} cannot write to a second cluster",
             where="application.output.cluster",
-            expected=f"one of {', '.join(name for name, one in BUILT_INS.items() if one.two_clusters)}",
+            expected=f"one of {', '.join(name for name in built_in_names() if find(name).two_clusters)}",
             next_step="leave `cluster` out, or choose one of these",
         )
     options = built_in.parsed(spec.run.options)
-    return Prepared(spec, built_in, options, built_in.jars(options))
+    return Prepared(spec, built_in, options, built_in.fetched_jars(options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +138,8 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     """
     spec = prepared.spec
     group = spec.group or group_of(around.input)
-    places = [places_of(spec, around, group, number) for number in range(spec.instances)]
-    commands = [command_of(prepared, place) for place in places]
+    placeholders = [placeholders_of(spec, around, group, number) for number in range(spec.instances)]
+    commands = [command_of(prepared, one) for one in placeholders]
     instances = _instances(spec, around, commands)
     watch = GroupWatch(
         group if prepared.reads_in_group else None,
@@ -149,18 +157,13 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         security=around.output_cluster.access.properties,
         transactional=False,
     )
-    checkpoint = prepared.built_in.checkpoint if prepared.built_in else None
 
     def checkpoints() -> dict[int, int]:
         found: dict[int, int] = {}
-        for place in places:
-            for partition, offset in (checkpoint(place.state) if checkpoint else {}).items():
+        for one in placeholders:
+            for partition, offset in processed_offsets(one.state).items():
                 found[partition] = max(offset, found.get(partition, 0))
         return found
-
-    def after_start(number: int) -> None:
-        if prepared.built_in is not None and prepared.built_in.after_start is not None:
-            prepared.built_in.after_start(prepared.options, places[number])
 
     return RunningApplication(
         spec,
@@ -169,10 +172,9 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         ready=prepared.ready,
         drained=prepared.drained,
         output=None if around.output is None else output_watch,
-        tables=[place.output for place in places],
+        tables=[one.output for one in placeholders],
         value_bytes=around.value_bytes,
-        checkpoints=checkpoints if checkpoint else None,
-        after_start=after_start,
+        checkpoints=checkpoints if prepared.has_checkpoints else None,
         events=events,
     )
 
@@ -194,7 +196,7 @@ def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[C
     ]
 
 
-def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> Places:
+def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> Placeholders:
     """What an instance is told; its state folder exists afterwards.
 
     Raises:
@@ -215,7 +217,7 @@ def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: i
         assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
         state, bootstrap = Path(STATE), bootstrap_of(around.cluster)
         output_bootstrap = bootstrap  # There is no second cluster for containers.
-    return Places(
+    return Placeholders(
         bootstrap=bootstrap,
         input=around.input,
         output=around.output or str(state / spec.output.path),
@@ -226,14 +228,18 @@ def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: i
     )
 
 
-def command_of(prepared: Prepared, places: Places) -> Command:
+def command_of(prepared: Prepared, placeholders: Placeholders) -> Command:
     """The command line of an instance."""
     spec = prepared.spec
-    environment = {name: places.filled(text) for name, text in spec.env.items()}
+    environment = {name: placeholders.filled(text) for name, text in spec.env.items()}
     if prepared.built_in is not None:
-        command = prepared.built_in.command(prepared.options, places, prepared.jars)
-        return Command(command.arguments, {**command.environment, **environment})
-    return Command(tuple(places.filled(text) for text in spec.run.texts), environment)
+        assert prepared.options is not None
+        if prepared.jars:
+            environment = {JARS_VARIABLE: os.pathsep.join(map(str, prepared.jars)), **environment}
+        return Command(
+            command_line(prepared.built_in.name, asdict(placeholders), prepared.options), environment
+        )
+    return Command(tuple(placeholders.filled(text) for text in spec.run.texts), environment)
 
 
 def group_of(topic: str) -> str:

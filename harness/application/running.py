@@ -32,8 +32,7 @@ class RunningApplication:
 
     `output` asks about its output topic, by `ends`; None: each instance writes a table, in its folder of
     `tables`. `value_bytes` is the size of an input's value. `checkpoints` reads the offsets up to which the
-    input is processed. `after_start` is called with the number of each instance that has started. `events`
-    takes rows of APPLICATION_EVENTS.
+    input is processed. `events` takes rows of APPLICATION_EVENTS.
     """
 
     def __init__(
@@ -48,7 +47,6 @@ class RunningApplication:
         tables: Sequence[str],
         value_bytes: int,
         checkpoints: Callable[[], Mapping[int, int]] | None,
-        after_start: Callable[[int], None],
         events: RowSink,
     ) -> None:
         self.spec, self.group = spec, group
@@ -57,7 +55,7 @@ class RunningApplication:
         self.problems: list[str] = []
         self._ready, self._drained_when = ready, drained
         self._output, self._tables, self._value_bytes = output, tables, value_bytes
-        self._checkpoints, self._after_start, self._events = checkpoints, after_start, events
+        self._checkpoints, self._events = checkpoints, events
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._down: set[int] = set()
@@ -120,7 +118,6 @@ class RunningApplication:
             self._down.discard(node)
             self._ended.discard(node)
             self._note(node, "restarted" if again else "started", pid=one.pid, checkpoint=checkpoint)
-        self._after_start(node - FIRST_APPLICATION_ID)
         return True
 
     def end_instance(self, node: int, how: Callable[[Instance], None], event: str) -> None:

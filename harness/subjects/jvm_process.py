@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # type: ignore[import-untyped]
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
-from harness.application.programs.lifecycle import say
 
 
 @contextmanager
@@ -51,12 +48,3 @@ def start_jvm(jars: Sequence[Path], options: Sequence[str] = ()) -> Any:
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     gateway.proc = process
     return gateway
-
-
-def exit_with(main: Callable[[], int]) -> NoReturn:
-    """Run `main` and end the process with its exit code; with 3 and one line for an error in the JVM."""
-    try:
-        sys.exit(main())
-    except Py4JError as error:
-        say(str(error).splitlines()[0])
-        sys.exit(3)

@@ -1,6 +1,6 @@
 """Copies a topic with Kafka Streams: one source node, one sink node, no state.
 
-`--guarantee` is Streams' `processing.guarantee`; `--group` is its `application.id`, and so the consumer group
+`guarantee` is Streams' `processing.guarantee`; the group is its `application.id`, and so the consumer group
 and the prefix of its transactional ids. Values, keys, headers and timestamps are copied.
 """
 
@@ -12,11 +12,9 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from harness.application.kafka_jars import streams_jars
-from harness.application.programs.arguments import assignments, java_parser
-from harness.application.programs.java_settings import LOG_TO_STDERR
-from harness.application.programs.jvm_process import exit_with, start_jvm
-from harness.application.programs.lifecycle import jars, ready, say, stop_event
+from harness.subjects.java_settings import LOG_TO_STDERR
+from harness.subjects.jvm_process import start_jvm
+from harness.subjects.lifecycle import ready, say, stop_event
 
 _POLL_SECONDS = 0.2
 _SESSION_MS = 6000
@@ -24,21 +22,8 @@ _SESSION_MS = 6000
 45 s."""
 
 
-def parser() -> argparse.ArgumentParser:
-    made = java_parser(__doc__, "streams")
-    made.add_argument("--guarantee", choices=("at_least_once", "exactly_once_v2"), default="at_least_once")
-    made.add_argument("--commit-interval-ms", type=int, default=1000)
-    made.add_argument(
-        "--raised-limit",
-        type=int,
-        help="when it is started again, first set max.message.bytes of the output to this, as an operator "
-        "would who has read why it ended",
-    )
-    return made
-
-
 def settings(options: argparse.Namespace) -> dict[str, str]:
-    """The settings of Streams, those of `--setting` last."""
+    """The settings of Streams, the user's last."""
     bytes_serde = "org.apache.kafka.common.serialization.Serdes$ByteArraySerde"
     return {
         "application.id": options.group,
@@ -51,19 +36,18 @@ def settings(options: argparse.Namespace) -> dict[str, str]:
         "consumer.auto.offset.reset": "earliest",
         "consumer.session.timeout.ms": str(_SESSION_MS),
         "consumer.heartbeat.interval.ms": "1500",
-        **assignments(options.setting),
+        **options.settings,
     }
 
 
-def main() -> int:
-    options = parser().parse_args()
+def main(options: argparse.Namespace) -> int:
     options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
     mark = options.state / "started"
     if options.raised_limit is not None and mark.exists():
         _set_limit(options.bootstrap, options.output, options.raised_limit)
     mark.touch()
-    gateway = start_jvm(jars() or streams_jars(options.version), ("-Xmx256m", *LOG_TO_STDERR))
+    gateway = start_jvm(options.jars, ("-Xmx256m", *LOG_TO_STDERR))
     jvm = gateway.jvm
     properties = jvm.java.util.Properties()
     for name, value in settings(options).items():
@@ -97,7 +81,3 @@ def _until_stopped(streams: Any, stopping: threading.Event) -> int:
             return 3
     streams.close()
     return 0
-
-
-if __name__ == "__main__":
-    exit_with(main)

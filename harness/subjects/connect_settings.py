@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from harness.application.programs.clusters import Clusters
+from harness.subjects.clusters import Clusters
 
 MIRROR, FILE_SOURCE, FILE_SINK = "mirror", "file-source", "file-sink"
 EXACTLY_ONCE = "exactly-once"

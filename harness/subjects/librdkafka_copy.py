@@ -10,37 +10,14 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
-from harness.application.programs.lifecycle import ready, say, stop_event
+from harness.subjects.lifecycle import ready, say, stop_event
 
 _SECONDS = 60.0
 _MARK = "died"
-
-
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--bootstrap", required=True)
-    made.add_argument("--input", required=True)
-    made.add_argument("--output", required=True)
-    made.add_argument("--state", required=True, type=Path)
-    made.add_argument("--group", required=True)
-    made.add_argument("--instance", default="0")
-    made.add_argument(
-        "--guarantee", choices=("at-least-once", "at-most-once", "exactly-once"), default="at-least-once"
-    )
-    made.add_argument("--batch", type=int, default=500, help="records of a batch, at most")
-    made.add_argument(
-        "--die-in-batch",
-        type=int,
-        help="die once, in the middle of this batch (from 0): between the write and the commit of its "
-        "offsets, whichever comes first",
-    )
-    return made
 
 
 class Copier:
@@ -156,13 +133,13 @@ class Copier:
 
     def _die_if_planned(self) -> None:
         mark = self._options.state / _MARK
-        if self._options.die_in_batch == self._number and not mark.exists():
+        planned = self._options.die and self._options.die_in_batch == self._number
+        if planned and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main() -> int:
-    options = parser().parse_args()
+def main(options: argparse.Namespace) -> int:
     options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
     try:
@@ -175,7 +152,3 @@ def main() -> int:
         say(str(error))
         return 3
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """A consumer group that fails over to the mirror of its topic, by offsets that MirrorMaker 2 translates.
 
 A process has MirrorMaker 2, which mirrors the input, and a consumer, which writes what it reads to a file
-of the folder `--output`, one line of Base64 per record, and commits. `--reads` has a number for each start
+of the folder of the output, one line of Base64 per record, and commits. `reads` has a number for each start
 of the process: the consumer reads this number of records of the input, and no more. At the start after these
 it reads the mirror instead, from
 
@@ -21,21 +21,18 @@ from typing import Any, BinaryIO, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 
-from harness.application.kafka_jars import connect_jars
-from harness.application.programs.arguments import assignments, java_parser
-from harness.application.programs.clusters import Clusters
-from harness.application.programs.connect_settings import aliases
-from harness.application.programs.connector_states import FAILED, RUNNING, task_states
-from harness.application.programs.failover_settings import (
+from harness.subjects.clusters import Clusters
+from harness.subjects.connect_settings import aliases
+from harness.subjects.connector_states import FAILED, RUNNING, task_states
+from harness.subjects.failover_settings import (
     SAME,
     SYNCED,
-    TRANSLATED,
     failover_settings,
     mirror_of,
 )
-from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
-from harness.application.programs.jvm_process import exit_with, start_jvm
-from harness.application.programs.lifecycle import jars, ready, say, stop_event
+from harness.subjects.java_settings import LOG_TO_STDERR, java_map
+from harness.subjects.jvm_process import start_jvm
+from harness.subjects.lifecycle import ready, say, stop_event
 
 _T = TypeVar("_T")
 _POLL_SECONDS = 0.1
@@ -43,14 +40,6 @@ _LOOK_SECONDS = 0.5
 _SECONDS = 30.0
 _BATCH = 100
 _CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector")
-
-
-def parser() -> argparse.ArgumentParser:
-    made = java_parser(__doc__, "failover")
-    made.add_argument("--commit-interval-ms", type=int, default=1000)
-    made.add_argument("--offsets", choices=(TRANSLATED, SYNCED, SAME), default=TRANSLATED)
-    made.add_argument("--reads", type=int, action="append", default=[], metavar="RECORDS")
-    return made
 
 
 class Reader:
@@ -145,13 +134,12 @@ def start_number(state: Path) -> int:
     return number
 
 
-def main() -> int:
-    options = parser().parse_args()
+def main(options: argparse.Namespace) -> int:
     stopping = stop_event()
     options.state.mkdir(parents=True, exist_ok=True)
     number = start_number(options.state)
     clusters = Clusters.of(options.bootstrap, options.output_bootstrap)
-    gateway = start_jvm(jars() or connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
+    gateway = start_jvm(options.jars, ("-Xmx384m", *LOG_TO_STDERR))
     Path(options.output).mkdir(parents=True, exist_ok=True)
     with (Path(options.output) / "lines.txt").open("ab") as file:
         if number <= len(options.reads):
@@ -197,7 +185,7 @@ def _run(options: Any, gateway: Any, clusters: Clusters, reader: Reader, stoppin
         clusters=clusters, topic=options.input, group=options.group, commit_ms=options.commit_interval_ms
     )
     mirror = gateway.jvm.org.apache.kafka.connect.mirror
-    maker = mirror.MirrorMaker(java_map(gateway, {**settings, **assignments(options.setting)}))
+    maker = mirror.MirrorMaker(java_map(gateway, {**settings, **options.settings}))
     maker.start()
     flow = mirror.SourceAndTarget(*aliases(options.input))
     told, looked = False, 0.0
@@ -217,7 +205,3 @@ def _run(options: Any, gateway: Any, clusters: Clusters, reader: Reader, stoppin
     maker.stop()
     gateway.shutdown()
     return 0
-
-
-if __name__ == "__main__":
-    exit_with(main)

@@ -9,7 +9,7 @@ from harness.spec.application import PLACEHOLDERS
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Placeholders:
     """What one instance is told. `bootstrap` is `host:port` of the brokers as the instance sees them,
     `output_bootstrap` that of the output's brokers, which are the same unless there is a second cluster.
 

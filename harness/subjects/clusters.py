@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.application.programs.broker_count import replicas_for
+from harness.subjects.broker_count import replicas_for
 
 
 @dataclass(frozen=True, slots=True)

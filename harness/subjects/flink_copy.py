@@ -1,6 +1,6 @@
 """Copies a topic with Apache Flink: KafkaSource to KafkaSink, with checkpoints, in a cluster of one process.
 
-The values are copied, keys are not. `--guarantee` is the sink's delivery guarantee. The newest checkpoint in
+The values are copied, keys are not. `guarantee` is the sink's delivery guarantee. The newest checkpoint in
 the state folder is the one that a restart continues from.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from harness.application.programs.death_between_checkpoints import DeathBetweenCheckpoints
-from harness.application.programs.jvm_process import exit_with, start_jvm
-from harness.application.programs.lifecycle import jars, ready, say, stop_event
+from harness.subjects.death_between_checkpoints import DeathBetweenCheckpoints
+from harness.subjects.jvm_process import start_jvm
+from harness.subjects.lifecycle import ready, say, stop_event
 
 CHECKPOINTS = "checkpoints"
 """Their folder in the state folder."""
@@ -41,22 +41,6 @@ _JAVA_17 = tuple(
 )
 _POLL_SECONDS = 0.2
 _SECONDS = 5.0
-
-
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--bootstrap", required=True)
-    made.add_argument("--input", required=True)
-    made.add_argument("--output", required=True)
-    made.add_argument("--state", required=True, type=Path)
-    made.add_argument("--group", default="flink")
-    made.add_argument("--guarantee", choices=("at-least-once", "exactly-once"), default="at-least-once")
-    made.add_argument("--checkpoint-ms", type=int, default=1000)
-    made.add_argument("--producer", action="append", default=[], metavar="NAME=VALUE")
-    made.add_argument(
-        "--die-after", type=int, help="die once, after this number of output records since a checkpoint"
-    )
-    return made
 
 
 def newest_checkpoint(state: Path) -> Path | None:
@@ -93,17 +77,16 @@ class OutputSize:
         return self._last
 
 
-def main() -> int:
-    options = parser().parse_args()
+def main(options: argparse.Namespace) -> int:
     (options.state / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
-    gateway = start_jvm(jars(), ("-Xmx512m", *_JAVA_17))
+    gateway = start_jvm(options.jars, ("-Xmx512m", *_JAVA_17))
     job = _start(gateway, options)
     death = DeathBetweenCheckpoints(
         options.state,
         lambda: newest_checkpoint(options.state),
         OutputSize(options.bootstrap, options.output),
-        options.die_after,
+        options.die_after if options.die else None,
     )
     ready()
     status = gateway.jvm.org.apache.flink.api.common.JobStatus
@@ -158,7 +141,7 @@ def _start(gateway: Any, options: argparse.Namespace) -> Any:
             .build()
         )
     )
-    producer = {"transaction.timeout.ms": "60000", **dict(one.split("=", 1) for one in options.producer)}
+    producer = {"transaction.timeout.ms": "60000", **options.producer}
     for name, value in producer.items():
         sink.setProperty(name, value)
     watermarks = flink.api.common.eventtime.WatermarkStrategy.noWatermarks()
@@ -194,7 +177,3 @@ def _texts(gateway: Any, *texts: str) -> Any:
 
 def _class(gateway: Any, name: str) -> Any:
     return gateway.jvm.Class.forName(name)
-
-
-if __name__ == "__main__":
-    exit_with(main)

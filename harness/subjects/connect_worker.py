@@ -2,7 +2,7 @@
 
 `mirror` mirrors the input to the output topic, `file-source` sends the lines of a file that a thread of this
 process feeds from the input, `file-sink` writes the values of the input as lines of Base64 to a file of the
-folder `--output`.
+folder of the output.
 """
 
 from __future__ import annotations
@@ -14,51 +14,40 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from harness.application.kafka_jars import connect_jars
-from harness.application.programs.arguments import assignments, java_parser
-from harness.application.programs.clusters import Clusters
-from harness.application.programs.connect_settings import (
+from harness.subjects.clusters import Clusters
+from harness.subjects.connect_settings import (
     EXACTLY_ONCE,
     FILE_SINK,
     FILE_SOURCE,
-    MIRROR,
     connector_settings,
     worker_settings,
 )
-from harness.application.programs.feeder import Feeder
-from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
-from harness.application.programs.jvm_process import exit_with, start_jvm
-from harness.application.programs.lifecycle import jars, ready, say, stop_event
+from harness.subjects.feeder import Feeder
+from harness.subjects.java_settings import LOG_TO_STDERR, java_map
+from harness.subjects.jvm_process import start_jvm
+from harness.subjects.lifecycle import ready, say, stop_event
 
 _POLL_SECONDS = 0.3
 _REQUEST_SECONDS = 60.0
 _CONNECTOR = "subject"
 
 
-def parser() -> argparse.ArgumentParser:
-    made = java_parser(__doc__, "connect")
-    made.add_argument("--connector", choices=(MIRROR, FILE_SOURCE, FILE_SINK), required=True)
-    made.add_argument("--guarantee", choices=("at-least-once", EXACTLY_ONCE), default="at-least-once")
-    made.add_argument("--commit-interval-ms", type=int, default=1000)
-    return made
-
-
-def main() -> int:
-    options = parser().parse_args()
+def main(options: argparse.Namespace) -> int:
     options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
-    once = options.guarantee == EXACTLY_ONCE
+    # Its sink has no guarantee to choose.
+    once = "guarantee" in options and options.guarantee == EXACTLY_ONCE
     clusters = Clusters.of(options.bootstrap, options.output_bootstrap)
     topic, output = options.input, options.output
-    if options.connector == FILE_SOURCE:
+    if options.variant == FILE_SOURCE:
         file = options.state / "lines"
         Feeder(options.bootstrap, options.input, file).start()
         topic = str(file)
-    elif options.connector == FILE_SINK:
+    elif options.variant == FILE_SINK:
         Path(options.output).mkdir(parents=True, exist_ok=True)
         output = str(Path(options.output) / "lines.txt")
     connector = connector_settings(
-        options.connector,
+        options.variant,
         clusters=clusters,
         topic=topic,
         output=output,
@@ -71,11 +60,11 @@ def main() -> int:
         exactly_once=once,
         commit_ms=options.commit_interval_ms,
     )
-    gateway = start_jvm(jars() or connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
+    gateway = start_jvm(options.jars, ("-Xmx384m", *LOG_TO_STDERR))
     cli = gateway.jvm.org.apache.kafka.connect.cli.ConnectDistributed(
         gateway.new_array(gateway.jvm.String, 0)
     )
-    connect = cli.startConnect(java_map(gateway, {**worker, **assignments(options.setting)}))
+    connect = cli.startConnect(java_map(gateway, {**worker, **options.settings}))
     url = connect.rest().advertisedUrl().toString().rstrip("/")
     _configure(url, connector)
     told = failed = False
@@ -128,7 +117,3 @@ def _request(url: str, content: dict[str, str] | None = None) -> Any:
             return None
         say(f"the worker refuses the connector: {error.read().decode(errors='replace')[:500]}")
         raise SystemExit(3) from error
-
-
-if __name__ == "__main__":
-    exit_with(main)

@@ -15,8 +15,8 @@ JARS_VARIABLE = "APPLICATION_JARS"
 """Names the jars of an application that has some, as a class path."""
 
 
-def jars() -> tuple[Path, ...]:
-    """The jars that this application was given."""
+def given_jars() -> tuple[Path, ...]:
+    """The jars that this application was given; none if it was started by hand."""
     return tuple(Path(one) for one in os.environ.get(JARS_VARIABLE, "").split(os.pathsep) if one)
 
 

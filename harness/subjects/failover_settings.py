@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from harness.application.programs.clusters import Clusters
-from harness.application.programs.connect_settings import aliases, mirrormaker_settings
+from harness.subjects.clusters import Clusters
+from harness.subjects.connect_settings import aliases, mirrormaker_settings
 
-TRANSLATED, SYNCED, SAME = "translated", "synced", "same"
+SYNCED, SAME = "synced", "same"
+"""Values of the option `offsets`; the third one is "translated"."""
 _SECONDS = "1"
 """Between two looks at the group; by default 60."""
 

@@ -1,12 +1,13 @@
 """Copies a topic with Spark Structured Streaming, to another topic or to a table of Parquet files.
 
-Three sinks, which differ in what a driver that dies between the write of a batch and its commit leaves:
+Its sinks (the variant of the program, and of a table the option `sink`) differ in what a driver that dies
+between the write of a batch and its commit leaves:
 
     native       Spark's Kafka sink. At least once: the batch is written again.
     dedup        `foreachBatch` with a transactional producer, which commits the number of the batch in the
                  same transaction as its records; a batch whose number was committed is not written again.
                  Exactly once, for readers of committed records.
-    table        Spark's file sink. Exactly once: `_spark_metadata` names the files of each batch.
+    file         Spark's file sink. Exactly once: `_spark_metadata` names the files of each batch.
     append       `foreachBatch` that appends Parquet files. At least once.
 
 The state folder holds the checkpoint (and tables, if they are below it).
@@ -16,9 +17,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,42 +27,23 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from harness.application.programs.lifecycle import jars, ready, say, stop_event
-from harness.application.programs.planted_death import PlantedDeath
-from harness.application.programs.transactional_batches import TransactionalBatches
+from harness.subjects.lifecycle import ready, say, stop_event
+from harness.subjects.planted_death import PlantedDeath
+from harness.subjects.spark_checkpoint import CHECKPOINT
+from harness.subjects.transactional_batches import TransactionalBatches
 
-CHECKPOINT = "checkpoint"
-"""Its folder in the state folder."""
-SINKS = ("native", "dedup", "table", "append")
 _FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half the time to start; the code is not run long enough for the second compiler to pay."""
 _POLL_SECONDS = 0.2
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--bootstrap", required=True)
-    made.add_argument("--input", required=True)
-    made.add_argument("--output", required=True, help="a topic, or the folder of a table")
-    made.add_argument("--state", required=True, type=Path)
-    made.add_argument("--sink", choices=SINKS, default="native")
-    made.add_argument("--fail-on-data-loss", choices=("true", "false"), default="true")
-    made.add_argument("--max-offsets", type=int, help="maxOffsetsPerTrigger: records of a batch")
-    made.add_argument("--isolation", choices=("read_committed", "read_uncommitted"), default="read_committed")
-    made.add_argument(
-        "--die-in-batch", type=int, help="die once, in this batch or a later one, after its write"
-    )
-    return made
-
-
-def main() -> int:
-    options = parser().parse_args()
+def main(options: argparse.Namespace) -> int:
     checkpoint = options.state / CHECKPOINT
     checkpoint.mkdir(parents=True, exist_ok=True)
-    death = PlantedDeath(checkpoint, options.die_in_batch)
+    death = PlantedDeath(checkpoint, options.die_in_batch if options.die else None)
     death.clear()
     stopping = stop_event()
-    spark = _session()
+    spark = _session(options.jars)
     query = _start(_source(spark, options), options, checkpoint)
     death.plant(_jvm_pid(spark))
     try:
@@ -82,13 +63,13 @@ def main() -> int:
     return 0
 
 
-def _session() -> SparkSession:
+def _session(jars: Sequence[Path]) -> SparkSession:
     os.environ["JAVA_TOOL_OPTIONS"] = _FAST_JVM
     spark = (
         # A task is tried up to 8 times: a broker that is away for a moment does not end the query.
         SparkSession.builder.master("local[2,8]")
         .appName("kafka-chaos-application")
-        .config("spark.jars", ",".join(map(str, jars())))
+        .config("spark.jars", ",".join(map(str, jars)))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "512m")
@@ -124,27 +105,27 @@ def _source(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
         .option("subscribe", options.input)
         .option("startingOffsets", "earliest")
         .option("includeHeaders", "true")
-        .option("failOnDataLoss", options.fail_on_data_loss)
+        .option("failOnDataLoss", str(options.failOnDataLoss).lower())
         .option("kafka.isolation.level", options.isolation)
         .option("fetchOffset.numRetries", "20")
         .option("fetchOffset.retryIntervalMs", "500")
     )
-    if options.max_offsets is not None:
-        reader = reader.option("maxOffsetsPerTrigger", str(options.max_offsets))
+    if options.maxOffsetsPerTrigger is not None:
+        reader = reader.option("maxOffsetsPerTrigger", str(options.maxOffsetsPerTrigger))
     return reader.load()
 
 
 def _start(records: DataFrame, options: argparse.Namespace, checkpoint: Path) -> Any:
     rows = records.select("key", "value", "headers")
     plain = records.select("key", "value", "partition", "offset")
-    if options.sink == "native":
+    if options.variant == "native":
         writer = rows.writeStream.format("kafka").option("topic", options.output)
         writer = writer.option("kafka.bootstrap.servers", options.bootstrap)
-    elif options.sink == "dedup":
+    elif options.variant == "dedup":
         writer = rows.writeStream.foreachBatch(
             TransactionalBatches(options.bootstrap, options.output, options.state.name).write
         )
-    elif options.sink == "table":
+    elif options.sink == "file":
         writer = plain.writeStream.format("parquet").option("path", options.output)
     else:
         writer = plain.writeStream.foreachBatch(_append(options.output))
@@ -162,7 +143,3 @@ def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes[-1:] or lines[:1] or [type(error).__name__])[0][:500]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Mirrors a topic with MirrorMaker 2 in its dedicated mode, to another cluster or to the same one.
+
+The records go to the output topic, each to the partition that it has in the input.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from harness.subjects.clusters import Clusters
+from harness.subjects.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
+from harness.subjects.connector_states import FAILED, RUNNING, task_states
+from harness.subjects.java_settings import LOG_TO_STDERR, java_map
+from harness.subjects.jvm_process import start_jvm
+from harness.subjects.lifecycle import ready, say, stop_event
+
+_POLL_SECONDS = 0.3
+_CONNECTOR = "MirrorSourceConnector"
+
+
+def main(options: argparse.Namespace) -> int:
+    stopping = stop_event()
+    settings = mirrormaker_settings(
+        clusters=Clusters.of(options.bootstrap, options.output_bootstrap),
+        topic=options.input,
+        output=options.output,
+        exactly_once=options.guarantee == EXACTLY_ONCE,
+        commit_ms=options.commit_interval_ms,
+    )
+    gateway = start_jvm(options.jars, ("-Xmx384m", *LOG_TO_STDERR))
+    mirror = gateway.jvm.org.apache.kafka.connect.mirror
+    maker = mirror.MirrorMaker(java_map(gateway, {**settings, **options.settings}))
+    maker.start()
+    flow = mirror.SourceAndTarget(*aliases(options.input))
+    told = failed = False
+    while not failed and not stopping.wait(_POLL_SECONDS):
+        states = task_states(maker, flow, _CONNECTOR)
+        failed = FAILED in states
+        if not told and states and set(states) == {RUNNING}:
+            told = True
+            ready()
+    if failed:
+        say("the connector or its task has failed")
+        return 3
+    maker.stop()
+    gateway.shutdown()
+    return 0
