@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
 from faults.network.namespace_scripts import address, run_script
-from faults.waiting import in_parallel
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.leadership import await_rejoined
 from faults.logs.disk import sidecar
-from faults.process_fault import OnNodes, ProcessFault
-from faults.target_context import ClusterShape
-from faults.waiting import in_parallel
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.leadership import await_rejoined
+from faults.shared.process_fault import OnNodes, ProcessFault
+from faults.shared.waiting import in_parallel
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
 from harness.model.polling import poll_within

@@ -13,9 +13,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.targets import Target
+from faults.targets.target_context import ClusterShape
+from harness.model.environment import users_environment
 from harness.model.errors import FaultError
 from harness.model.polling import poll_within
 
@@ -194,7 +195,7 @@ def run_line(line: str, variables: Mapping[str, str], seconds: float) -> Command
     """Run a shell line with these additional environment variables, for at most this number of seconds."""
     process = subprocess.Popen(
         ["sh", "-c", line],
-        env={**os.environ, **variables},
+        env={**users_environment(), **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

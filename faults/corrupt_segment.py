@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 from crc32c import crc32c
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.logs.disk import (
     NOTES,
     DiskFault,
@@ -30,8 +29,9 @@ from faults.logs.files import (
     loaded_end_offsets,
     log_path,
 )
-from faults.process_fault import resolve_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.process_fault import resolve_nodes
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR

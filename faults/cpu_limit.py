@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, node_name
 from faults.limits.base import Limited, cpu_sample, describe_difference
-from faults.process_fault import ProcessFault, resolve_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name
+from faults.shared.process_fault import ProcessFault, resolve_nodes
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _PERIOD_US = 100_000

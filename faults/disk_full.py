@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.leadership import await_rejoined
 from faults.logs.disk import DiskFault, sidecar
-from faults.process_fault import OnNodes, resolve_nodes
-from faults.target_context import ClusterShape
-from faults.waiting import in_parallel
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.leadership import await_rejoined
+from faults.shared.process_fault import OnNodes, resolve_nodes
+from faults.shared.waiting import in_parallel
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import poll_within

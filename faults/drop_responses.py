@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, InjectionContext, node_names
 from faults.network.client_traffic import BrokerClientFault, await_answers
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.namespace_scripts import probe_and_query
 from faults.network.proof import ProbeReport, counting_script, parse_report
 from faults.network.rules import IptablesRule
-from faults.target_context import ClusterShape
-from faults.waiting import evidence_within
+from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.waiting import evidence_within
+from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT_PORT
 
 _PROOF_SECONDS = 6.0

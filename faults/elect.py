@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext
-from faults.partition_fault import (
+from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.partition_fault import (
     PartitionFault,
     PartitionInjection,
     await_new_leaders,
     check_errors,
     partition_before,
 )
-from faults.target_context import ClusterShape
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _SECONDS = 15.0

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, InjectionContext, node_names
 from faults.network.client_traffic import BrokerClientFault, await_answers
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.namespace_scripts import run_script
 from faults.network.rules import IptablesRule
-from faults.target_context import ClusterShape
-from faults.waiting import evidence_within, in_parallel
+from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.waiting import evidence_within, in_parallel
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT_PORT
 

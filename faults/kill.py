@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, InjectionContext, node_names
-from faults.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
-from faults.process_fault import Halted, ProcessFault
+from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
+from faults.shared.process_fault import Halted, ProcessFault
 from harness.model.polling import poll_within
 
 _MARGIN_SECONDS = 30.0

@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.link_fault import LinkFault, OnLinks
 from faults.network.link_probe import Echoes, enough_for, judge_share
 from faults.network.links import Link, ways
 from faults.network.namespace_scripts import address
 from faults.network.rules import IptablesRule
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 
 _STALLS = (

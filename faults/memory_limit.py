@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.limits.base import MIB, Limited, describe_difference, memory_sample
-from faults.process_fault import ProcessFault, resolve_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.process_fault import ProcessFault, resolve_nodes
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _UNLIMITED = 2**62

@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext
 from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Echoes, bounds, enough_for, judge_share
 from faults.network.links import NETEM, UNLIMITED, Link, ways
 from faults.network.namespace_scripts import run_script
-from faults.waiting import in_parallel
+from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 
 _SECONDS = 1.0

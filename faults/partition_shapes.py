@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import FaultSpec, Injection, InjectionContext, node_names
 from faults.network.grudge import bridge, halves, middle, ring
 from faults.network.partition_injection import Cuts, place_cuts
 from faults.network.sides import fixed_nodes, possible_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec, Injection, InjectionContext, node_names
 from faults.targets import All, Target
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, InjectionContext, node_names
-from faults.leadership import await_rejoined
-from faults.process_fault import OnNodes, ProcessFault
+from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.leadership import await_rejoined
+from faults.shared.process_fault import OnNodes, ProcessFault
 from harness.model.polling import poll_within
 
 _SECONDS = 10.0

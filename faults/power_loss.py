@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.logs.disk import (
     NOTES,
     DiskFault,
@@ -28,8 +27,9 @@ from faults.logs.power_loss_model import (
     describe_uncut,
     segments_to_read,
 )
-from faults.process_fault import resolve_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.process_fault import resolve_nodes
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
 

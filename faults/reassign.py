@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext
-from faults.partition_fault import (
+from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.partition_fault import (
     PartitionBefore,
     PartitionFault,
     PartitionInjection,
@@ -20,8 +20,8 @@ from faults.partition_fault import (
     why_not_led_anew,
     why_not_placed,
 )
-from faults.target_context import ClusterShape, TargetContext
 from faults.targets import NodeIds, Target
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 

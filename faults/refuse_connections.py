@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.namespace_scripts import run_script
 from faults.network.proof import counting_script
 from faults.network.rules import IptablesRule
 from faults.network.sides import possible_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.shared.waiting import await_or_fail, evidence_within, in_parallel
 from faults.targets import Target
-from faults.waiting import await_or_fail, evidence_within, in_parallel
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT
 

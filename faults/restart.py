@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.leadership import REJOIN_SECONDS, await_rejoined, partition_numbers
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.leadership import REJOIN_SECONDS, await_rejoined, partition_numbers
+from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.targets import All, Target
+from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.polling import poll_within

@@ -6,8 +6,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.leadership import await_rejoined
 from faults.limits.base import MIB
 from faults.limits.blockio import (
     DEVICE_SCRIPT,
@@ -19,9 +17,11 @@ from faults.limits.blockio import (
     parse_limits,
 )
 from faults.logs.disk import sidecar
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
-from faults.target_context import ClusterShape
-from faults.waiting import in_parallel
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.leadership import await_rejoined
+from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
+from faults.shared.waiting import in_parallel
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _TRIES = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, InjectionContext
-from faults.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
-from faults.process_fault import Halted, ProcessFault
+from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
+from faults.shared.process_fault import Halted, ProcessFault
 
 _SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)

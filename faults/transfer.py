@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext
-from faults.partition_fault import (
+from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.partition_fault import (
     PartitionBefore,
     PartitionFault,
     PartitionInjection,
@@ -16,8 +16,8 @@ from faults.partition_fault import (
     check_errors_unless_deleted,
     partition_before,
 )
-from faults.target_context import ClusterShape, TargetContext
 from faults.targets import Target
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 

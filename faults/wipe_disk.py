@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.logs.disk import NOTES, DiskFault, Note, OnDisk, carry_out, list_log_dir
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from faults.base import Evidence, InjectionContext, node_name
-from faults.leadership import await_rejoined
-from faults.process_fault import OnNodes
+from faults.shared.base import Evidence, InjectionContext, node_name
+from faults.shared.leadership import await_rejoined
+from faults.shared.process_fault import OnNodes
 from harness.model.errors import FaultError
 
 MIB = 2**20

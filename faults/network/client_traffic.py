@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.network.sides import possible_nodes
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.waiting import await_or_fail
 from faults.targets import Target
-from faults.waiting import await_or_fail
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _HEAL_SECONDS = 20.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from faults.base import Injection, InjectionContext
 from faults.network.namespace_scripts import insert_rules, remove_rules
 from faults.network.rules import IptablesRule
-from faults.waiting import in_parallel
+from faults.shared.base import Injection, InjectionContext
+from faults.shared.waiting import in_parallel
 
 
 class IptablesInjection(Injection):

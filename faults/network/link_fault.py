@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
-from faults.leadership import await_rejoined
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
 from faults.network.namespace_scripts import address, refuse_failure, run_script
 from faults.network.sides import possible_nodes, surely_within
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.shared.leadership import await_rejoined
+from faults.shared.waiting import evidence_within, in_parallel
 from faults.targets import Target
-from faults.waiting import evidence_within, in_parallel
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from faults.base import Evidence, InjectionContext, node_name, node_names
-from faults.leadership import await_rejoined
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.links import Link
 from faults.network.namespace_scripts import address, probe_and_query, run_script
 from faults.network.proof import both_directions, judge, parse_report, probe_script
 from faults.network.rules import IptablesRule, Placed, drop_rule, place
-from faults.waiting import await_or_fail, evidence_within, in_parallel
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.shared.leadership import await_rejoined
+from faults.shared.waiting import await_or_fail, evidence_within, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import (
     CLIENT,

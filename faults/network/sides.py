@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from faults.target_context import ClusterShape
 from faults.targets import (  # fmt: skip
     All,
     AnyOf,
@@ -19,6 +18,7 @@ from faults.targets import (  # fmt: skip
     RandomBrokers,
 )
 from faults.targets.base import BaseTarget
+from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from faults.base import FaultSpec
 from faults.network.sides import fixed_nodes, possible_nodes
 from faults.schedules.entries import FaultBlock, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.state import brokers_down_limit
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec
 from faults.targets import Followers
+from faults.targets.target_context import ClusterShape
 from harness.model.did_you_mean import did_you_mean
 
 _MANY = 200

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from faults.base import FaultSpec
 from faults.schedules.decide import begin, decide
 from faults.schedules.state import FaultState, HealDecision, Now, Occurrence, Schedule, ScheduleState, Start
 from faults.schedules.tracks import Following, WhenTrue
+from faults.shared.base import FaultSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from faults.base import FaultSpec
 from faults.schedules.entries import Random, ScheduleEntry
 from faults.schedules.tracks import Track, tracks
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec
+from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 
 

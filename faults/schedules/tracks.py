@@ -10,7 +10,6 @@ import random
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
-from faults.base import FaultSpec
 from faults.schedules.entries import (
     FaultBlock,
     Part,
@@ -21,6 +20,7 @@ from faults.schedules.entries import (
     TogetherPart,
 )
 from faults.schedules.fields import StepCondition
+from faults.shared.base import FaultSpec
 
 
 @dataclass(frozen=True, slots=True)

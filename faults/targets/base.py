@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from faults.target_context import ClusterShape, TargetContext
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
 

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget, no_match
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
+from harness.model.polling import poll_within
 
 
 def draw_nodes(snapshot: TargetContext, nodes: Collection[int], count: int) -> frozenset[int]:
@@ -56,14 +57,26 @@ class Coordinator(BaseTarget):
         return 0, 1
 
 
+ELECTION_SECONDS = 10.0
+"""How long a target waits for an active controller."""
+
+
 class Controller(BaseTarget):
-    """The active controller: the leader of the metadata quorum (KIP-595)."""
+    """The active controller: the leader of the metadata quorum (KIP-595). While one is elected, or has just
+    been resumed, nobody is; a target waits for it."""
 
     controller: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        active = snapshot.controller()
-        return frozenset() if active is None else frozenset({active})
+        found: list[int] = []
+
+        def missing() -> str | None:
+            if (active := snapshot.controller()) is not None:
+                found.append(active)
+            return None if found else "an active controller"
+
+        poll_within(ELECTION_SECONDS, missing)
+        return frozenset(found)
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, (1 if shape.combined else 0)

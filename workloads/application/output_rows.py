@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from harness.model.journal import OUTPUTS, UNMAPPED
+from harness.model.application_journal import OUTPUTS
+from harness.model.journal import UNMAPPED
 from workloads.application.output_identity import UNMAPPED_CODE, MappedOutputs
 from workloads.application.output_record import OutputSource
 from workloads.reader.read_rows import KEPT_BYTES

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,6 +16,7 @@ from confluent_kafka import KafkaException
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal
+from workloads.own.own_transactions import OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
 from workloads.producer.open_sends import NO_TXN
 from workloads.producer.outcomes import classify
@@ -30,15 +30,6 @@ _EXIT_SECONDS = 5.0
 Report = Callable[[Any, Any], Any]
 Content = str | bytes | None
 Headers = Mapping[str, Content] | Sequence[tuple[str, Content]] | None
-
-
-@dataclass(slots=True)
-class _Transaction:
-    number: int
-    begun_ns: int
-    records: int = 0
-    commit_requested: bool = False
-    error: str | None = None
 
 
 def journaled(
@@ -122,8 +113,7 @@ class JournaledProducer:
         self._journal = journal
         self._on_delivery = on_delivery
         self._success = classify(None, target.acks)
-        self._transaction: _Transaction | None = None
-        self._transactions = 0
+        self._transactions = OwnTransactions(journal)
         self._ending = threading.Lock()
         self._ended = False
         _open[id(self)] = self
@@ -162,7 +152,7 @@ class JournaledProducer:
             return
         content, raw_key = _bytes(value), _bytes(key)
         passed_on = _pairs(headers)
-        open_transaction = self._transaction
+        transaction = self._transactions.open
         refusal: list[KafkaException] = []
 
         def work(seq: int) -> None:
@@ -182,10 +172,10 @@ class JournaledProducer:
             except KafkaException as error:
                 refusal.append(error)
 
-        txn = NO_TXN if open_transaction is None else open_transaction.number
+        txn = NO_TXN if transaction is None else transaction.number
         seq = self._journal.send(partition, raw_key, len(content or b""), txn, work)
-        if open_transaction is not None:
-            open_transaction.records += 1
+        if transaction is not None:
+            transaction.records += 1
         if refusal:
             name = refusal[0].args[0].name()
             self._journal.report(
@@ -204,29 +194,26 @@ class JournaledProducer:
     def begin_transaction(self, *arguments: Any) -> None:
         """As `Producer.begin_transaction`; what is sent until it ends belongs to the transaction."""
         self._producer.begin_transaction(*arguments)
-        self._transaction = _Transaction(self._transactions, time.time_ns())
-        self._transactions += 1
+        self._transactions.begun()
 
     def commit_transaction(self, *arguments: Any) -> None:
         """As `Producer.commit_transaction`. After an error that allows it, call it again or abort."""
-        current = self._transaction
-        if current is not None:
-            current.commit_requested = True
+        self._transactions.commit_requested()
         try:
             self._producer.commit_transaction(*arguments)
         except KafkaException as error:
-            self._failed_to_end(error, may_abort=True)
+            self._transactions.failed_to_end(error, may_abort=True)
             raise
-        self._transaction_ended(TxnOutcome.COMMITTED)
+        self._transactions.ended(TxnOutcome.COMMITTED)
 
     def abort_transaction(self, *arguments: Any) -> None:
         """As `Producer.abort_transaction`. After an error that allows it, call it again."""
         try:
             self._producer.abort_transaction(*arguments)
         except KafkaException as error:
-            self._failed_to_end(error, may_abort=False)
+            self._transactions.failed_to_end(error, may_abort=False)
             raise
-        self._transaction_ended(TxnOutcome.ABORTED)
+        self._transactions.ended(TxnOutcome.ABORTED)
 
     def end(self, timeout: float = CLOSE_SECONDS) -> None:
         """Wait for reports, at most `timeout` seconds, give up what has none, and close the journal. The
@@ -259,11 +246,7 @@ class JournaledProducer:
             # An open transaction is not committed; Kafka aborts it when it times out, or a successor does.
             flush(self._producer, timeout)
             give_up(self._producer)
-            if self._transaction is not None:
-                asked = self._transaction.commit_requested
-                self._transaction_ended(
-                    TxnOutcome.INDETERMINATE if asked else TxnOutcome.ABORTED, answered=False
-                )
+            self._transactions.given_up()
             self._journal.close()
 
     def _report(self, seq: int, given: Report | None, error: Any, message: Any) -> None:
@@ -277,30 +260,6 @@ class JournaledProducer:
             )
         if given is not None:
             given(error, message)
-
-    def _failed_to_end(self, error: KafkaException, *, may_abort: bool) -> None:
-        cause, current = error.args[0], self._transaction
-        if current is None:
-            return
-        current.error = cause.name()
-        if cause.retriable() or (may_abort and cause.txn_requires_abort()):
-            return
-        asked = current.commit_requested
-        self._transaction_ended(TxnOutcome.INDETERMINATE if asked else TxnOutcome.ABORTED, answered=False)
-
-    def _transaction_ended(self, outcome: TxnOutcome, *, answered: bool = True) -> None:
-        ended, self._transaction = self._transaction, None
-        if ended is None:
-            return
-        self._journal.transaction(
-            ended.number,
-            begun_ns=ended.begun_ns,
-            ended_ns=time.time_ns() if answered else None,
-            asked="commit" if ended.commit_requested else "abort",
-            outcome=outcome,
-            records=ended.records,
-            error=ended.error,
-        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._producer, name)

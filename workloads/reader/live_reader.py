@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -14,14 +12,16 @@ from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException,
 from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.stuck_client import ClientStuck, close_consumer
+from workloads.reader.batch import sort_batch
+from workloads.reader.commits import Commits
 from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess
-from workloads.reader.reader_journal import CommitKind, ReaderJournal
+from workloads.reader.reader_journal import ReaderJournal
+from workloads.reader.statistics import followers_fetched_from
 
 BATCH = 2000
 _POLL_SECONDS = 0.1
 _QUERY_SECONDS = 1.0
 _CHECK_SECONDS = 0.25
-_RESET = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
 
 
 class LiveReader:
@@ -73,7 +73,7 @@ class LiveReader:
         self._assigned_partitions: set[int] = set()
         self._positions: dict[int, int] = {}
         self._resets: dict[int, int | None] = {}
-        self._asked: dict[tuple[int, int], deque[int]] = {}
+        self._commits = Commits(journal, topic, "auto" if spec.commits == "auto" else "request")
         self._restart = threading.Event()
         self._crashed = threading.Event()
         self._back = threading.Event()
@@ -188,7 +188,7 @@ class LiveReader:
 
     def _drop_after_crash(self) -> None:
         self._crashed.clear()
-        self._journal_unanswered()
+        self._commits.client_ended()
         self._journal.unassigned("lost", sorted(self._assigned_partitions))
         self._assigned_partitions, self._resets = set(), {}
         if not self._by_hand:
@@ -237,30 +237,13 @@ class LiveReader:
             if isinstance(self._consumer, ConsumerProcess):
                 self._consumer.kill()
             raise
-        self._journal_unanswered()
+        self._commits.client_ended()
         self._assigned_partitions = set()
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         """Take the answer to a commit that was not waited for, or that the client made by itself."""
         if not self._given_up:
-            kind: CommitKind = "auto" if self._spec.commits == "auto" else "request"
-            self._journal.committed(error, partitions, kind=kind, asked=self._asked_at)
-
-    def _asked_at(self, place: TopicPartition) -> int | None:
-        waiting = self._asked.get((place.partition, place.offset))
-        if not waiting:
-            return None
-        asked = waiting.popleft()
-        if not waiting:
-            del self._asked[place.partition, place.offset]
-        return asked
-
-    def _journal_unanswered(self) -> None:
-        """Journal the commits that a client has left without an answer: they may count all the same."""
-        waiting, self._asked = self._asked, {}
-        for (number, offset), times in waiting.items():
-            for asked in times:
-                self._journal.unanswered(TopicPartition(self._topic, number, offset), asked)
+            self._commits.answered(error, partitions)
 
     def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         # From here on consume() returns records of the new assignment only: the client drops those that it
@@ -293,24 +276,13 @@ class LiveReader:
 
     def _receive(self, batch: list[Any]) -> list[Any]:
         """Note the positions, ends of partitions and errors of a batch; returns its records."""
-        records = []
-        for message in batch:
-            fault = message.error()
-            number = message.partition()
-            if fault is None:
-                records.append(message)
-                self._positions[number] = message.offset() + 1
-            elif fault.code() == KafkaError._PARTITION_EOF:
-                # Counts control batches at the end, which give no record.
-                self._positions[number] = max(self._positions.get(number, 0), message.offset() or 0)
-            elif fault.code() in _RESET:
-                self._resets[number] = message.offset()
-            elif fault.code() == KafkaError._FATAL or fault.fatal():
-                self._fatal = fault
-            else:
-                self.last_error = f"{fault.name()}: {fault.str()}"
-        self.received += len(records)
-        return records
+        found = sort_batch(batch, self._positions)
+        self._positions = found.positions
+        self._resets |= found.resets
+        self._fatal = found.fatal or self._fatal
+        self.last_error = found.error or self.last_error
+        self.received += len(found.records)
+        return found.records
 
     def _apply_resets(self) -> None:
         """Where the log does not hold the offset to read from (or a group has no offset yet), continue at the
@@ -370,23 +342,8 @@ class LiveReader:
             for number, place in sorted(self._positions.items())
             if number in self._assigned_partitions
         ]
-        if not offsets:
-            return
-        now = time.time_ns()
-        for place in offsets:
-            self._asked.setdefault((place.partition, place.offset), deque()).append(now)
-        try:
-            answered = self._consumer.commit(offsets=offsets, asynchronous=not wait)
-        except KafkaException as error:
-            self._journal.committed(error.args[0], offsets, asked=self._asked_at)
-        else:
-            if wait:
-                self._journal.committed(None, answered, asked=self._asked_at)
+        if offsets:
+            self._commits.ask(self._consumer, offsets, wait=wait)
 
     def _statistics(self, text: str) -> None:
-        """Take librdkafka's statistics: a partition's `broker` is the one that is fetched from (KIP-392)."""
-        topic = json.loads(text).get("topics", {}).get(self._topic, {})
-        for number, state in topic.get("partitions", {}).items():
-            broker = state["broker"]
-            if int(number) >= 0 and broker >= 0 and broker != state["leader"] and state["rxmsgs"]:
-                self.followers.add(broker)
+        self.followers |= followers_fetched_from(text, self._topic)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from faults.fault_cluster import FaultCluster
-from faults.target_context import ClusterShape, TargetContext
+from faults.shared.fault_cluster import FaultCluster
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
 
@@ -152,8 +152,8 @@ class FaultSpec(Frozen, ABC):
     is the class that `aim` returns. `external` says what the fault needs of a cluster that kafka-chaos did
     not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
     offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
-    what the check after it (`harness.run.traces`) would report, such as a file's path; none where it does not
-    look. `applications`: at which applications under test it can be aimed.
+    what the check after it (`harness.run.faults.traces`) would report, such as a file's path; none where it
+    does not look. `applications`: at which applications under test it can be aimed.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()

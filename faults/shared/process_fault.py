@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext
-from faults.fault_cluster import FaultCluster
-from faults.leadership import await_rejoined, partitions_led_by
-from faults.target_context import ClusterShape
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.fault_cluster import FaultCluster
+from faults.shared.leadership import await_rejoined, partitions_led_by
 from faults.targets import Target
 from faults.targets.base import BaseTarget
+from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within
 

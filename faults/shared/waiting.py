@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from faults.base import Evidence
+from faults.shared.base import Evidence
 from harness.model.errors import FaultError
 from harness.model.polling import poll_within
 

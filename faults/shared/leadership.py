@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from faults.base import InjectionContext, node_names
-from faults.waiting import await_or_fail
+from faults.shared.base import InjectionContext, node_names
+from faults.shared.waiting import await_or_fail
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import FIRST_APPLICATION_ID
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext
-from faults.leadership import partition_numbers, shortened
-from faults.target_context import ClusterShape, TargetContext
-from faults.waiting import await_or_fail
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.leadership import partition_numbers, shortened
+from faults.shared.waiting import await_or_fail
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen

@@ -1,0 +1,45 @@
+"""What a consumer has returned at once: records, ends of partitions, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError
+
+_RESET = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
+
+
+@dataclass(slots=True)
+class Batch:
+    """By partition, `positions` are where to read on, and `resets` the offsets that the log does not hold
+    (None: not known). After a `fatal` error the client reads nothing more; `error` is the last of the
+    others, in words."""
+
+    positions: dict[int, int]
+    records: list[Any] = field(default_factory=list)
+    resets: dict[int, int | None] = field(default_factory=dict)
+    fatal: KafkaError | None = None
+    error: str | None = None
+
+
+def sort_batch(messages: Iterable[Any], positions: Mapping[int, int]) -> Batch:
+    """The messages by what they are; `positions` are those before them."""
+    batch = Batch(dict(positions))
+    for message in messages:
+        fault = message.error()
+        number = message.partition()
+        if fault is None:
+            batch.records.append(message)
+            batch.positions[number] = message.offset() + 1
+        elif fault.code() == KafkaError._PARTITION_EOF:
+            # Counts control batches at the end, which give no record.
+            batch.positions[number] = max(batch.positions.get(number, 0), message.offset() or 0)
+        elif fault.code() in _RESET:
+            batch.resets[number] = message.offset()
+        elif fault.code() == KafkaError._FATAL or fault.fatal():
+            batch.fatal = fault
+        else:
+            batch.error = f"{fault.name()}: {fault.str()}"
+    return batch
