@@ -5,17 +5,20 @@ PYTEST := $(BIN)/python -m pytest -v --durations=10
 # How many files of tests run at a time: three where 12 GB are free, two where there are 6. A file stays with one process,
 # so that its tests share a cluster.
 SIDE ?= $(shell awk '/^MemAvailable/ { print ($$2 > 12000000 ? 3 : $$2 > 6000000 ? 2 : 0) }' /proc/meminfo 2>/dev/null || echo 0)
+# Long tests have time-outs that a busy machine breaks, so no more of them at a time than there are processors.
+LONG_SIDE ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$(($(SIDE) < cores ? $(SIDE) : cores)))
 # One more than there are processors, since some tests wait.
 PURE := $(BIN)/python -m pytest -q -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1))) --dist worksteal -m "pure and not soak" tests/pure
 # Where an environment forbids it, each of dozens of processes compiles all that it imports: a third of the time of the tests.
 export PYTHONDONTWRITEBYTECODE :=
-BY_FILE = -n $(SIDE) --dist loadfile --no-loadscope-reorder
-# The long tests, which `make test` leaves out, are divided into as many parts.
+WHOLE_FILES := --dist loadfile --no-loadscope-reorder
+BY_FILE = -n $(SIDE) $(WHOLE_FILES)
+# The long tests, which `make test` leaves out, are divided by CI (.ci/run) into as many parts.
 SHARDS := 6
 # Random histories for each oracle.
 HISTORIES ?= 500
 
-.PHONY: help setup swept demo test test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars class-data compose lock clean distclean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -42,11 +45,13 @@ test-all: ## run as test, then the long tests too; says beforehand how long that
 
 test-shard: export KAFKA_CHAOS_BROWSER := yes
 test-shard: export KAFKA_CHAOS_MAVEN := yes
+# Each part has tests of every long file (least_duration), since a file stays with one process, and would be waited for.
 test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/6 is the second of six
 	@[[ "$(SHARD)" =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$$ ]] && (( $${BASH_REMATCH[1]} <= $${BASH_REMATCH[2]} )) || { \
 	  echo "make test-shard: no such shard: SHARD=$(SHARD); expected I/N with 1 <= I <= N, for example SHARD=2/6" >&2; exit 2; }
 	@$(MAKE) --no-print-directory swept
-	$(PYTEST) $(BY_FILE) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) --durations-path tests/durations.json
+	$(PYTEST) -n $(LONG_SIDE) $(WHOLE_FILES) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) \
+	  --durations-path tests/durations.json --splitting-algorithm least_duration
 
 test-histories: export KAFKA_CHAOS_HISTORIES = $(HISTORIES)
 test-histories: setup ## compare the checks with the plain-Python oracles on many random histories: HISTORIES=500 for each oracle
@@ -55,8 +60,9 @@ test-histories: setup ## compare the checks with the plain-Python oracles on man
 	$(PYTEST) $(BY_FILE) \
 	  tests/spark/checkers/test_against_oracle.py::test_same_as_the_oracle_for_long \
 	  tests/spark/checkers/test_outputs_against_oracle.py::test_same_as_the_oracle_for_long \
-	  tests/pure/checkers/test_groups_against_oracle.py::test_they_agree_on_every_finding \
-	  tests/pure/checkers/test_share.py::test_random_stories_against_plain_python
+	  tests/spark/checkers/test_chunk_sizes.py::test_the_size_of_chunks_changes_nothing_for_long \
+	  tests/spark/checkers/test_groups_against_oracle.py::test_they_agree_on_every_finding \
+	  tests/spark/checkers/test_share.py::test_random_stories_against_plain_python
 
 test-pure: setup ## run only the tests without JVM and Docker
 	$(PURE)
@@ -108,7 +114,10 @@ nightly: swept ## run experiments on several Kafka versions and compare with the
 
 spark-jars: export KAFKA_CHAOS_MAVEN := yes
 spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
-	$(BIN)/python -m harness.check.spark_jars
+	$(BIN)/python -m harness.check_jobs.spark_jars
+
+class-data: setup ## make the archive of classes that halves Spark's start
+	$(BIN)/python -m checkers.engine.make_class_data
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

@@ -11,7 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.api import ExperimentOutcome, check_results, load_experiment, run_experiment
+    from checkers import RunViews
+    from harness.api import ExperimentOutcome, check_results, load_experiment, run_experiment, views
     from harness.cluster.managed import ManagedCluster
     from harness.model.errors import (
         BadInput,
@@ -47,10 +48,11 @@ if TYPE_CHECKING:
         ReadyWhen,
     )
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
-    from harness.spec.experiment import Arm, Experiment, TopicSpec
+    from harness.spec.experiment import Arm, Experiment
     from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
+    from harness.spec.topic import TopicSpec
     from harness.spec.topic_steps import DeleteRecords, RecreateTopic
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
@@ -107,6 +109,7 @@ __all__ = [
     "RecreateTopic",
     "RestartReader",
     "RunMeta",
+    "RunViews",
     "Running",
     "SecuritySpec",
     "Sleep",
@@ -125,10 +128,12 @@ __all__ = [
     "load_experiment",
     "run_experiment",
     "targets",
+    "views",
 ]
 
 _HOME = {
-    "harness.api": "ExperimentOutcome check_results load_experiment run_experiment",
+    "checkers": "RunViews",
+    "harness.api": "ExperimentOutcome check_results load_experiment run_experiment views",
     "harness.cluster.managed": "ManagedCluster",
     "harness.model.errors": "BadInput CheckError ClusterError FaultError JournalError KafkaChaosError "
     "PrerequisiteMissing",
@@ -142,7 +147,8 @@ _HOME = {
     "harness.spec.application": "ApplicationOutput ApplicationRun ApplicationSpec ContainerApplication "
     "DrainedWhen OutputTopic ReadyWhen",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",
-    "harness.spec.experiment": "Arm Experiment TopicSpec",
+    "harness.spec.experiment": "Arm Experiment",
+    "harness.spec.topic": "TopicSpec",
     "harness.spec.group_steps": "AskOffsets CommitOffsets RestartReader",
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",

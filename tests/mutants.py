@@ -1,11 +1,12 @@
 """Changes the checkers on purpose, one small change at a time, and counts the changes that a test notices.
 
-    python -m tests.mutants [--sample 150] [--seed 1] [--only checkers/facts/block.py]
+    python -m tests.mutants [--sample 150] [--seed 1] [--only checkers/records/facts.py]
 
-mutmut makes the changed functions. One process with one Spark session runs the tests, so that a change takes
-seconds. A first pass without any change records which test reaches which function, also in Spark's workers.
-Each change is then tried with the tests that reach it, the fastest first, until one fails. Prints every
-change that no test notices with its difference, then the score. Exit code 1 if the score is below `--least`.
+mutmut makes the changed functions. One process, which Sail's server is a part of, runs the tests, so that a
+change takes seconds and holds in the server's Python functions, too. A first pass without any change records
+which test reaches which function. Each change is then tried with the tests that reach it, the fastest first,
+until one fails. Prints every change that no test notices with its difference, then the score. Exit code 1 if
+the score is below `--least`.
 """
 
 from __future__ import annotations
@@ -31,25 +32,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("checkers", "harness", "faults", "workloads", "tests", "compose", "docs", "pyproject.toml")
-NOT_CHECKS = ("spark", "job.py")
-"""Folders and files of checkers/ that are left out: they start Spark and check nothing."""
+NOT_CHECKS = ("engine", "job.py", "rates", "questions", "statistics")
+"""Folders and files of checkers/ that are left out: they start engines, or answer other questions."""
 TESTS = (
     "tests/pure/checkers/test_blame.py",
     "tests/pure/checkers/test_judge.py",
-    "tests/pure/checkers/test_availability.py",
-    "tests/pure/checkers/test_share.py",
-    "tests/pure/checkers/test_groups.py",
-    "tests/spark/checkers/test_local_frame.py",
-    "tests/spark/checkers/test_blame.py",
-    "tests/spark/checkers/test_facts_measure.py",
-    "tests/spark/checkers/test_leadership_history.py",
-    "tests/spark/checkers/test_findings.py",
-    "tests/spark/checkers/test_findings_of_readers.py",
-    "tests/spark/checkers/test_runs.py",
-    "tests/spark/checkers/test_hostile_data.py",
+    *(
+        f"tests/spark/checkers/test_{name}.py"
+        for name in (
+            *("reports", "counts", "leadership", "blame", "chunks", "chunk_sizes", "unknown_values"),
+            *("findings", "findings_of_readers", "deliveries", "replicas", "outputs", "groups", "share"),
+            *("runs", "hostile_data", "other_places", "against_oracle", "outputs_against_oracle"),
+            "groups_against_oracle",
+        )
+    ),
     "tests/spark/harness/interop/test_imported.py",
-    "tests/spark/checkers/test_other_places.py",
-    "tests/spark/checkers/test_against_oracle.py",
 )
 HITS = "hits"
 SITE = """
@@ -64,8 +61,8 @@ def hit(name, caller=None):
 
 trampoline.record_trampoline_hit = hit
 """
-"""Every Python process of the copy runs this first, Spark's workers too: it creates a file for each function
-that is reached, of those that can be changed."""
+"""This process, and every other of the copy, runs this first: it creates a file for each function that is
+reached, of those that can be changed."""
 TIMES_AS_LONG = 5
 """A change that makes a test take this many times longer counts as noticed, but is marked "took too long",
 since other work on the machine may be the reason."""
@@ -74,14 +71,16 @@ since other work on the machine may be the reason."""
 def main() -> int:
     options = _arguments()
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutants-") as place:
+        os.chdir(place)
+        # mutmut looks for its settings where it runs.
+        (Path(place) / "setup.cfg").write_text("[mutmut]\nsource_paths=checkers\n")
         names, sources = _mutate(Path(place), options.only)
         chosen = sorted(names)
         if options.sample and options.sample < len(chosen):
             chosen = sorted(random.Random(options.seed).sample(chosen, options.sample))
         print(f"{len(names)} changes are possible, {len(chosen)} tried (seed {options.seed})", flush=True)
-        os.chdir(place)
         sys.path.insert(0, place)
-        # Spark's Python workers import the copy too, and not what is installed.
+        # Processes that tests start import the copy too, and not what is installed.
         os.environ["PYTHONPATH"] = place
         os.environ["MUTANT_HITS"] = str(Path(place) / HITS)
         (Path(place) / HITS).mkdir()
@@ -114,7 +113,7 @@ def _mutate(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
         inside = path.relative_to(place)
         if any(part in NOT_CHECKS for part in inside.parts) or (only and str(inside) not in only):
             continue
-        changed = mutate_file_contents(str(path), _checks_undecorated(path.read_text()))
+        changed = mutate_file_contents(str(path), _classes_undecorated(path.read_text()))
         path.write_text(changed.code)
         module = ".".join(inside.with_suffix("").parts)
         sources[module] = changed.code
@@ -122,15 +121,17 @@ def _mutate(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
     return names, sources
 
 
-def _checks_undecorated(source: str) -> str:
-    """The same module with `name = check(...)(name)` instead of decorators, whose functions mutmut leaves
-    out."""
+def _classes_undecorated(source: str) -> str:
+    """The same module with `name = finding_class(...)(name)` instead of decorators, since mutmut leaves out
+    functions that have one."""
     tree = ast.parse(source)
     body: list[ast.stmt] = []
     for node in tree.body:
         body.append(node)
         if isinstance(node, ast.FunctionDef):
-            for made_by in [one for one in node.decorator_list if ast.unparse(one).startswith("check(")]:
+            for made_by in [
+                one for one in node.decorator_list if ast.unparse(one).startswith("finding_class(")
+            ]:
                 node.decorator_list.remove(made_by)
                 body += ast.parse(f"{node.name} = {ast.unparse(made_by)}({node.name})").body
     tree.body = body
@@ -139,10 +140,13 @@ def _checks_undecorated(source: str) -> str:
 
 def _survivors(chosen: list[str], place: Path) -> list[str]:
     """Names of the changes that no test noticed."""
-    from checkers.spark.session import spark_session
+    from pysail.spark import SparkConnectServer
 
-    (place / "spark").mkdir()
-    session = spark_session(master="local[2]", driver_memory="1g", scratch=place / "spark")
+    from checkers.engine.connect import open_session
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    session = open_session(f"sc://127.0.0.1:{server.listening_address[1]}")
 
     class OneSession:
         """A pytest plugin whose fixture is the one session of all runs."""
@@ -164,13 +168,7 @@ def _survivors(chosen: list[str], place: Path) -> list[str]:
     conftest = place / "tests" / "spark" / "conftest.py"
     conftest.write_text(conftest.read_text().replace("def spark(", "def another_spark("))
 
-    def switched_on(name: str) -> None:
-        # Here and in Spark's Python workers, which get the environment that the context has when a job
-        # starts.
-        os.environ["MUTANT_UNDER_TEST"] = session.sparkContext.environment["MUTANT_UNDER_TEST"] = name
-
-    session.sparkContext.environment["MUTANT_HITS"] = os.environ["MUTANT_HITS"]
-    switched_on("stats")
+    os.environ["MUTANT_UNDER_TEST"] = "stats"
     reached = Reached(place / HITS)
     if not passes(TESTS, reached):
         raise SystemExit("the tests fail without any change: python -m pytest " + " ".join(TESTS))
@@ -179,17 +177,16 @@ def _survivors(chosen: list[str], place: Path) -> list[str]:
     survivors = []
     for number, name in enumerate(chosen, 1):
         tests = sorted(reached.by[name.rpartition("__mutmut_")[0]], key=lambda test: seconds[test])
-        switched_on(name)
+        os.environ["MUTANT_UNDER_TEST"] = name
         began = time.perf_counter()
         limits = Impatient(seconds)
         survived = not tests or passes(tests, limits)
-        # Jobs of a test that was interrupted.
-        session.sparkContext.cancelAllJobs()
         survivors += [name] if survived else []
         word = "SURVIVED" if survived else "took too long" if limits.reached else "noticed"
         took = time.perf_counter() - began
         print(f"{number}/{len(chosen)} {word} {took:.1f} s, {len(tests)} tests: {name}", flush=True)
     session.stop()
+    server.stop()
     return survivors
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from checkers.spark.java import java_of_spark
+from checkers import EngineChoice
 from harness.campaign.backend import Feasibility
 from harness.campaign.cluster_reset import reset
-from harness.check.worker import start_checking
+from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
 from harness.cluster import state_records
 from harness.cluster.running import running_cluster
 from harness.containers import engine
@@ -27,15 +26,20 @@ from harness.spec.experiment import Arm, Experiment
 
 
 class DockerBackend:
-    """Kafka in containers."""
+    """Kafka in containers; `engine` is what checks the runs ("auto": Apache Spark), with `both_engines` the
+    other one checks them as well."""
+
+    def __init__(self, engine: EngineChoice | None = None, *, both_engines: bool = False) -> None:
+        self._how = CheckOptions(engine or EngineChoice(), both_engines=both_engines)
 
     def feasibility(self, experiments: Sequence[Experiment]) -> Feasibility:
-        """Look for Java and the engine, remove what a killed harness left, and probe the kernel.
+        """Look for what checks and clusters need, start the engine of the checks, remove what a killed
+        harness left, and probe the kernel.
 
         Raises:
-            PrerequisiteMissing: no Java, no engine.
+            PrerequisiteMissing: no Java, no container engine.
         """
-        java_of_spark(os.environ)
+        self._how = prepare_checks(self._how.engine, self._how)
         client = engine.connect()
         engine.sweep(client)
         state_records.prune(client)
@@ -72,4 +76,4 @@ class DockerBackend:
                     cluster.admin().delete(RunMeta.load(folder).topic)
 
     def check(self, parent: Path, name: str) -> Future[ArmResult]:
-        return start_checking(parent, name)
+        return start_checking(parent, name, self._how)

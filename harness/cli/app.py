@@ -16,8 +16,9 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness.cli import audit, bugs, claims, explore, images, interop, matrix, nightly, run
+from harness.cli import audit, explore, images, interop, matrix, nightly, run, sql, suites
 from harness.cli.commands import Group, add_command, complete_experiment, complete_fault
+from harness.cli.example_files import write_example
 from harness.cli.options import (
     JsonOption,
     QuietOption,
@@ -27,7 +28,7 @@ from harness.cli.options import (
     print_json,
     print_text,
 )
-from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.errors import KafkaChaosError
 from harness.model.secrets import redact
 
 app = typer.Typer(
@@ -41,7 +42,7 @@ app = typer.Typer(
 )
 _out = console(100)  # An arm's name must not be folded in a CI log.
 _err = Console(stderr=True)
-_PARTS = ("kafka-chaos", "pyspark", "confluent-kafka")
+_PARTS = ("kafka-chaos", "pyspark", "pysail", "confluent-kafka")
 
 
 def _print_versions(wanted: bool) -> None:
@@ -59,7 +60,7 @@ def _options(
             "--version",
             is_eager=True,
             callback=_print_versions,
-            help="Print the versions of kafka-chaos, Python, PySpark and the Kafka client.",
+            help="Print the versions of kafka-chaos, Python, PySpark, Sail and the Kafka client.",
         ),
     ] = False,
 ) -> None:
@@ -146,7 +147,8 @@ def faults(
     as_json: JsonOption = False,
 ) -> None:
     """List the faults with their parameters, and whether each is possible on this machine."""
-    from harness.catalog import faults
+    from harness.listings import faults
+    from harness.page.terminal import print_table
     from harness.preflight import kernel_probes
 
     if kind is not None and not as_json:
@@ -156,18 +158,19 @@ def faults(
     if as_json:
         print_json(rows)
     else:
-        _out.print(faults.table(rows))
+        print_table(_out, faults.table(rows))
 
 
 def findings(as_json: JsonOption = False) -> None:
     """List the classes of findings: what each is, and whether it breaks the verdict."""
-    from harness.catalog import findings
+    from harness.listings import findings
+    from harness.page.terminal import print_table
 
     rows = findings.finding_rows()
     if as_json:
         print_json(rows)
     else:
-        _out.print(findings.table(rows))
+        print_table(_out, findings.table(rows))
 
 
 def heal(
@@ -186,7 +189,7 @@ def heal(
     """
     from harness.cli.progress import show_progress
     from harness.containers import engine
-    from harness.run import healing
+    from harness.run.faults import healing
 
     with interruptible(_err, "`kafka-chaos heal` goes on where it stopped"), show_progress(_err, quiet):
         client = engine.connect_if_there()
@@ -203,20 +206,7 @@ def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
 ) -> None:
     """Write a commented example of an experiment file."""
-    from importlib import resources
-
-    if path.exists():
-        raise BadInput(
-            "the file exists already",
-            where=str(path),
-            next_step="choose another file: `kafka-chaos init my.yaml`",
-        )
-    text = (resources.files("harness.spec") / "example.yaml").read_text()
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise BadInput("the file cannot be written", where=str(path), found=str(error)) from error
-    _out.print(f"wrote {path}; run it with: kafka-chaos run {path}", markup=False, highlight=False)
+    write_example(path, "harness.spec", "kafka-chaos run")
 
 
 def schema() -> None:
@@ -231,18 +221,22 @@ def clean(
         bool, typer.Option("--all", help="Include what a running harness is using.")
     ] = False,
 ) -> None:
-    """Remove containers, networks and volumes that a killed harness left behind (found by our label)."""
+    """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
+    its processes."""
     from harness.application.orphans import end_orphans
+    from harness.check_jobs.engines import sweep_engines
     from harness.cluster import state_records
     from harness.containers import engine
 
     processes = end_orphans(everything=everything)
+    servers = sweep_engines(everything=everything)
     client = engine.connect()
     swept = engine.sweep(client, everything=everything)
     state_records.prune(client)
     _out.print(
         f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)"
-        + (f", and ended {processes} process(es) of applications" if processes else ""),
+        + (f", and ended {processes} process(es) of applications" if processes else "")
+        + (f", and ended {servers} process(es) of engines" if servers else ""),
         highlight=False,
     )
 
@@ -267,7 +261,7 @@ def compose(
 
 for function in (plan, doctor, experiments, faults, findings, heal, init, schema, clean, compose):
     add_command(app, function)
-for module in (run, claims, bugs, interop, audit, matrix, explore, nightly, images):
+for module in (run, sql, suites, interop, audit, matrix, explore, nightly, images):
     module.add(app)
 
 if __name__ == "__main__":

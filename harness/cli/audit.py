@@ -126,7 +126,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
 
     from harness.cli.progress import show_progress
     from harness.cli.results import indexed, print_result
-    from harness.report.html import write_report
+    from harness.report.page import write_report
     from harness.run import executor
     from harness.spec.files import load
 

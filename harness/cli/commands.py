@@ -31,12 +31,13 @@ _BY_GROUP = {
     },
     "Analyse": {
         "check": "kafka-chaos check results/kill-leader-20260101T000000000000Z",
+        "sql": 'kafka-chaos sql results/mine/acks=1 "select outcome, count(*) from sends group by outcome"',
         "audit": "kafka-chaos audit producer.properties topic.properties --prove",
         "compare": "kafka-chaos compare results/acks-idempotence-1 results/acks-idempotence-2",
         "rates": "kafka-chaos rates results/ --by acks,faults",
     },
     "Suites": {
-        "claims": "kafka-chaos claims R12 --seed 7",
+        "claims": "kafka-chaos claims R12 mine.yaml --seed 7",
         "bugs": "kafka-chaos bugs KIP-903",
     },
     "Data": {

@@ -65,13 +65,13 @@ def explore(
     """
     from harness.cli.progress import show_progress
     from harness.cli.results import indexed
-    from harness.explore import html, markdown_report
     from harness.explore.explorer import run_exploration
     from harness.explore.menu import BUILT_IN, MENU
+    from harness.explore.page import explore_page, lines, write_pages
     from harness.explore.plan import ExploreOptions, plan_exploration
     from harness.explore.result import load_result
     from harness.explore.store import ExploreStore
-    from harness.explore.table import lines, tables
+    from harness.page.terminal import print_page
 
     if show or schema:
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
@@ -93,25 +93,19 @@ def explore(
             result = run_exploration(plan, store, this_command(*again))
     except KeyboardInterrupt:
         kept = load_result(store.folder)
-        markdown_report.write_page(kept, store.folder)
-        html.write_page(kept, store.folder)
+        write_pages(kept, store.folder)
         for line in lines(kept):
             _err.print(line, markup=False, highlight=False, soft_wrap=True)
         go_on = f"kafka-chaos explore --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
         raise typer.Exit(130) from None
-    markdown_report.write_page(result, store.folder)
     with indexed(store.folder.resolve().parent, _err):
-        page = html.write_page(result, store.folder)
+        file = write_pages(result, store.folder)
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
-        for one in tables(result):
-            _out.print(one)
-            _out.print()
-        for line in lines(result):
-            _say(line)
-        _say(f"result: {store.folder / 'result.json'}, report: {page}")
+        print_page(_out, explore_page(result))
+        _say(f"result: {store.folder / 'result.json'}, report: {file}")
     raise typer.Exit(result.exit_code())
 
 

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from harness.cli.commands import add_command, complete_matrix
 from harness.cli.options import (
+    EngineOption,
+    EngineWord,
     JsonOption,
     ProfileOption,
     QuietOption,
@@ -59,6 +61,7 @@ def matrix(
             min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."
         ),
     ] = None,
+    engine: EngineOption = EngineWord.AUTO,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the arms and how long it would take.")
     ] = False,
@@ -83,15 +86,17 @@ def matrix(
     Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 an arm has no run
     with a known verdict.
     """
+    from checkers import EngineChoice
+    from harness.campaign.docker_backend import DockerBackend
     from harness.campaign.worker_processes import clusters_at_once
     from harness.cli.progress import show_progress
     from harness.cli.results import indexed
     from harness.matrix.files import MATRIX
-    from harness.matrix.html import write_page
+    from harness.matrix.page import matrix_page, write_pages
     from harness.matrix.plan import MatrixOptions, plan_matrix
     from harness.matrix.runner import run_matrix
     from harness.matrix.store import MatrixStore
-    from harness.matrix.table import notes, table
+    from harness.page.terminal import print_page
 
     if list_:
         for name in MATRIX.builtin_names():
@@ -121,20 +126,24 @@ def matrix(
     try:
         with store.locked(), show_progress(_err, quiet):
             report_progress(plan.lines()[-1])
-            result = run_matrix(plan, store, this_command(*again), clusters=clusters or clusters_at_once())
+            result = run_matrix(
+                plan,
+                store,
+                this_command(*again),
+                DockerBackend(EngineChoice(engine.value)),
+                clusters=clusters or clusters_at_once(),
+            )
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
         raise typer.Exit(130) from None
     with indexed(store.folder.resolve().parent, _err):
-        page = write_page(result, store.folder)
+        file = write_pages(result, store.folder)
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
     else:
-        _out.print(table(result))
-        for line in notes(result):
-            _say(line)
-        _say(f"result: {store.folder / 'matrix.json'}, report: {page}")
+        print_page(_out, matrix_page(result))
+        _say(f"result: {store.folder / 'matrix.json'}, report: {file}")
     raise typer.Exit(result.exit_code())
 
 
@@ -158,19 +167,17 @@ def compare(
     Exit codes: 0 no arm is worse, 1 an arm is worse or breaks an SLO, 2 bad input, 3 an arm could not be
     compared, or a result could not be read.
     """
-    from harness.matrix import comparison_table
     from harness.matrix.compare import compare as compared
+    from harness.matrix.comparison_table import comparison
     from harness.matrix.result import load_result
+    from harness.page.terminal import print_blocks
 
     results = [load_result(folder) for folder in (base, new)]
     found = compared(results[0], results[1], alpha=alpha, names=(str(base), str(new)))
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
     else:
-        _out.print(comparison_table.shares_table(results[0], results[1]))
-        _out.print(comparison_table.measures_table(found))
-        for line in comparison_table.lines(found):
-            _say(line)
+        print_blocks(_out, comparison(results[0], results[1], found))
     raise typer.Exit(found.exit_code())
 
 
@@ -189,6 +196,7 @@ def rates(
     latency: Annotated[
         bool, typer.Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
+    engine: EngineOption = EngineWord.AUTO,
     driver_memory: Annotated[str, typer.Option(help="Heap of the local Spark JVM.")] = "4g",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -200,8 +208,10 @@ def rates(
 
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
-    from harness.check.rates import run_rates
+    from checkers import EngineChoice
+    from harness.check_jobs.questions import run_rates
     from harness.cli.progress import show_progress
+    from harness.page.terminal import print_table
     from harness.report import rates_table
 
     axes = tuple(one.strip() for one in by.split(",") if one.strip())
@@ -214,12 +224,16 @@ def rates(
         )
     with show_progress(_err, quiet):
         found, target = run_rates(
-            results, axes, latencies=latency, parquet=parquet, driver_memory=driver_memory
+            results,
+            axes,
+            latencies=latency,
+            parquet=parquet,
+            engine=EngineChoice(engine.value, driver_memory=driver_memory),
         )
     if as_json:
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
-    _out.print(rates_table.table(found))
+    print_table(_out, rates_table.table(found))
     for line in found.left_out:
         _say(f"left out: {line}")
     _say(f"rows: {target}")

@@ -7,17 +7,35 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+
+class EngineWord(StrEnum):
+    """Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
+
+    AUTO = "auto"
+    SPARK = "spark"
+    SAIL = "sail"
+
+
 SeedOption = Annotated[int | None, typer.Option(help="Seed of all choices; default: the current time.")]
 ResultsOption = Annotated[Path, typer.Option(help="Folder for journals, results and reports.")]
 ProfileOption = Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+EngineOption = Annotated[
+    EngineWord,
+    typer.Option(
+        "--engine",
+        help="What checks: spark (Apache Spark), sail (embedded, without a JVM), or auto. Default of auto: "
+        "the environment variable KAFKA_CHAOS_ENGINE.",
+    ),
+]
 SideBySideOption = Annotated[
     int,
     typer.Option(

@@ -12,7 +12,8 @@ from harness.audit.remedy import remedies
 from harness.cli.options import print_text
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
-from harness.report.html import INDEX_FILE
+from harness.page.html import INDEX_FILE
+from harness.page.terminal import print_table
 from harness.report.index import write_index
 from harness.report.table import explanation, table
 
@@ -37,10 +38,17 @@ def refresh_index(results: Path, error: Console) -> None:
         print_text(error, f"kafka-chaos: warning: {problem}")
 
 
+def print_engines(out: Console, result: ExperimentResult) -> None:
+    """Print what counted the findings, and its version."""
+    named = dict.fromkeys(arm.summary.engine for arm in result.arms if arm.summary and arm.summary.engine)
+    if named:
+        print_text(out, f"counted by {', '.join(named)}")
+
+
 def print_result(out: Console, result: ExperimentResult) -> None:
     """Print the table of an experiment, and below it why each arm got its verdict, and what its settings
     should be instead if it is `invalid`."""
-    out.print(table(result))
+    print_table(out, table(result))
     for arm in result.arms:
         print_text(out, explanation(arm))
         for remedy in remedies(arm):

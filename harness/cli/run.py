@@ -15,6 +15,8 @@ from harness.cli import audit
 from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
 from harness.cli.commands import add_command, complete_experiment
 from harness.cli.options import (
+    EngineOption,
+    EngineWord,
     JsonOption,
     ProfileOption,
     QuietOption,
@@ -72,6 +74,7 @@ def run(
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
+    engine: EngineOption = EngineWord.AUTO,
     timings: Annotated[bool, typer.Option("--timings", help="Also print how long each phase took.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -91,12 +94,14 @@ def run(
 
     With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
+    from checkers import EngineChoice
     from harness.cli.next_step import after_run
     from harness.cli.progress import show_progress
     from harness.cli.results import indexed, print_result
+    from harness.page.terminal import print_table
     from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
-    from harness.report.html import write_report
+    from harness.report.page import write_report
     from harness.report.table import ARM_AND_PROMISE
     from harness.run import executor
     from harness.run.replay import replay_run
@@ -126,6 +131,7 @@ def run(
                 repeat=repeat,
                 command=this_command(*again),
                 owned_containers=i_own_these_containers,
+                engine=EngineChoice(engine.value),
             ),
         )
     with indexed(results, _err):
@@ -137,7 +143,7 @@ def run(
         if not as_json:
             print_result(_out, result)
             if timings:
-                _out.print(times.table(result))
+                print_table(_out, times.table(result))
             print_text(_out, f"report: {folder / 'report.html'}\n")
     if as_json:
         print_json([result.model_dump(mode="json") for _, result in done])
@@ -154,6 +160,7 @@ def check(
     folder: Annotated[
         str, typer.Argument(help="Folder of a run, or of an experiment with all its arms: a path or a URL.")
     ],
+    engine: EngineOption = EngineWord.AUTO,
     spark_master: Annotated[
         str, typer.Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
     ] = "local[*]",
@@ -175,21 +182,26 @@ def check(
 ) -> None:
     """Check saved journals again; this needs neither Docker nor a broker.
 
+    Runs of up to 200 million records are checked by Sail, an embedded engine that speaks PySpark; larger
+    ones, and all if --spark-master or --spark-conf is given, by Apache Spark. The last line says which one
+    counted.
+
     docs/how-to/scale.md explains how to check on a Spark cluster, with object stores, or from the topic
     itself. Exit codes are those of `run`.
     """
-    from harness.check import options, recheck
+    from harness.check_jobs import options, recheck
     from harness.cli.progress import show_progress
-    from harness.cli.results import print_result, refresh_index
-    from harness.model.storage import place
-    from harness.report.html import INDEX_FILE, write_report
+    from harness.cli.results import print_engines, print_result, refresh_index
+    from harness.model.storage import storage_path
+    from harness.page.html import INDEX_FILE
+    from harness.report.page import write_report
     from harness.report.table import ARM_AND_PROMISE
 
     with (
         interruptible(_err, kept([shlex.join(["kafka-chaos", "check", folder])])),
         show_progress(_err, quiet),
     ):
-        where = place(folder)
+        where = storage_path(folder)
         how = options.check_options(
             where,
             master=spark_master,
@@ -198,6 +210,7 @@ def check(
             results=results,
             bootstrap=bootstrap,
             from_topic=read_with is ReadWith.SPARK,
+            engine=engine.value,
         )
         result = recheck.recheck(where, how)
     # The report is made from the journals, so it is written only where these are local files.
@@ -210,6 +223,7 @@ def check(
     else:
         print_text(_out, f"{ARM_AND_PROMISE}\n")
         print_result(_out, result)
+        print_engines(_out, result)
     for told in recheck.not_checked(where, result):
         print_text(_err, f"kafka-chaos: {told}")
     raise typer.Exit(result.exit_code())

@@ -11,21 +11,25 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from harness.check.recheck import check_commands
+from harness.check_jobs.recheck import check_commands
 from harness.cli.options import WIDE, console, kept, print_json, print_text
 from harness.cli.progress import show_progress
 from harness.cli.results import indexed
+from harness.config.yaml_files import SUFFIXES, FileKind
+from harness.model.errors import BadInput
 from harness.model.journal import RUN_FILE
 from harness.model.secrets import this_command
+from harness.page.terminal import print_blocks, print_table
 from harness.run.executor import Options
 from harness.suite.model import Item, SuiteResult, choose, exit_code
+from harness.suite.page import listing, outcome
 from harness.suite.runner import run_items
-from harness.suite.table import listing, reasons, table
 
 
 def suite_command(
+    kind: FileKind[Item],
     items: Sequence[Item],
-    ids: Sequence[str],
+    names: Sequence[str],
     *,
     listed: bool,
     repeat: int,
@@ -39,20 +43,21 @@ def suite_command(
 ) -> None:
     """List the chosen items, or run them `repeat` times and print the results.
 
-    `adapt` changes each item before it is run; `write_page` writes a page of each run into its folder.
+    `items` are the built-in ones, `names` the ids of some of them and files of `kind` (empty: all built-in
+    ones). `adapt` changes each item before it is run; `write_page` writes a page of each run into its folder.
 
     Raises:
-        BadInput: there is no such item.
+        BadInput: there is no such item, or a file cannot be used.
         typer.Exit: always after runs, with the exit code.
     """
     out = console(WIDE)
     suite = items[0].suite
-    chosen = choose(items, ids)
+    chosen = _chosen(kind, items, names)
     if listed:
         if as_json:
             print_json([one.to_json() for one in chosen])
         else:
-            out.print(listing(chosen))
+            print_table(out, listing(chosen))
         return
     folder = results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
     first_seed = int(time.time()) if seed is None else seed
@@ -69,10 +74,40 @@ def suite_command(
     if as_json:
         typer.echo(_as_text(done))
     else:
-        out.print(table(suite, done))
-        for line in (*reasons(done), f"results: {folder}{page}"):
-            print_text(out, line)
+        print_blocks(out, outcome(suite, done))
+        print_text(out, f"results: {folder}{page}")
     raise typer.Exit(exit_code(done))
+
+
+def print_file(kind: FileKind[Item], name: str | None) -> None:
+    """Print the file of the built-in item with this id, or the JSON schema of such files (None).
+
+    Raises:
+        BadInput: there is no such item.
+    """
+    typer.echo(kind.schema_text() if name is None else kind.builtin_text(name.lower()), nl=False)
+
+
+def _chosen(kind: FileKind[Item], items: Sequence[Item], names: Sequence[str]) -> Sequence[Item]:
+    """The items with these names, ids or files, in order."""
+    if not names:
+        return items
+    chosen: dict[str, Item] = {}
+    for name in names:
+        path = Path(name)
+        if path.suffix not in SUFFIXES and not path.is_file():
+            (item,) = choose(items, [name])
+        else:
+            item = kind.read(path)
+            if item.id.lower() in {*kind.builtin_names(), *map(str.lower, chosen)}:
+                raise BadInput(
+                    f"another {kind.word} has the id {item.id!r}",
+                    where=name,
+                    expected=f"an id that no built-in {kind.word} and no other file has: it names a folder",
+                    next_step="choose another `id`",
+                )
+        chosen[item.id] = item
+    return tuple(chosen.values())
 
 
 def _run(

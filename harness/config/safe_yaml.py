@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -22,16 +24,49 @@ class NotYaml(Exception):
         self.line, self.column = line, column
 
 
-def read_yaml(text: str) -> Any:
-    """Parse mappings, lists and scalars of YAML's safe schema; no other types are possible.
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Parse YAML to nodes, which know their lines (None: the text is empty).
 
     Raises:
-        NotYaml: it is not YAML, has an impossible value (the 31st of February), or is too large.
+        NotYaml: it is not YAML, or is too large.
     """
     if len(text) > MOST_CHARACTERS:
         raise NotYaml(f"too large: more than {MOST_CHARACTERS:,} characters")
+    with explained():
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    return node
+
+
+def construct_yaml(root: yaml.Node | None) -> Any:
+    """The mappings, lists and scalars of nodes, by YAML's safe schema; no other types are possible.
+
+    Raises:
+        NotYaml: a value is impossible (the 31st of February), or the data is too large.
+    """
+    with explained():
+        data = None if root is None else yaml.SafeLoader("").construct_document(root)
+    _check_size(data)
+    return data
+
+
+def read_yaml(text: str) -> Any:
+    """Parse a YAML text to data, as `compose_yaml` and `construct_yaml` do.
+
+    Raises:
+        NotYaml: it is not YAML, has an impossible value, or is too large.
+    """
+    return construct_yaml(compose_yaml(text))
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Say in this block why YAML cannot be used, whatever PyYAML raises.
+
+    Raises:
+        NotYaml: PyYAML failed, or the recursion is too deep.
+    """
     try:
-        data = yaml.safe_load(text)
+        yield
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = str(getattr(error, "problem", None) or error)
@@ -41,8 +76,6 @@ def read_yaml(text: str) -> Any:
     except (ValueError, OverflowError, TypeError, AttributeError, KeyError, IndexError) as error:
         # Raised by PyYAML's constructors for dates, numbers and merges that only look like ones.
         raise NotYaml(f"an impossible value: {error}") from error
-    _check_size(data)
-    return data
 
 
 def _check_size(data: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,16 +11,17 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
-from harness.config.safe_yaml import NotYaml, read_yaml
+from harness.config.safe_yaml import NotYaml, compose_yaml, construct_yaml, explained
 from harness.config.yaml_problems import FileText, as_bad_input
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.model.secrets import MASK, masked_at, remember_secrets
 
 FileModel = TypeVar("FileModel", bound=BaseModel)
-_SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json")
 """JSON is YAML too: the experiment.json in a results folder runs again."""
 
 
@@ -38,6 +40,8 @@ class FileKind(Generic[FileModel]):
 
     For messages: `one` is its name with an article, `expected` its shape, `example` says where to find an
     example, `schema` is the command that prints its schema. `folder`, below harness/, has the built-in files.
+    `complete` puts in what a file only names, before the file is validated; it gets the file's nodes and its
+    name for messages, and may raise BadInput or NotYaml.
     """
 
     model: type[FileModel]
@@ -46,6 +50,7 @@ class FileKind(Generic[FileModel]):
     example: str
     schema: str
     folder: str
+    complete: Callable[[yaml.Node | None, str], yaml.Node | None] = lambda root, _: root
 
     @property
     def word(self) -> str:
@@ -85,7 +90,7 @@ class FileKind(Generic[FileModel]):
         if name_or_path in self.builtin_names():
             return self.builtin(name_or_path)
         path = Path(name_or_path)
-        if path.suffix not in _SUFFIXES:
+        if path.suffix not in SUFFIXES:
             raise self._unknown(name_or_path)
         return self.read(path), str(path)
 
@@ -113,7 +118,9 @@ class FileKind(Generic[FileModel]):
             BadInput: not YAML, or not of this kind: names the line and the place.
         """
         try:
-            data = read_yaml(text)
+            with explained():
+                root = self.complete(compose_yaml(text), source)
+            data = construct_yaml(root)
         except NotYaml as error:
             raise BadInput(
                 "this YAML cannot be used" if error.line is None else "this is not YAML",
@@ -142,7 +149,7 @@ class FileKind(Generic[FileModel]):
         try:
             return self.model.model_validate(data)
         except ValidationError as error:
-            file = FileText(source, self.word, text, data, self.json_schema())
+            file = FileText(source, self.word, root, data, self.json_schema())
             raise as_bad_input(error, file, f"`{self.schema}` prints every key with its meaning") from error
 
     def json_schema(self) -> dict[str, Any]:
@@ -160,6 +167,6 @@ class FileKind(Generic[FileModel]):
         known = self.builtin_names()
         return BadInput(
             f"no {self.word} is called {name!r}",
-            expected=f"one of {', '.join(known)}, or a file ending in {', '.join(_SUFFIXES)}",
+            expected=f"one of {', '.join(known)}, or a file ending in {', '.join(SUFFIXES)}",
             next_step=did_you_mean(name, known, self.example),
         )

@@ -50,24 +50,28 @@ def format_path(path: Path) -> str:
     return text.removeprefix(".") or "the whole file"
 
 
-def lines_of(text: str, paths: Iterable[Path]) -> list[int | None]:
-    """The line (from 1) of each path in a YAML text, or its longest prefix there (None: neither is)."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+def lines_of(root: yaml.Node | None, paths: Iterable[Path]) -> list[int | None]:
+    """The line (from 1) of each path below a YAML node, or its longest prefix there (None: neither is)."""
     return [_line_below(root, path) for path in paths]
 
 
-def _line_below(node: yaml.Node | None, path: Path) -> int | None:
+def _line_below(root: yaml.Node | None, path: Path) -> int | None:
     line: int | None = None
+    node = root
     for part in path:
         if isinstance(node, yaml.MappingNode):
             pairs = {str(key.value): (key, value) for key, value in node.value}
             if str(part) not in pairs:
                 break
             key, node = pairs[str(part)]
-            line = key.start_mark.line + 1
+            mark = key.start_mark
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
-            line = node.start_mark.line + 1
+            mark = node.start_mark
         else:
             break
+        if root is not None and mark.name != root.start_mark.name:
+            # A part of another file, which was put in here.
+            break
+        line = mark.line + 1
     return line

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -37,12 +38,12 @@ _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[a-zA-Z%]+\s*")
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file whose mistakes are explained: `source` names it in messages, `word` is what it holds, `text` and
-    `data` are its content, `schema` is the JSON schema of such files."""
+    """A file whose mistakes are explained: `source` names it in messages, `word` is what it holds, `root` and
+    `data` are its content as YAML nodes and as data, `schema` is the JSON schema of such files."""
 
     source: str
     word: str
-    text: str
+    root: yaml.Node | None
     data: Any
     schema: Mapping[str, Any]
 
@@ -61,8 +62,12 @@ class _Found:
 def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadInput:
     """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
     problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
-    lines = yaml_location.lines_of(file.text, [problem.path for problem in problems])
-    placed = sorted(zip(lines, problems, strict=True), key=lambda one: one[0] or 0)
+    lines = yaml_location.lines_of(file.root, [problem.path for problem in problems])
+    # What several arms name is wrong in each of them, and is told once.
+    told: dict[Any, tuple[int | None, _Found]] = {}
+    for line, one in zip(lines, problems, strict=True):
+        told.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
+    placed = sorted(told.values(), key=lambda one: one[0] or 0)
     explained = [
         BadInput(
             problem.what,

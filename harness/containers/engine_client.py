@@ -8,7 +8,7 @@ from typing import Any
 from docker import DockerClient
 from docker.api.client import APIClient
 
-_HEADER = struct.Struct(">BxxxL")
+PIECE_HEADER = struct.Struct(">BxxxL")
 """Before each piece of output: the stream it comes from, and its length (Docker Engine API, attach)."""
 
 
@@ -39,9 +39,9 @@ class _Api(APIClient):  # type: ignore[misc]
 def joined(pieces: bytes) -> bytes:
     """The output of a command, from the pieces in which the engine sends it."""
     found, at = [], 0
-    while at + _HEADER.size <= len(pieces):
-        _, length = _HEADER.unpack_from(pieces, at)
-        at += _HEADER.size
+    while at + PIECE_HEADER.size <= len(pieces):
+        _, length = PIECE_HEADER.unpack_from(pieces, at)
+        at += PIECE_HEADER.size
         found.append(pieces[at : at + length])
         at += length
     return b"".join(found)

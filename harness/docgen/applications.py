@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from checkers.judgement.judge import judge
+from checkers import judge
 from harness.docgen import files
 from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
 from harness.model.run import RunMeta
-from harness.report.markdown import table
+from harness.page.markdown import table
 from harness.spec.experiment import Experiment
 
 FOLDER, SUFFIXES = files.DOCS, ()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.bugs.catalog.registry import BUGS
+from harness.bugs.files import BUGS
 from harness.bugs.model import BUG_SUITE, BugResult
 from harness.docgen import files, suites
-from harness.suite.table import arms_of, count
+from harness.suite.page import arms_of, count
 
 FOLDER, SUFFIXES = files.DOCS, ()
 _RESULTS = FOLDER / "bugs.json"

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.claims import plots
-from harness.claims.catalog.registry import CLAIMS
+from harness.claims.files import CLAIMS
 from harness.claims.model import Claim, ClaimResult
 from harness.docgen import files, suites
-from harness.suite.table import count_verdicts
+from harness.suite.page import count_verdicts
 
 FOLDER, SUFFIXES = files.DOCS / "claims", (".md", ".svg")
 _RESULTS = FOLDER / "results.json"

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from harness.catalog.faults import page, summary
 from harness.docgen import files
-from harness.report.markdown import cell, table
+from harness.listings.faults import page, summary
+from harness.page.markdown import cell, table
 from harness.spec.fault_index import fault_specs
 
 FOLDER, SUFFIXES = files.DOCS / "faults", (".md",)

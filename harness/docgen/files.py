@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.report.markdown import cell
+from harness.page.markdown import cell
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _TEMPLATES = Environment(

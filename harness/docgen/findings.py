@@ -1,7 +1,7 @@
-"""The documentation of the classes of findings: definitions from the checks, examples from real runs.
+"""The documentation of the classes of findings: definitions from their rules, examples from real runs.
 
 `docs/reference/findings.md` has every class with its definition, its source, and what a run on real
-brokers showed of it (`docs/reference/findings.json`, one example a class).
+brokers showed of it (`docs/reference/findings.json`, one example per class).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from checkers.checks import CHECKS
+from checkers import CLASSES
 from harness.docgen import files
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
@@ -22,7 +22,7 @@ FOLDER, SUFFIXES = files.DOCS / "reference", ()
 
 def pages() -> dict[str, str]:
     """The text of the page by its name."""
-    text = files.render("findings.md.j2", checks=CHECKS, examples=_examples(), sentence=_sentence)
+    text = files.render("findings.md.j2", checks=CLASSES, examples=_examples(), sentence=_sentence)
     return {"findings.md": text}
 
 
@@ -32,7 +32,7 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
         who = f"record {example['seq']:,} of producer {example['producer']}"
     elif example["partition"] is not None:
         who = f"partition {example['partition']}"
-    # What the names say is documented at `checkers.findings.table.FINDINGS`.
+    # What the names say is documented at `checkers.evidence.findings.FINDINGS`.
     gone = finding in (FindingClass.LOST, FindingClass.VANISHED, FindingClass.UNPROCESSED)
     words = "faults since it was sent:" if gone else "during"
     faults = f" ({words} {example['windows']})" if example["windows"] else ""
@@ -83,5 +83,5 @@ def take(folders: Sequence[Path], *, more: bool) -> None:  # noqa: ARG001 - olde
     examples = _examples()
     for folder in folders:
         examples |= examples_below(folder)
-    ordered = {check.finding.value: examples[check.finding] for check in CHECKS if check.finding in examples}
+    ordered = {check.finding.value: examples[check.finding] for check in CLASSES if check.finding in examples}
     _evidence().write_text(json.dumps(ordered, indent=2) + "\n")

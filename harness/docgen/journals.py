@@ -1,15 +1,18 @@
-"""The tables of docs/reference/journals.md, from `harness.model.journal`; the rest is written by hand."""
+"""The tables of docs/reference/journals.md, from where journals are defined; the rest is by hand."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from harness.docgen import files
-from harness.model import share_journal as _share_journal  # noqa: F401 - its journals register themselves
-from harness.model.journal import JOURNALS, SCHEMA_VERSION
+from harness.model import application_journal, journal, share_journal
+from harness.model.journal import SCHEMA_VERSION
+from harness.model.journal_format import JOURNALS
 
 FOLDER, SUFFIXES = files.DOCS / "reference", ()
 PAGE = FOLDER / "journals.md"
+_SCHEMAS = [one for module in (journal, application_journal, share_journal) for one in vars(module).values()]
+"""What these modules define, among it the schemas, in the order of the page."""
 BEGIN, END = "<!-- columns:begin -->", "<!-- columns:end -->"
 
 
@@ -17,7 +20,8 @@ def page(text: str) -> str:
     """The page `text` with its tables made anew."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    tables = files.render("journals.md.j2", journals=JOURNALS, version=SCHEMA_VERSION, kind=_kind)
+    journals = [one for schema in _SCHEMAS for one in JOURNALS if one.schema is schema]
+    tables = files.render("journals.md.j2", journals=journals, version=SCHEMA_VERSION, kind=_kind)
     return f"{before}{BEGIN}\n{tables}{END}{after}"
 
 

@@ -13,7 +13,8 @@ import typer.main
 
 import kafka_chaos
 from harness.docgen import files
-from harness.report.markdown import cell
+from harness.model.journal import SendOutcome, TxnOutcome
+from harness.page.markdown import cell
 from harness.spec.experiment import Experiment
 
 FOLDER, SUFFIXES = files.DOCS / "reference", ()
@@ -26,6 +27,7 @@ def pages() -> dict[str, str]:
     texts = {
         "cli.md": _commands(),
         "experiment-files.md": _experiment_files(),
+        "expectations.md": _expectations(),
         "python.md": _python(),
     }
     return {name: text.rstrip() + "\n" for name, text in texts.items()}
@@ -80,6 +82,30 @@ def _experiment_files() -> str:
         one_line=_one_line,
         type=lambda field: _type(field, known),
         default=lambda field: _short(field["default"]) if "default" in field else "",
+    )
+
+
+def _expectations() -> str:
+    from harness.claims.model import Claim
+    from harness.suite.written_expectations import EXPECTATIONS
+
+    models: dict[str, Any] = Claim.model_json_schema()["$defs"]
+    groups: dict[str, list[tuple[str, str, str]]] = {}
+    for name, function in EXPECTATIONS.items():
+        about = _one_line((inspect.getmodule(function).__doc__ or "").split("\n\n")[0])
+        arguments = ", ".join(
+            f"`{key}`" if key in models[name].get("required", ()) else f"(`{key}`)"
+            for key in models[name].get("properties", ())
+        )
+        groups.setdefault(about, []).append((name, arguments, _one_line(function.__doc__ or "")))
+    return files.render(
+        "expectations.md.j2",
+        groups=[
+            (about.removeprefix("Expectations on ").partition(":")[0].rstrip("."), rows)
+            for about, rows in groups.items()
+        ],
+        sends=list(SendOutcome),
+        transactions=list(TxnOutcome),
     )
 
 

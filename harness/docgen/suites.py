@@ -12,11 +12,11 @@ from typing import Any, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from harness.docgen import files
-from harness.report.markdown import cell, code_block, table
+from harness.page.markdown import cell, code_block, table
 from harness.spec.experiment import Experiment
 from harness.spec.plan import lines, plan_of
-from harness.suite.model import SuiteItem, SuiteResult
-from harness.suite.table import MARKS, cells, columns
+from harness.suite.model import SuiteArmResult, SuiteItem, SuiteResult
+from harness.suite.page import cells, columns, observations
 
 AnySuiteResult = TypeVar("AnySuiteResult", bound=SuiteResult)
 
@@ -78,7 +78,12 @@ def result_table(items: Sequence[SuiteItem], runs: Runs[AnySuiteResult], link: C
 
 def render(template: str, **values: Any) -> str:
     """A page of claims or bugs from its template."""
-    return files.render(template, marks=MARKS, plan_block=_plan_block, code_block=code_block, **values)
+    blocks = {"observations": _observations, "plan_block": _plan_block, "code_block": code_block}
+    return files.render(template, **blocks, **values)
+
+
+def _observations(arm: SuiteArmResult) -> str:
+    return table(("", "expected", "seen", ""), observations(arm).rows, cell)
 
 
 def _plan_block(experiment: Experiment) -> str:

@@ -8,5 +8,5 @@ explorer.py          decides what is run next; trial_runner.py makes the run, wi
 shrinking.py         makes a violation smaller
 reproducers.py       writes a violation as an experiment file and a pytest test
 store.py, result.py  the folder, and what `result.json` holds; coverage_report.py counts
-table.py, markdown_report.py    show the result
+page.py              what is told of the result
 """

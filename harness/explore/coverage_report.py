@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from checkers.judgement.promise import bounds_of
+from checkers import bounds_of
 from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
 from harness.explore.menu import ExploreMenu
 from harness.explore.result import CoverageResult, Covered

@@ -19,7 +19,8 @@ from harness.model.config_value import Setting
 from harness.model.errors import placed_words_of
 from harness.model.frozen import Frozen
 from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Arm, Experiment, TopicSpec
+from harness.spec.experiment import Arm, Experiment
+from harness.spec.topic import TopicSpec
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
 from workloads.config.spec import WorkloadSpec

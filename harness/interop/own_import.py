@@ -24,7 +24,7 @@ from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR, UNR
 from harness.model.journal_reader import journal_batches
 from harness.model.run import RunMeta, StepInfo
 from harness.preflight.external_limits import external_cluster_spec
-from harness.run.final_read import FinalReadTarget, final_read
+from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.spec.cluster import ClusterSpec
 from workloads.config.spec import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.journal.row_journal import RowJournal

@@ -11,6 +11,6 @@ runner.py          the runs, on clusters that arms share
 store.py           the results folder: matrix.json, and outcome.json of each finished run
 result.py          what a matrix.json holds
 figures.py         shares, rates and percentiles of each arm
-table.py, html.py, export.py    the result for a terminal, a browser and other programs
+page.py, table.py, heat_maps.py    what is told of the result; export.py for other programs
 compare.py, slo.py, comparison_table.py    is a new result worse than a base
 """

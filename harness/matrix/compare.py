@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
-from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
-from checkers.statistics.rates import rate_difference
-from checkers.statistics.shares import difference
+from checkers import ALPHA, difference, rank_test, rate_difference, runs_needed, shared_level
 from harness.matrix.figures import denominator
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.matrix.slo import SloBreach, breaches

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-from rich.text import Text
-
 from harness.matrix.compare import Comparison, Measured, loss_gap
 from harness.matrix.result import MatrixResult, ShareFigure
-from harness.report.table_builder import build_table
+from harness.page.blocks import Block, Cell, Lines, Status, Table, grid
 
-_COLOURS = {"worse": "bold red", "no worse": "green", "cannot tell": "yellow"}
+_STATUSES: dict[str, Status] = {"worse": "bad", "no worse": "good", "cannot tell": "unclear"}
 
 
-def shares_table(base: MatrixResult, new: MatrixResult) -> Table:
-    """Runs with loss in both results."""
+def comparison(base: MatrixResult, new: MatrixResult, found: Comparison) -> tuple[Block, ...]:
+    """Runs with loss in both results, every measure that was compared, and the result in sentences."""
+    return _shares(base, new), _measures(found), Lines(list(lines(found)))
+
+
+def _shares(base: MatrixResult, new: MatrixResult) -> Table:
     columns = ("arm", "base", "new", "difference", "95 %")
-    shown = build_table(columns, title="Runs with loss", right=columns[1:])
+    rows = []
     known = {arm.name: arm for arm in base.arms}
     for arm in new.arms:
         other = known.get(arm.name)
@@ -25,36 +26,29 @@ def shares_table(base: MatrixResult, new: MatrixResult) -> Table:
         if other is None or gap is None or arm.figures is None or other.figures is None:
             continue
         middle, low, high = gap
-        shown.add_row(
-            arm.name,
-            _share(other.figures.with_loss),
-            _share(arm.figures.with_loss),
-            f"{middle:+.0%}",
-            f"{low:+.0%} to {high:+.0%}",
-        )
-    return shown
+        both = (_share(other.figures.with_loss), _share(arm.figures.with_loss))
+        rows.append((arm.name, *both, f"{middle:+.0%}", f"{low:+.0%} to {high:+.0%}"))
+    return Table(columns, rows, title="Runs with loss", right=columns[1:])
 
 
 def _share(figure: ShareFigure) -> str:
     return f"{figure.k} of {figure.n}"
 
 
-def measures_table(found: Comparison) -> Table:
-    """Every measure that was compared."""
-    columns = ("arm", "measure", "base", "new", "difference (95 %)", "p", "")
-    rows = [
-        (
-            one.arm,
-            one.measure,
-            _number(one.base),
-            _number(one.new),
-            _gap(one),
-            f"{one.p:.2g}",
-            Text(one.verdict, style=_COLOURS[one.verdict]),
-        )
+def _measures(found: Comparison) -> Table:
+    columns, rows = grid(
+        {
+            "arm": one.arm,
+            "measure": one.measure,
+            "base": _number(one.base),
+            "new": _number(one.new),
+            "difference (95 %)": _gap(one),
+            "p": f"{one.p:.2g}",
+            "": Cell(one.verdict, _STATUSES[one.verdict], strong=one.verdict == "worse"),
+        }
         for one in found.measured
-    ]
-    return build_table(columns, rows, title="Is the new one worse?", right=columns[2:6])
+    )
+    return Table(columns, rows, title="Is the new one worse?", right=columns[2:6])
 
 
 def lines(found: Comparison) -> Iterator[str]:

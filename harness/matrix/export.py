@@ -1,39 +1,18 @@
-"""The figures of a matrix for other programs and for people: CSV, JUnit XML, Markdown, and one line."""
+"""The figures of a matrix for other programs: CSV and JUnit XML."""
 
 from __future__ import annotations
 
 import csv
 import io
 import itertools
-from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
 from harness.matrix.result import MatrixResult
-from harness.matrix.table import COLUMNS, cells, notes
 from harness.report.junit import add_outcome, set_counts, xml_text
-from harness.report.markdown import escape, table
-from harness.report.table import UNCONFIRMED_NOTE
 
 
 def axes_of(result: MatrixResult) -> list[str]:
     return list(result.arms[0].labels) if result.arms else []
-
-
-def headline(result: MatrixResult) -> str:
-    """The outcome in one line."""
-    ran = [arm for arm in result.arms if arm.figures is not None and arm.figures.runs]
-    if not ran:
-        return "No result: no run has a known verdict"
-    losing = [arm for arm in ran if arm.figures is not None and arm.figures.with_loss.k]
-    doubling = [arm for arm in ran if arm.figures is not None and arm.figures.with_duplicates.k]
-    runs = sum(arm.figures.runs for arm in ran if arm.figures is not None)
-    parts = [
-        f"{len(losing) or 'None'} of {len(ran)} configurations lost acknowledged records",
-        f"{len(doubling) or 'none'} duplicated some",
-    ]
-    broken = [arm for arm in ran if any(run.as_promised is False for run in arm.runs)]
-    kept = f"{len(broken)} broke a promise" if broken else "all as promised"
-    return f"{', '.join(parts)}, in {runs:,} runs; {kept}"
 
 
 def csv_text(result: MatrixResult) -> str:
@@ -63,23 +42,6 @@ def csv_text(result: MatrixResult) -> str:
             row += [found.unavailable_seconds.median, found.as_promised.k]
         writer.writerow(row)
     return target.getvalue()
-
-
-def markdown_text(result: MatrixResult) -> str:
-    """The headline, the table and its notes."""
-    return "".join(_markdown(result))
-
-
-def _markdown(result: MatrixResult) -> Iterator[str]:
-    axes = axes_of(result)
-    rows = [[*(arm.labels[axis] for axis in axes), *cells(arm)] for arm in result.arms]
-    yield f"# {escape(result.name)}: {escape(result.title)}\n\n{headline(result)}.\n\n"
-    yield table([*axes, *COLUMNS], rows)
-    bracketed = any("(" in "".join(cells(arm)) for arm in result.arms)
-    yield f"\n{UNCONFIRMED_NOTE[0].upper()}{UNCONFIRMED_NOTE[1:]}\n" if bracketed else ""
-    for line in notes(result):
-        yield f"- {escape(line)}\n"
-    yield f"\nSeed {result.seed}. Again: `{result.command}`\n"
 
 
 def junit_text(result: MatrixResult) -> str:

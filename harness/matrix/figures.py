@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from checkers.statistics.rates import per_million, percentile, percentile_interval
-from checkers.statistics.shares import share
+from checkers import per_million, percentile, percentile_interval, share_of
 from harness.matrix.expand import MatrixArm
 from harness.matrix.result import ArmFigures, MatrixArmResult, RateFigure, RunRow, SecondsFigure, ShareFigure
 from harness.model.journal import SendOutcome
@@ -61,7 +60,7 @@ def seconds_of(values: Sequence[float]) -> SecondsFigure:
 
 
 def _share(runs: Sequence[RunRow], holds: Callable[[RunRow], bool]) -> ShareFigure:
-    found = share(sum(holds(run) for run in runs), len(runs))
+    found = share_of(sum(holds(run) for run in runs), len(runs))
     high = found.interval.high if found.interval.high is not None else 1.0
     return ShareFigure(k=found.k, n=found.n, low=found.interval.low, high=high, one_sided=found.one_sided)
 

@@ -13,8 +13,8 @@ from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
 from harness.model.secrets import without_secret_values
 from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import TopicSpec
 from harness.spec.steps import Step
+from harness.spec.topic import TopicSpec
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.spec import WorkloadSpec
 

@@ -1,22 +1,21 @@
-"""The table that a matrix ends with, and the notes below it."""
+"""The figures of a matrix as a table, and the notes below it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
+from harness.matrix.export import axes_of
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
+from harness.page.blocks import Table
 from harness.report.table import UNCONFIRMED_NOTE
-from harness.report.table_builder import build_table
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
-_NARROW = {
-    "lost / M": "lost /\nmillion",
-    "duplicates / M": "dupli-\ncates /\nmillion",
-    "unavailable s": "unavail-\nable s",
-    "as promised": "as\npromised",
-}
+_NARROW = (
+    ("lost / M", "lost /\nmillion"),
+    ("duplicates / M", "dupli-\ncates /\nmillion"),
+    ("unavailable s", "unavail-\nable s"),
+    ("as promised", "as\npromised"),
+)
 
 
 def cells(arm: MatrixArmResult) -> tuple[str, ...]:
@@ -26,19 +25,25 @@ def cells(arm: MatrixArmResult) -> tuple[str, ...]:
         return (arm.state, *("-" for _ in COLUMNS[1:]))
     if not figures.runs:
         return (f"0 (+{figures.left_out})", *("-" for _ in COLUMNS[1:]))
-    aside = figures.unconfirmed_absent_per_million.records > 0
-    share = figures.with_unconfirmed_absent if aside else figures.with_loss
-    lost = figures.unconfirmed_absent_per_million if aside else figures.lost_per_million
+    share, lost, aside = loss_of(figures)
     seconds = figures.unavailable_seconds.median
     return (
         f"{figures.runs} (+{figures.left_out})" if figures.left_out else f"{figures.runs}",
-        _bracketed(f"{share.k} of {share.n}", aside),
+        f"({share.k} of {share.n})" if aside else f"{share.k} of {share.n}",
         interval_of(share),
-        _bracketed(rate(lost), aside),
+        f"({rate(lost)})" if aside else rate(lost),
         rate(figures.duplicates_per_million),
         "-" if seconds is None else f"{seconds:.1f}",
         f"{figures.as_promised.k} of {figures.as_promised.n}",
     )
+
+
+def loss_of(figures: ArmFigures) -> tuple[ShareFigure, RateFigure, bool]:
+    """The share of runs with loss, its rate, and whether they stand in brackets: of acks=0, where no broker
+    acknowledged anything, what is unconfirmed and absent counts."""
+    if figures.unconfirmed_absent_per_million.records > 0:
+        return figures.with_unconfirmed_absent, figures.unconfirmed_absent_per_million, True
+    return figures.with_loss, figures.lost_per_million, False
 
 
 def interval_of(share: ShareFigure) -> str:
@@ -58,23 +63,23 @@ def rate(figure: RateFigure) -> str:
 
 
 def table(result: MatrixResult) -> Table:
-    """One row an arm, its level on each axis in columns of their own."""
-    axes = list(result.arms[0].labels)
+    """One row per arm; its level on each axis has its own column."""
+    axes = axes_of(result)
     rows = [(arm, cells(arm)) for arm in result.arms]
-    return build_table(
+    return Table(
         (*axes, *COLUMNS),
         [(*(arm.labels[axis] for axis in axes), *row) for arm, row in rows],
-        title=f"{result.name}: {result.title}",
-        caption=UNCONFIRMED_NOTE if any("(" in row[1] for _, row in rows) else None,
+        note=UNCONFIRMED_NOTE if any("(" in "".join(row[1:]) for _, row in rows) else "",
         right=COLUMNS,
         no_wrap=COLUMNS,
         headers=_NARROW,
+        heads=len(axes),
+        cards=True,
     )
 
 
 def notes(result: MatrixResult) -> Iterator[str]:
-    """The notes below the table: refusals, runs that are left out, intervals of rates."""
-    yield from reasons(result).values()
+    """What the table does not show: runs that are left out, intervals of rates."""
     for arm in result.arms:
         for line in arm.left_out:
             yield f"left out: {arm.name}, {line}"
@@ -107,7 +112,3 @@ def _rates(figures: ArmFigures) -> str:
         if one.events and one.low is not None and one.high is not None:
             parts.append(f"{rate(one)} {what} per million ({one.low:,.0f} to {one.high:,.0f})")
     return ", ".join(parts)
-
-
-def _bracketed(text: str, aside: bool) -> str:
-    return f"({text})" if aside else text

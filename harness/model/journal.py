@@ -1,7 +1,7 @@
 """The journals of a run: their files in the run folder, their columns, and the values these can have.
 
-`JOURNALS` describes every journal; docs/reference/journals.md is generated from it. Beside the journals a
-run folder contains `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found:
+`harness.model.application_journal` and `harness.model.share_journal` define more of them. Beside the journals
+a run folder contains `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found:
 `findings/` and `summary.json`.
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
@@ -10,11 +10,12 @@ Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 import pyarrow as pa
+
+from harness.model.journal_format import NS_MEANING, Column, define_journal
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """Errors of reading or writing a journal whose file is damaged or missing, or whose disk is full."""
@@ -75,38 +76,6 @@ class FaultPhase(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: its meaning, and what null means in it (None: it is never null)."""
-
-    name: str
-    type: pa.DataType
-    meaning: str
-    null: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JournalFormat:
-    """One journal: its files in the run folder, what a row is, and its columns."""
-
-    path: str
-    rows: str
-    columns: tuple[Column, ...]
-    schema: pa.Schema
-
-
-JOURNALS: list[JournalFormat] = []
-"""Every journal in the order of docs/reference/journals.md, which is generated from this list."""
-
-
-def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
-    """Define a journal and return its schema. The files contain the schema without the descriptions."""
-    schema = pa.schema([pa.field(one.name, one.type, nullable=one.null is not None) for one in columns])
-    JOURNALS.append(JournalFormat(path, rows, columns, schema))
-    return schema
-
-
-NS_MEANING = "ns since the epoch, by the clock of the machine that wrote the journal"
 _READER = "name of the reader; of live readers one of `readers` in run.json"
 _MEMBER = "member id that the group's coordinator knows the reader by"
 
@@ -342,50 +311,6 @@ REPLICAS = define_journal(
     Column(
         "crc", pa.int64(), "equal for records of equal value", "a control batch, or bytes that are no record"
     ),
-)
-
-OUTPUTS = define_journal(
-    "outputs/part-*.parquet",
-    "One row per record of an application's output and input that made it; one row for an output that "
-    "identifies no input. Only runs with an `application` have this journal.",
-    Column("topic", pa.string(), "output topic, or the table's path below the application's state folder"),
-    Column("partition", pa.int32(), "partition; of a table the number of the file"),
-    Column("offset", pa.int64(), "offset; of a table the number of the row in its file"),
-    Column("leader_epoch", pa.int32(), "leader epoch of its batch", "a table, or the client does not say"),
-    Column("timestamp_ms", pa.int64(), "the record's own timestamp, ms since the epoch", "it has none"),
-    Column("part", pa.int32(), "place of the input among the inputs that made this output, from 0"),
-    Column("parts", pa.int32(), "number of inputs that made this output"),
-    Column(
-        "state",
-        pa.string(),
-        "of the input's identity: `ok`, `foreign`, `corrupt` and `undecodable` as in reads; `unmapped`: the "
-        "output identifies no input",
-    ),
-    Column("run", pa.int64(), "the run that the identity names", "it names none"),
-    Column("producer", pa.int32(), "the producer that the identity names", "it names none"),
-    Column("seq", pa.int64(), "the number that the identity names", "it names none"),
-    Column("key", pa.int64(), "key id", "no key, or not one of ours"),
-    Column(
-        "value", pa.binary(), "the first 4096 bytes of the output's value if the state is not `ok`", "`ok`"
-    ),
-    Column("error", pa.string(), "what the identity function raised", "nothing"),
-    Column("read_ns", pa.int64(), f"when it was read, {NS_MEANING}"),
-    Column("committed", pa.bool_(), "whether readers of committed records get it too"),
-)
-
-APPLICATION_EVENTS = define_journal(
-    "application/part-*.parquet",
-    "One row per event in the life of an application's instance. Only runs with an `application` have this "
-    "journal.",
-    Column("at_ns", pa.int64(), NS_MEANING),
-    Column("instance", pa.int32(), "number of the instance, from 0"),
-    Column(
-        "event",
-        pa.string(),
-        "`started`, `ready`, `exited` (by itself), `killed`, `stopped`, `restarted`, `drained` or "
-        "`checkpoint`",
-    ),
-    Column("detail", pa.string(), "process id, exit code, offsets of the checkpoint and so on, as JSON"),
 )
 
 

@@ -238,7 +238,7 @@ class Summary(Frozen):
     most 50, the longest times first. `shares` has an entry for each share group. Of an application under
     test: `inputs` is the number of inputs that it had to process, `processed` how many of them have the
     outputs that they should have (None: there is no application), `premature_places` counts premature outputs
-    by what is wrong with the input.
+    by what is wrong with the input. `engine` is what counted, with its version ("": not known).
     """
 
     sent: int
@@ -262,6 +262,7 @@ class Summary(Frozen):
     inputs: int | None = None
     processed: int | None = None
     premature_places: dict[str, int] = Field(default_factory=dict)
+    engine: str = ""
 
     def count(self, finding: FindingClass) -> int:
         return self.findings.get(finding, 0)
@@ -292,7 +293,7 @@ class Judgement(Frozen):
 
 class ArmResult(Frozen):
     """One arm's run: its metadata, counts and judgement; `folder` is relative to the experiment's folder,
-    `check_seconds` what the check took (the first of a process starts Spark)."""
+    `check_seconds` what the check took (the first of a process may wait for the engine to start)."""
 
     folder: str
     meta: RunMeta

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harness.model.journal import NS_MEANING, Column, define_journal
+from harness.model.journal_format import NS_MEANING, Column, define_journal
 
 _GROUP = "group.id of the share group, as the brokers know it"
 

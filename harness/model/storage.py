@@ -16,7 +16,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -84,6 +84,13 @@ class UrlPath:
             return sorted(found)
         return [deeper for one in sorted(found) if one.is_dir() for deeper in one.glob(rest)]
 
+    def files_below(self, names: Collection[str]) -> list[UrlPath]:
+        """As the function of this name."""
+        system, path = self._place()
+        found = system.get_file_info(fs.FileSelector(path, recursive=True))
+        inner = [info.path.removeprefix(path).strip("/") for info in found if info.base_name in names]
+        return sorted(self / one for one in inner)
+
     def open_input(self) -> pa.NativeFile:
         """Open the file for random access."""
         system, path = self._place()
@@ -130,7 +137,7 @@ class UrlPath:
 StoragePath = Path | UrlPath
 
 
-def place(text: str | Path) -> StoragePath:
+def storage_path(text: str | Path) -> StoragePath:
     """Parse a local path or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths.
 
     Raises:
@@ -161,12 +168,26 @@ def matching(folder: StoragePath, pattern: str) -> list[StoragePath]:
     return sorted(folder.glob(pattern))
 
 
+def files_below(folder: StoragePath, names: Collection[str]) -> list[StoragePath]:
+    """Files of these names in `folder` and in all folders below it, sorted; links to folders are not
+    followed.
+
+    Raises:
+        OSError: a URL cannot be listed.
+    """
+    if isinstance(folder, UrlPath):
+        return list(folder.files_below(names))
+    return sorted(
+        Path(where, name) for where, _, found in os.walk(folder.resolve()) for name in found if name in names
+    )
+
+
 def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
     """Open a Parquet file at any place; `options` are those of `pyarrow.parquet.ParquetFile`.
 
     Closing it closes the file. Raises OSError or pyarrow.ArrowException, as that does.
     """
-    where = place(path) if isinstance(path, str) else path
+    where = storage_path(path) if isinstance(path, str) else path
     if isinstance(where, Path):
         return pq.ParquetFile(where, **options)
     options.pop("memory_map", None)
@@ -178,7 +199,7 @@ def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
 def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
     """Call `pyarrow.parquet.write_table` for any place. Raises OSError or pyarrow.ArrowException, as that
     does."""
-    where = place(target) if isinstance(target, str) else target
+    where = storage_path(target) if isinstance(target, str) else target
     if isinstance(where, Path):
         pq.write_table(table, where, **options)
         return

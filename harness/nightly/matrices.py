@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.campaign.backend import Backend
+from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.worker_processes import clusters_at_once
 from harness.matrix.compare import compare
-from harness.matrix.export import junit_text, markdown_text
+from harness.matrix.export import junit_text
 from harness.matrix.files import MATRIX
-from harness.matrix.html import write_page
+from harness.matrix.page import matrix_page, write_pages
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
 from harness.matrix.runner import run_matrix
@@ -21,6 +22,7 @@ from harness.matrix.store import MatrixStore
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.storage import write_whole
+from harness.page.blocks import Section, Text, section
 from harness.report.job_summary import ArmCounts
 
 OWN_VERSIONS = "its own versions"
@@ -57,8 +59,8 @@ def run_matrices(
     repeat: int | None = None,
     backend: Backend | None = None,
 ) -> list[MatrixNight]:
-    """Run every matrix on every version; one that has an axis of versions only once. A matrix that cannot be
-    run does not stop the others.
+    """Run every matrix on every version, each run checked by both engines; one that has an axis of versions
+    only once. A matrix that cannot be run does not stop the others.
 
     Raises:
         BadInput: no such matrix: before anything is started.
@@ -69,6 +71,7 @@ def run_matrices(
         for version in ([None] if MATRIX.load(name)[0].names_versions else versions)
     ]
     nights = []
+    how = backend or DockerBackend(both_engines=True)
     for name, version in chosen:
         shown = version or OWN_VERSIONS
         try:
@@ -78,8 +81,8 @@ def run_matrices(
             command = f"kafka-chaos matrix {name} --seed {seed}"
             command += f" --kafka-version {version}" if version is not None else ""
             with store.locked():
-                result = run_matrix(plan, store, command, backend, clusters_at_once())
-            write_page(result, store.folder)
+                result = run_matrix(plan, store, command, how, clusters_at_once())
+            write_pages(result, store.folder)
         except KafkaChaosError as error:
             report_progress(f"{name} on Kafka {shown}: {error}")
             nights.append(MatrixNight(shown, name, error=str(error)))
@@ -118,16 +121,18 @@ def regressions(nights: Sequence[MatrixNight]) -> list[str]:
     return [f"{one.name} on Kafka {one.version}: {line}" for one in nights for line in one.worse]
 
 
-def summary_parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
-    """The summary of each matrix, as Markdown."""
-    for one in nights:
-        if one.result is None:
-            why = " ".join(one.error.split())
-            yield f"\n## {one.name} on Kafka {one.version}\n\nCould not be run: {why}\n"
-            continue
-        yield f"\n_Kafka {one.version}_\n\n#{markdown_text(one.result)}"
-        if one.uncompared:
-            yield f"\nNot compared with the last night: {'; '.join(one.uncompared)}\n"
+def sections(nights: Sequence[MatrixNight]) -> list[Section]:
+    """What the summary of the night says of each matrix."""
+    return [_section(one) for one in nights]
+
+
+def _section(one: MatrixNight) -> Section:
+    if one.result is None:
+        return section(f"{one.name} on Kafka {one.version}", Text(f"Could not be run: {one.error}"))
+    page = matrix_page(one.result)
+    missing = f"Not compared with the last night: {'; '.join(one.uncompared)}" if one.uncompared else ""
+    title = f"{page.heading} on Kafka {one.version}"
+    return section(title, Text(f"{page.headline}."), *page.blocks, Text(missing))
 
 
 def arm_counts(nights: Sequence[MatrixNight]) -> ArmCounts:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness.check.recheck import RESULT_FILE
+from harness.check_jobs.recheck import RESULT_FILE
 from harness.matrix.files import MATRIX
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
@@ -19,9 +19,9 @@ from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
 from harness.model.storage import write_whole
 from harness.nightly import matrices
-from harness.report.html import write_report
 from harness.report.job_summary import headline, summary_text
 from harness.report.junit import SeriesOutcome, junit_text
+from harness.report.page import write_report
 from harness.run import executor
 from harness.spec import files
 from harness.spec.overrides import overridden
@@ -41,7 +41,8 @@ def run_experiments(
     seed: int,
     repeat: int = 1,
 ) -> list[SeriesOutcome]:
-    """Run every experiment on every version. One that cannot be run does not stop the others.
+    """Run every experiment on every version, each run checked by both engines. One that cannot be run does
+    not stop the others.
 
     Raises:
         BadInput: no such experiment: before anything is started.
@@ -52,7 +53,11 @@ def run_experiments(
         for name, experiment in experiments:
             command = ["kafka-chaos", "run", name, "--seed", str(seed), "--kafka-version", version]
             options = executor.Options(
-                results=results / version, seed=seed, repeat=repeat, command=shlex.join(command)
+                results=results / version,
+                seed=seed,
+                repeat=repeat,
+                command=shlex.join(command),
+                both_engines=True,
             )
             try:
                 one = overridden(experiment, version, None, None)
@@ -185,7 +190,7 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
     counts = matrices.arm_counts(nights)
     _write(
         options.results,
-        summary_text(outcomes, regressions, beside=counts, more=matrices.summary_parts(nights)),
+        summary_text(outcomes, regressions, beside=counts, more=matrices.sections(nights)),
         junit_text(outcomes, regressions, matrices.junit_suites(nights)),
     )
     code = exit_code(outcomes, regressions, [one.exit_code() for one in nights])

@@ -17,12 +17,12 @@ from typing import Literal
 from docker import DockerClient
 from docker.errors import DockerException
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from checkers.spark.java import java_of_spark
+from checkers import EngineChoice, archive_of, decide, java_of_spark
 from harness.containers import engine, images
-from harness.model.errors import PrerequisiteMissing
+from harness.model.errors import BadInput, PrerequisiteMissing
+from harness.page.blocks import Cell, Status, Table
+from harness.page.terminal import print_table
 from harness.preflight import kernel_probes, package_names
 
 PrerequisiteState = Literal["ok", "missing", "limited"]
@@ -31,8 +31,8 @@ MIN_PYTHON = (3, 11)
 MIN_DISK_GIB = 5.0
 MIN_MEMORY_GIB = 4.0
 MIN_CORES = 2
-PARTS = ("confluent-kafka", "docker", "pyspark", "pyarrow", "testcontainers")
-STYLES: dict[PrerequisiteState, str] = {"ok": "green", "limited": "yellow", "missing": "red"}
+PARTS = ("confluent-kafka", "docker", "pyspark", "pysail", "pyarrow", "testcontainers")
+STATUSES: dict[PrerequisiteState, Status] = {"ok": "good", "limited": "unclear", "missing": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,13 @@ def report(prerequisites: tuple[Prerequisite, ...], *, as_json: bool, console: C
         found = {"ready": code == 0, "prerequisites": [asdict(row) for row in prerequisites]}
         console.file.write(json.dumps(found, indent=2) + "\n")
         return code
-    table = Table(title="kafka-chaos doctor", title_justify="left")
-    table.add_column("prerequisite", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    for heading in ("found", "needed for", "what to do"):
-        table.add_column(heading, overflow="fold")
-    for row in prerequisites:
-        state = Text(row.state, style=STYLES[row.state])
-        table.add_row(row.name, state, Text(row.found), Text(row.needed_for), Text(row.remedy))
-    console.print(table)
+    columns = ("prerequisite", "state", "found", "needed for", "what to do")
+    rows = [
+        (row.name, Cell(row.state, STATUSES[row.state]), row.found, row.needed_for, row.remedy)
+        for row in prerequisites
+    ]
+    table = Table(columns, rows, title="kafka-chaos doctor", no_wrap=columns[:2])
+    print_table(console, table)
     console.print(
         "Experiments can run." if code == 0 else "Experiments cannot run: something required is missing."
     )
@@ -161,12 +159,20 @@ def _packages() -> Prerequisite:
 
 
 def _java() -> Prerequisite:
-    needed_for = "the checks (Spark)"
+    needed_for = "checks with Apache Spark"
     try:
-        return Prerequisite("Java", "ok", java_of_spark(os.environ).banner, needed_for, "", True)
+        # Only where runs are checked by Spark is a machine without Java not ready.
+        required = decide(EngineChoice(), "spark", os.environ, None).engine == "spark"
+    except BadInput as error:
+        found, remedy = f"{error.where}={error.found}", error.next_step or ""
+        return Prerequisite("engine", "missing", found, "checks", remedy, True)
+    try:
+        java = java_of_spark(os.environ)
     except PrerequisiteMissing as error:
         found, remedy = f"{error.found} ({error.where})", error.next_step or ""
-        return Prerequisite("Java", "missing", found, needed_for, remedy, True)
+        return Prerequisite("Java", "missing" if required else "limited", found, needed_for, remedy, required)
+    classes = "" if archive_of(java).exists() else " (no archive of Spark's classes, which halves its start)"
+    return Prerequisite("Java", "ok", java.banner + classes, needed_for, "", required)
 
 
 def _disk() -> Prerequisite:

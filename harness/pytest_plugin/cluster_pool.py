@@ -14,7 +14,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HIGHEST, LOWEST, free_ports
 from harness.model.errors import BadInput, ClusterError
 from harness.pytest_plugin.settings import ChaosSpent, Settings
-from harness.run.healing import heal_cluster
+from harness.run.faults.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec
 
 

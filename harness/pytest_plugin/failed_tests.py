@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.check.recheck import RESULT_FILE
+from harness.check_jobs.recheck import RESULT_FILE
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult, FailedTest
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
 from harness.pytest_plugin.result import ChaosResult
-from harness.report.html import write_report
+from harness.report.page import write_report
 
 _MOST_CHARACTERS = 8_000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -15,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from checkers.spark.java import java_of_spark
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.model.result import FailedTest
@@ -31,7 +29,7 @@ from harness.pytest_plugin.result import ChaosResult
 from harness.pytest_plugin.settings import Settings
 from harness.pytest_plugin.single_fault import OpenedFault, open_fault
 from harness.pytest_plugin.thread_errors import ThreadErrors
-from harness.report.html import write_report
+from harness.report.page import write_report
 from harness.run import executor, replay
 from harness.spec.experiment import Experiment
 from harness.spec.overrides import overridden, with_payload
@@ -237,7 +235,6 @@ class Chaos:
             if payload is not None:
                 spec = with_payload(spec, payload)
             executor.choose_arms(spec, names)
-            java_of_spark(os.environ)
             options = executor.Options(
                 results=self._own_folder(),
                 seed=chosen_seed,
@@ -245,6 +242,7 @@ class Chaos:
                 repeat=repeat,
                 command=self._command(),
             )
+            options = executor.with_engine(options)
             cluster = self._clusters.lease(spec.cluster)
             try:
                 yield spec, options, cluster

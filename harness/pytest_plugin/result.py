@@ -129,7 +129,7 @@ class ChaosResult:
         Raises:
             ValueError: no such class. BadInput: a bound that cannot be read.
         """
-        from checkers.judgement.promise import parse_promise
+        from checkers import parse_promise
 
         __tracebackhide__ = True
         wanted, allowed = FindingClass(finding), parse_promise(str(bound))
@@ -193,7 +193,7 @@ class ChaosResult:
         while callable(seen) and there - got.keys() and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
             got, journals = _seen(seen)
-        progress = self._progress(arm, journals, there)
+        progress = self._progress(arm, journals)
         once = set(got)
         missing, strange = sorted(there - once), sorted(once - there)
         for what, found in (("were never processed", missing), ("are not in the topic", strange)):
@@ -238,14 +238,13 @@ class ChaosResult:
                     f"found {', '.join(found)}\n{explanation(arm)}"
                 )
 
-    def _progress(self, arm: ArmResult, journals: list[ConsumerJournal], there: set[tuple[int, int]]) -> str:
+    def _progress(self, arm: ArmResult, journals: list[ConsumerJournal]) -> str:
         """What broke the progress of the application's groups, a line each; empty: nothing did."""
         if not journals:
             return ""
         from harness.pytest_plugin.own_group import group_problems
 
-        run = self.folder / arm.folder
-        found = group_problems(journals, there, arm.meta, run, lambda: self._committed(arm))
+        found = group_problems(journals, arm.meta, self.folder / arm.folder, lambda: self._committed(arm))
         return "".join(f"\n  {one}" for one in found)
 
     def _failure(self, message: str) -> AssertionError:

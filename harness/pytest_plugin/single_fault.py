@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from faults.base import InjectionContext
 from faults.schedules.fields import WrittenFault
+from faults.shared.base import InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.containers import images
 from harness.model.errors import BadInput, FaultError, PrerequisiteMissing
@@ -21,7 +21,7 @@ from harness.preflight import kernel_probes
 from harness.preflight.feasibility import unmet_needs
 from harness.pytest_plugin.error_reporting import readable
 from harness.pytest_plugin.settings import Missing
-from harness.run.fault_ledger import FaultLedger
+from harness.run.faults.ledger import FaultLedger
 from harness.spec.cluster import SESSION_SECONDS
 from workloads.journal.row_journal import TableFile
 

@@ -12,12 +12,18 @@ from harness.application.running import RunningApplication
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.running import running_cluster
+from harness.model.application_journal import APPLICATION_EVENTS
 from harness.model.config_value import Setting
 from harness.model.errors import KafkaChaosError
-from harness.model.journal import APPLICATION_DIR, APPLICATION_EVENTS
+from harness.model.journal import APPLICATION_DIR
 from harness.model.run import ApplicationMeta
-from harness.run.final_read import FinalReadTarget
-from harness.run.output_read import TRANSACTION_SECONDS, OutputRead, read_output_table, read_output_topic
+from harness.run.reads.final_read import FinalReadTarget
+from harness.run.reads.output_read import (
+    TRANSACTION_SECONDS,
+    OutputRead,
+    read_output_table,
+    read_output_topic,
+)
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
 from harness.spec.experiment import Arm, Experiment
 from harness.spec.output_cluster import output_cluster_spec

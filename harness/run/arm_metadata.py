@@ -10,7 +10,7 @@ from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.run import ApplicationMeta, RunMeta
 from harness.model.secrets import masked
-from harness.run.workload_factory import properties_of
+from harness.run.clients.workload_factory import properties_of
 from harness.spec.experiment import Arm, Experiment
 
 

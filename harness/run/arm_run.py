@@ -33,13 +33,13 @@ from harness.model.run import Deletion, FaultWindow, FinalRead, RunMeta, StepInf
 from harness.run import phase_timer
 from harness.run.arm_application import ArmApplication
 from harness.run.arm_metadata import metadata_at_start
-from harness.run.clients import RunClients, topics_of, transaction_seconds
-from harness.run.committed_offsets import CommittedOffsets, read_logged
-from harness.run.final_read import FinalReadTarget, final_read, merge_reads
-from harness.run.offset_questions import OffsetQuestions
+from harness.run.clients.run_clients import RunClients, topics_of, transaction_seconds
+from harness.run.clients.workload_factory import WorkloadBackend
+from harness.run.offsets.committed_offsets import CommittedOffsets, read_logged
+from harness.run.offsets.offset_questions import OffsetQuestions
 from harness.run.phase_timer import PhaseTimer
+from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.sampler import Sampler
-from harness.run.workload_factory import WorkloadBackend
 from harness.spec.experiment import Arm, Experiment
 from harness.spec.group_steps import AskOffsets
 from workloads.journal.row_journal import RowJournal, TableFile

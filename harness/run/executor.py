@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from checkers.spark.java import java_of_spark
+from checkers import EngineChoice
 from harness.application.launch import prepare
-from harness.check.recheck import RESULT_FILE, check_commands
-from harness.check.worker import start_checking
+from harness.check_jobs.recheck import RESULT_FILE, check_commands
+from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
 from harness.cluster.external import ExternalCluster
 from harness.cluster.holder import ClusterHolder
 from harness.cluster.managed import ManagedCluster
@@ -39,7 +38,9 @@ EXPERIMENT_FILE = "experiment.json"
 class Options:
     """How to execute. `arms` selects arms by name (empty: all); `command` is what repeats the execution, for
     the report. `started` is called with the arm and the topic of every run as soon as the topic exists.
-    `owned_containers`: the user confirms that faults may act on the containers of an external cluster."""
+    `owned_containers`: the user confirms that faults may act on the containers of an external cluster.
+    `engine`: what checks the runs ("auto": Apache Spark); `both_engines`: another engine checks them as well
+    (`harness.check_jobs.worker.CheckOptions`)."""
 
     results: Path = Path("results")
     seed: int = 0
@@ -48,6 +49,8 @@ class Options:
     command: str = ""
     started: Callable[[str, str], None] = lambda _arm, _topic: None
     owned_containers: bool = False
+    engine: EngineChoice = field(default_factory=EngineChoice)
+    both_engines: bool = False
 
 
 def choose_arms(experiment: Experiment, names: Sequence[str]) -> tuple[Arm, ...]:
@@ -72,19 +75,19 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     """Run the experiments, those with equal cluster specs on one cluster, and check every run.
 
     Returns each experiment's folder below `options.results` and its result, which is also written there as
-    result.json. A finished run is checked while the next one runs (see `harness.check.worker`).
+    result.json. A finished run is checked while the next one runs (see `harness.check_jobs.worker`).
 
     Raises:
-        PrerequisiteMissing: no Java for the check, no engine or no image: before anything is started.
+        PrerequisiteMissing: no Java for Spark, no container engine or no image: before anything is started.
         BadInput: no such arm, or a fault that is impossible on this machine and may not be skipped.
         KafkaChaosError: a run could not be made; those before it keep their journals, and the error says
             how to check them. A run that breaks later is reported as `unknown` instead.
         KeyboardInterrupt: its notes are the commands that check what is there.
     """
-    java_of_spark(os.environ)
     for experiment in experiments:
         choose_arms(experiment, options.arms)
         check_external_limits(experiment, owned=options.owned_containers)
+    options = with_engine(options)
     capabilities = _capabilities(experiments)
     jobs = [job_of(experiment, options, capabilities) for experiment in experiments]
     specs = [job.experiment.cluster for job in jobs]
@@ -97,6 +100,15 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
         for command in check_commands(job.folder for job in jobs):
             interruption.add_note(command)
         raise
+
+
+def with_engine(options: Options) -> Options:
+    """The options with an engine that is decided on, and is being started while brokers boot.
+
+    Raises:
+        PrerequisiteMissing: it needs Java, and there is none.
+    """
+    return replace(options, engine=prepare_checks(options.engine).engine)
 
 
 def _capabilities(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
@@ -201,7 +213,8 @@ class RunningExperiment:
 
     def check(self, name: str) -> None:
         """Begin to check a finished run in the experiment's folder."""
-        self._checks.append(start_checking(self.folder, name))
+        how = CheckOptions(self._options.engine, both_engines=self._options.both_engines)
+        self._checks.append(start_checking(self.folder, name, how))
 
     @property
     def checked(self) -> bool:

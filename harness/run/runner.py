@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults.base import InjectionContext
+from faults.shared.base import InjectionContext
 from harness.application.fault_view import ClusterWithApplication
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
@@ -18,11 +18,11 @@ from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
 from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
-from harness.run.fault_ledger import FaultLedger
-from harness.run.healing import heal_cluster
+from harness.run.faults.healing import heal_cluster
+from harness.run.faults.ledger import FaultLedger
+from harness.run.faults.traces import traces
 from harness.run.phase_timer import PhaseTimer
-from harness.run.step_executor import StepExecutor
-from harness.run.traces import traces
+from harness.run.steps.executor import StepExecutor
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 

@@ -291,6 +291,8 @@ def merged(base: ApplicationSpec | None, fields: Mapping[str, Any]) -> Applicati
             result[name] = {**before[name], **fields[name]}
     run = fields.get("run")
     if isinstance(run, Mapping) and not set(run) & set(RUN_KINDS):
-        options = {**before["run"].get("options", {}), **(run.get("options") or {})}
+        options = run.get("options") or {}
+        if isinstance(options, Mapping):
+            options = {**before["run"].get("options", {}), **options}
         result["run"] = {**before["run"], **run, **({"options": options} if options else {})}
     return ApplicationSpec.model_validate(result)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from faults import Fault
-from faults.base import FaultSpec
 from faults.schedules.entries import FaultBlock, Random, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.fields import IfImpossible
+from faults.shared.base import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
 from harness.spec.steps import Write

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from faults.base import FaultSpec
 from faults.schedules.simulation import SimulatedFault, Simulation, simulate
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import Following, Track, WhenTrue
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec
+from faults.targets.target_context import ClusterShape
 from harness.spec.application import ApplicationSpec
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed

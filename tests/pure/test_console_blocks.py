@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import typer.main
 
-from harness.bugs.catalog.registry import BUGS
-from harness.claims.catalog.registry import CLAIMS
+from harness.bugs.files import BUGS
+from harness.claims.files import CLAIMS
 from harness.cli.app import app, main
 from harness.containers import engine
 from tests.support.console_blocks import PAGES, Command, blocks_of, commands_of, inline_of
@@ -25,7 +25,7 @@ WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
 OTHER_PROGRAMS = {"pip", "pytest", "java", "export", "spark-submit", ".venv/bin/pre-commit"}
 AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema", "chaos-mesh"}
 """Commands that need no brokers and no minutes, whatever their arguments are (except --prove)."""
-AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--help", "--version"}
+AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--help", "--version"}
 """With one of these options every command is such a command."""
 FILES = {
     "producer.properties": "acks=all\nenable.idempotence=true\n",
@@ -84,7 +84,8 @@ def wrong_name(command: str, given: dict[str, Any]) -> str | None:
             if re.fullmatch(r"[a-z-]+", name) and not where.exists():
                 return f"nothing built in is called {name}"
     items = {"claims": CLAIMS, "bugs": BUGS}.get(command, ())
-    unknown = set(given.get("ids") or ()) - {item.id for item in items}
+    named = {name for name in given.get("ids") or () if not name.endswith(".yaml")}
+    unknown = named - {item.id for item in items}
     return f"unknown: {', '.join(sorted(unknown))}" if items and unknown else None
 
 

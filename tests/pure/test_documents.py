@@ -30,7 +30,10 @@ MORE_OF_THE_WALK = [
         "harness/cluster/external.py",
         "harness/model/result.py",
         "checkers/journals/load.py",
-        "checkers/facts/measure.py",
+        "checkers/records/chunks.py",
+        "checkers/records/evidence.py",
+        "checkers/classes/classify.py",
+        "checkers/evidence/counts.py",
         "checkers/judgement/summary.py",
     )
 ]
@@ -86,7 +89,7 @@ def test_a_printed_table_is_whole(page: str, experiment: str) -> None:
     """Its header is the one that `run` prints, it has every arm, and its title is the experiment's."""
     made = load(experiment)
     found = table_of(page, made.arms[-1].name)
-    headings = [_NARROW.get(column, column) for column in COLUMNS]
+    headings = [dict(_NARROW).get(column, column) for column in COLUMNS]
     assert found[0].split() == [heading.split("\n")[0] for heading in headings if "\n" in heading]
     assert found[1].split() == [word for heading in headings for word in heading.split("\n")[-1].split()]
     assert [line.split()[0] for line in found[2:]] == [arm.name for arm in made.arms]

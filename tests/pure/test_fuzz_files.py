@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.audit.audit import audit
+from harness.claims.files import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.pure
 
 EXPERIMENTS = [EXPERIMENT.builtin_text(name) for name in EXPERIMENT.builtin_names()]
 EXAMPLE = (Path(files.__file__).parent / "example.yaml").read_text()
+CLAIM_FILES = [CLAIM.builtin_text(name) for name in ("r3", "r9", "r21", "a9", "c4")]
 MATRICES = [MATRIX.builtin_text(name) for name in MATRIX.builtin_names()]
 FUZZ = (
     "tests/pure/test_fuzz_files.py",
@@ -121,6 +123,44 @@ def test_spoilt_matrices(data: st.DataObject) -> None:
     with told():
         spec = MATRIX.parse(text, "fuzz.yaml")
         expand_matrix(spec, "fuzz.yaml")
+
+
+@fuzzed(20)
+@given(st.data())
+def test_spoilt_claims(data: st.DataObject) -> None:
+    whole = yaml.safe_load(data.draw(st.sampled_from(CLAIM_FILES)))
+    with told():
+        CLAIM.parse(as_yaml(data.draw(spoilt_tree(whole))), "fuzz.yaml")
+
+
+@fuzzed(40)
+@given(st.data())
+def test_spoilt_text_of_claims(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from(CLAIM_FILES)).encode()
+    with told():
+        CLAIM.parse(data.draw(spoilt_bytes(whole)).decode("latin-1"), "fuzz.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bomb(12).replace("a11:", "arms:"),
+        f"with: {{a: {'x' * 1000}, b: [{'y, ' * 1000}]}}\narms: [{{experiment: {{name: {'$a' * 9000}}}}}]",
+        f"with: {{b: [{'y, ' * 9000}]}}\narms: [{{experiment: {{steps: [{'$b, ' * 9000}]}}}}]",
+        "arms: [{experiment: {steps: [{repeat: x, times: 999999999999}]}}]",
+        "a: &a {experiment: *a}\narms: [*a]",
+        "with: &w {a: *w}\narms: [{experiment: $a, with: *w}]",
+        "? {a: b}\n: c\narms: [{? [x] : y}]",
+        "<<: 3\narms: []",
+        "arms: [{<<: [1, 2]}]",
+        "experiments: {a: {like: {b: c}}}\narms: [{}]",
+        "experiments: {a: {like: r12.cut}}\narms: [{}]",
+        "experiments: {a: {cluster: }}\narms: [{expect: [3, {}, {lost: }, {given: }, {given: {given: x}}]}]",
+    ],
+)
+def test_odd_claims(text: str) -> None:
+    with pytest.raises(BadInput):
+        CLAIM.parse(text, "odd.yaml")
 
 
 @fuzzed(150)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from faults.base import Evidence, FaultSpec, InjectionContext
-from faults.fault_cluster import FaultCluster
+from faults.shared.base import Evidence, FaultSpec, InjectionContext
+from faults.shared.fault_cluster import FaultCluster
 from harness.model.broker_views import TopologyView
 
 

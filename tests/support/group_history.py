@@ -11,10 +11,8 @@ from harness.model.journal import (
     ASSIGNMENTS_DIR,
     COMMITS,
     COMMITS_DIR,
-    LIVE_DIR,
     OFFSETS,
     OFFSETS_DIR,
-    READS,
 )
 from harness.model.run import ReaderInfo, RunMeta
 from tests.support.history import SECOND, T0, TOPIC, History, Row, run_meta, write_part, write_run
@@ -128,15 +126,6 @@ class GroupHistory:
             records.send(seq, at=seq).read(seq, at=seq)
         records.live = self._live()
         write_run(folder, records, meta=meta or group_meta())
-        self._write_of_group(folder)
-        return folder
-
-    def write_journals(self, folder: Path) -> Path:
-        """The journals of the members alone."""
-        live = self._live()
-        for reader in READERS:
-            rows = [row for row in live if row["reader"] == reader]
-            write_part(folder / LIVE_DIR / reader / "part-00000.parquet", rows, READS)
         self._write_of_group(folder)
         return folder
 

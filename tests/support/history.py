@@ -10,15 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.model.application_journal import APPLICATION_EVENTS, OUTPUTS
 from harness.model.journal import (
     APPLICATION_DIR,
-    APPLICATION_EVENTS,
     COMMITS,
     COMMITS_DIR,
     COMMITTED_DIR,
     LIVE_DIR,
     OPEN_SENDS,
-    OUTPUTS,
     OUTPUTS_DIR,
     READS,
     READS_DIR,
@@ -381,11 +380,8 @@ class History:
 def sample(
     at: float, broker: int, leader: int, epoch: int, *, partition: int = 0, answered: bool = True
 ) -> Row:
-    """What a broker told of a partition's leader at a moment."""
-    return {
-        "at_ns": ns(at),
-        "broker": broker,
-        "answered": answered,
+    """What a broker told of a partition's leader at a moment; without an answer, all of that is null."""
+    told = {
         "controller": 101,
         "topic": TOPIC,
         "partition": partition,
@@ -396,6 +392,8 @@ def sample(
         "log_end_offset": 0,
         "high_watermark": 0,
     }
+    heard = told if answered else dict.fromkeys(told)
+    return {"at_ns": ns(at), "broker": broker, "answered": answered, **heard}
 
 
 def event(at: float, name: str, *, instance: int = 0, detail: str = "{}") -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -13,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyspark
+
+from harness.model.environment import users_environment
 
 HOME = Path(pyspark.__file__).parent
 START_SECONDS = 400
@@ -35,7 +36,7 @@ def free_port() -> int:
 
 
 def environment() -> dict[str, str]:
-    return os.environ | {
+    return users_environment() | {
         "SPARK_HOME": str(HOME),
         # As its scripts set it: a worker that builds the command of an executor asks for it.
         "SPARK_SCALA_VERSION": "2.13",

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Message, Producer
 
-from faults.base import InjectionContext
 from faults.clock_skew import ClockSkew, shift_script
+from faults.shared.base import InjectionContext
 from faults.targets import Controller, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.containers.fake_clock import create_clocks
 from harness.model.errors import ClusterError, FaultError
-from harness.run.traces import traces
+from harness.run.faults.traces import traces
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.evidence import FaultTable

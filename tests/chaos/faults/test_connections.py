@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from faults.base import InjectionContext
 from faults.hold_connections import HoldConnections
 from faults.refuse_connections import RefuseConnections
+from faults.shared.base import InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Message, Producer
 
-from faults.base import InjectionContext
 from faults.drop_responses import DropResponses
 from faults.network.rules import IptablesRule, insert_script
+from faults.shared.base import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -8,9 +8,9 @@ from contextlib import suppress
 import pytest
 from confluent_kafka import Producer
 
-from faults.base import InjectionContext
 from faults.elect import Elect
 from faults.reassign import Reassign
+from faults.shared.base import InjectionContext
 from faults.targets import BrokerId, NodeIds
 from faults.transfer import Transfer
 from harness.cluster.convergence import settle

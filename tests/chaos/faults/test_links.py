@@ -8,16 +8,16 @@ from contextlib import contextmanager
 import pytest
 
 from faults.bandwidth import Bandwidth
-from faults.base import FaultSpec, Injection, InjectionContext
 from faults.latency import Jitter, Latency
 from faults.loss import Loss, PacketsLost
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
+from faults.shared.base import FaultSpec, Injection, InjectionContext
 from faults.targets import BrokerId, Clients, Controllers, Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import FaultError
 from harness.preflight import feasibility, kernel_probes
-from harness.run.traces import traces
+from harness.run.faults.traces import traces
 from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.link_spoiler import spoilt

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from faults import CpuLimit, MemoryLimit, SlowDisk
-from faults.base import FaultSpec, InjectionContext
+from faults.shared.base import FaultSpec, InjectionContext
 from faults.targets import Leader
-from harness.catalog import faults
 from harness.cluster.managed import ManagedCluster
+from harness.listings import faults
 from harness.model.errors import FaultError
 from harness.preflight import kernel_probes
 from tests.chaos.conftest import Prove

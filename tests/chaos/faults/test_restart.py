@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from faults.base import InjectionContext
 from faults.restart import Restart
+from faults.shared.base import InjectionContext
 from faults.targets import AnyOf, BrokerId, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from faults.base import Injection, InjectionContext
 from faults.kill import Kill
 from faults.pause import Pause
+from faults.shared.base import Injection, InjectionContext
 from faults.targets import (
     Controller,
     Controllers,

@@ -15,7 +15,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import wait_until
-from harness.run.traces import traces
+from harness.run.faults.traces import traces
 from tests.chaos.support.cluster_queries import leader_of
 
 pytestmark = pytest.mark.chaos
@@ -172,7 +172,7 @@ def test_what_is_left_by_hand_is_named_until_it_is_removed(cluster: ManagedClust
         try:
             assert counted(traces(other)) == counted(found), "another process compares with the same baseline"
         finally:
-            other.remove_network_sidecars()
+            other.end_shells()
     assert traces(cluster) == []
 
 

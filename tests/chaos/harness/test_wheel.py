@@ -71,7 +71,7 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(wheel: Path) -> No
     assert not [name for name in names if name.startswith("harness/docgen") or "__pycache__" in name]
     sources = [
         path.relative_to(ROOT).as_posix()
-        for package in ("experiments", "matrices", "menus", "report/templates")
+        for package in ("experiments", "matrices", "menus", "page/templates", "report/templates")
         for path in (ROOT / "harness" / package).iterdir()
         if path.suffix in {".yaml", ".j2", ".css"}
     ]

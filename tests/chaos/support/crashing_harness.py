@@ -8,11 +8,11 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
-from faults.base import KINDS, InjectionContext
+from faults.shared.base import KINDS, InjectionContext
 from harness.cluster import running, state_records
 from harness.containers import engine
 from harness.model.journal import FaultPhase
-from harness.run.fault_ledger import FaultLedger
+from harness.run.faults.ledger import FaultLedger
 
 
 class Events:

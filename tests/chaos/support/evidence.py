@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import faults
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
+from harness.listings import faults
 from harness.preflight import kernel_probes
 
 Row = dict[str, Any]

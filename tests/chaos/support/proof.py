@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from faults.base import FaultSpec
+from faults.shared.base import FaultSpec
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
-from harness.run import healing
+from harness.run.faults import healing
 from tests.chaos.support import crashing_harness
 from tests.chaos.support.evidence import FaultTable
 

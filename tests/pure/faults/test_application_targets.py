@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from faults.base import KINDS, FaultSpec, node_names
 from faults.kill import Kill
-from faults.leadership import describe_leaderless
 from faults.network.links import Link
 from faults.network.partition_injection import _tried
 from faults.network.sides import possible_nodes
-from faults.target_context import ClusterShape, TargetContext
+from faults.shared.base import KINDS, FaultSpec, node_names
+from faults.shared.leadership import describe_leaderless
 from faults.targets import Application, Target
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import FIRST_APPLICATION_ID as FIRST
 

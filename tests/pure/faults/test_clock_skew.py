@@ -19,8 +19,8 @@ from faults.clock_skew import (
     probe_script,
     shift_script,
 )
-from faults.target_context import ClusterShape
 from faults.targets import BrokerId, NodeIds
+from faults.targets.target_context import ClusterShape
 from harness.containers import fake_clock
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet

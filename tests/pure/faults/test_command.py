@@ -12,12 +12,12 @@ import pytest
 from pydantic import ValidationError
 
 from faults import Command
-from faults.base import InjectionContext
 from faults.command import Commanded, run_line
-from faults.target_context import ClusterShape
+from faults.shared.base import InjectionContext
+from faults.targets.target_context import ClusterShape
 from harness.cluster.state_records import OpenFaultRecord
 from harness.model.errors import FaultError
-from harness.run.healing import injection_of
+from harness.run.faults.healing import injection_of
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster
 

@@ -7,7 +7,7 @@ import pytest
 from faults import hold_connections, refuse_connections
 from faults.hold_connections import ConnectionsHeld, HoldConnections, client_ports, dropped_packets
 from faults.refuse_connections import ConnectionsRefused, RefuseConnections, parse_opened
-from faults.target_context import ClusterShape
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context

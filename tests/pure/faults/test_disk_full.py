@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from faults.disk_full import DiskFilled, DiskFull, no_space_line
-from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Controller, Leader
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context

@@ -6,7 +6,7 @@ import pytest
 
 from faults.drop_responses import DropResponses, ResponsesDropped, judge
 from faults.network.proof import ProbeReport
-from faults.target_context import ClusterShape
+from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import ValidationError
 
-from faults.base import FaultSpec
 from faults.elect import Elect, Elected
 from faults.reassign import Reassign
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec
 from faults.targets import All, BrokerId, Clients, Controller, Leader, NodeIds
+from faults.targets.target_context import ClusterShape
 from faults.transfer import Transfer
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
@@ -51,7 +51,7 @@ class Admin(FakeCluster):
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("elect._SECONDS", "transfer._SECONDS", "reassign._SECONDS"):
         monkeypatch.setattr(f"faults.{name}", 0.3)
-    monkeypatch.setattr("faults.partition_fault.BACK_SECONDS", 0.3)
+    monkeypatch.setattr("faults.shared.partition_fault.BACK_SECONDS", 0.3)
 
 
 def all_say(believed: PartitionState) -> TopologyView:

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from faults.cpu_limit import CpuLimit, CpuLimited, load_script, quota
 from faults.limits.base import MIB, cpu_sample, memory_sample
 from faults.memory_limit import MemoryLimit, MemoryLimited, fill_script, used_bytes
-from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Leader
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.bandwidth import Slowed, judge_flow
-from faults.base import InjectionContext
 from faults.latency import Delayed, Jitter, Jittered
 from faults.loss import PacketsLost
 from faults.network.link_probe import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
 from faults.network.links import Link
 from faults.packet_corruption import Duplicated, PacketsCorrupted, Reordered, bad_checksums
+from faults.shared.base import InjectionContext
 from faults.targets import BrokerId, Leader
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet

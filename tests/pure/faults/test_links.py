@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from faults.bandwidth import Bandwidth, mbit_of
-from faults.base import KINDS, FaultSpec
 from faults.latency import Jitter, Latency
 from faults.loss import Loss, PacketsLost
 from faults.network import link_probe, links
 from faults.network.link_fault import Shaped
 from faults.network.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
-from faults.target_context import ClusterShape
+from faults.shared.base import KINDS, FaultSpec
 from faults.targets import All, BrokerId, Clients, Controllers, Followers, Leader
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 from harness.preflight import kernel_probes

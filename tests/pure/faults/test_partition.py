@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.base import FaultSpec
 from faults.network.links import Link
 from faults.network.partition_injection import Cuts
 from faults.network.proof import ProbeReport, judge, parse_report, probe_script
@@ -16,8 +15,9 @@ from faults.network.rules import Placed, place
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec
 from faults.targets import BaseTarget, Followers, Leader, NodeIds
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faults import Kill, Pause, Stop
-from faults.target_context import ClusterShape
 from faults.targets import All, BrokerId, Clients, Controller, Leader
+from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from tests.support.builders.views import quiet, seen, silent, state, view
 from tests.support.fake_cluster import FakeCluster, context, inject

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from faults.base import InjectionContext
-from faults.fault_cluster import FaultCluster
-from faults.process_fault import start_stopped
 from faults.restart import Restart, Restarted
-from faults.target_context import ClusterShape
+from faults.shared.base import InjectionContext
+from faults.shared.fault_cluster import FaultCluster
+from faults.shared.process_fault import start_stopped
 from faults.targets import All, BrokerId, Clients, Controllers, Leader, RandomBrokers
+from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import seen, silent, state, view
@@ -94,7 +94,7 @@ class Machine(FakeCluster):
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.3)
     monkeypatch.setattr("faults.restart._EXIT_SECONDS", 0.3)
-    monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.3)
+    monkeypatch.setattr("faults.shared.leadership.REJOIN_SECONDS", 0.3)
 
 
 def at(cluster: Machine) -> InjectionContext:
@@ -236,7 +236,7 @@ def test_another_process_starts_what_is_down_by_the_json_alone() -> None:
 
 
 def test_a_node_on_its_way_down_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faults.process_fault._EXIT_SECONDS", 5.0)
+    monkeypatch.setattr("faults.shared.process_fault._EXIT_SECONDS", 5.0)
     cluster = Machine(logs={2: "INFO Terminating process due to signal SIGTERM (org.apache.kafka)"})
     cluster.terminated = 2
     cluster.looks_until_exit = 4

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from faults.limits.base import MIB
 from faults.limits.blockio import Limits, Probe, bytes_probe, limits_script, operations_probe, parse_limits
 from faults.slow_disk import DiskSlowed, SlowDisk
-from faults.target_context import ClusterShape
 from faults.targets import BrokerId
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context

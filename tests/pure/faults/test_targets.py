@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from faults.base import InjectionContext
-from faults.target_context import ClusterShape, TargetContext
+from faults.shared.base import InjectionContext
 from faults.targets import (
     KINDS,
     All,
@@ -37,6 +36,8 @@ from faults.targets import (
     Some,
     Target,
 )
+from faults.targets import nodes as node_targets
+from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
@@ -174,9 +175,18 @@ def test_a_share_group_has_another_name_in_each_run() -> None:
         (Leader(leader=0), snapshot(view(silent(1), silent(2), silent(3)))),
     ],
 )
-def test_a_target_that_matches_nothing_is_refused(target: BaseTarget, where: TargetContext) -> None:
+def test_a_target_that_matches_nothing_is_refused(
+    target: BaseTarget, where: TargetContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_targets, "ELECTION_SECONDS", 0.05)
     with pytest.raises(FaultError, match="the target matches no node"):
         target.resolve(where)
+
+
+def test_the_active_controller_is_waited_for_while_there_is_none() -> None:
+    answers = iter([None, None, 101])
+    at = replace(snapshot(), controller=lambda: next(answers))
+    assert Controller(controller=True).resolve(at) == (101,)
 
 
 SEEDS = st.text(max_size=20)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.model.journal import FAULTS, FAULTS_FILE, READS_DIR
+from harness.model.journal import FAULTS, FAULTS_FILE, READS, READS_DIR
 from harness.model.result import (
     ArmResult,
     Example,
@@ -21,7 +21,7 @@ from harness.model.result import (
     VerdictWord,
 )
 from harness.model.run import ClusterInfo, FaultWindow, ImageInfo, RunMeta, StepInfo
-from harness.pytest_plugin import cluster_pool, fixture, messages
+from harness.pytest_plugin import cluster_pool, messages
 from harness.run import executor
 from harness.run.executor import EXPERIMENT_FILE, Options, choose_arms
 from harness.spec.cluster import ClusterSpec
@@ -113,7 +113,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> StandIns:
     monkeypatch.setattr(cluster_pool, "start_cluster", found.start)
     monkeypatch.setattr(cluster_pool, "heal_cluster", found.heal)
     monkeypatch.setattr(executor, "run_on", found.run_on)
-    monkeypatch.setattr(fixture, "java_of_spark", lambda _: 17)
+    monkeypatch.setattr(executor, "with_engine", lambda options: options)
     monkeypatch.setattr(messages, "image_line", lambda _: "image of a stand-in")
     return found
 
@@ -165,8 +165,9 @@ def arm_result(
     meta.save(run)
     pq.write_table(FAULTS.empty_table(), run / FAULTS_FILE)
     (run / READS_DIR).mkdir()
-    places = {"topic": ["t"] * reads, "partition": [n % 2 for n in range(reads)], "offset": range(reads)}
-    pq.write_table(pa.table(places), run / READS_DIR / "part-000000.parquet")
+    record = {"reader": "final", "topic": "t", "state": "ok", "read_ns": START}
+    rows = [record | {"partition": number % 2, "offset": number} for number in range(reads)]
+    pq.write_table(pa.Table.from_pylist(rows, READS), run / READS_DIR / "part-000000.parquet")
     told = lost is not None
     broken = bool(lost)
     word = VerdictWord.INVALID if broken else VerdictWord.VALID

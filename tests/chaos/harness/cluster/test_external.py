@@ -20,7 +20,7 @@ from harness.host.process_identity import owner_label
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.preflight.external_limits import on_external_cluster
 from harness.run.executor import Options, execute
-from harness.run.healing import heal_recorded
+from harness.run.faults.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
 from harness.spec.files import parse
 from harness.spec.security import SecuritySpec

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults import Kill, Partition
-from faults.base import InjectionContext
+from faults.shared.base import InjectionContext
 from faults.targets import BrokerId, Controller, ZooKeeper
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -67,7 +67,9 @@ def test_the_idempotent_java_client_loses_nothing(ran: dict[str, tuple[Path, Arm
     assert arm.summary is not None
     assert (arm.judgement.verdict, arm.judgement.as_promised) == (VerdictWord.VALID, True), arm.judgement
     assert arm.meta.client == "java"
-    assert arm.summary.outcomes[SendOutcome.ACKED] > 8000
+    # Every send was answered in the end. How much it wrote depends on how long its JVM took to start.
+    assert arm.summary.outcomes == {SendOutcome.ACKED: arm.summary.sent}
+    assert arm.summary.sent > 1000
     assert arm.summary.acked_by_step["after"] == 500
     assert all(window.verified for window in arm.meta.windows)
     # Keys go round.

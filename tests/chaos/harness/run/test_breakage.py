@@ -43,5 +43,5 @@ def test_an_interrupted_run_cleans_up_and_can_be_checked(signal_: signal.Signals
     assert not (run / "sends" / "open.parquet").exists(), "closed properly"
     # Both signals take the same way from here: one check of what they leave is enough.
     if signal_ is signal.SIGINT:
-        assert "interrupted" in str(checked(run)["judgement"])
+        assert "the run broke: interrupted" in str(checked(run)["judgement"])
     assert "the run broke: interrupted" in (run / "run.json").read_text()

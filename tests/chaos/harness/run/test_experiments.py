@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from harness.check.recheck import recheck
+from harness.check_jobs.recheck import recheck
 from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ExperimentResult, FindingClass, VerdictWord
@@ -85,7 +85,7 @@ def test_kill_leader_from_the_command_line(results: Path) -> None:
         "as_promised": True,
         "promise_reasons": [],
     }
-    assert arm["summary"]["sent"] > 10_000
+    assert arm["summary"]["sent"] > 1000
     assert arm["summary"]["unavailable_seconds"] > 1
     folder = next(results.glob("kill-leader-*/"))
     assert (folder / "report.html").stat().st_size > 1000

@@ -275,7 +275,7 @@ def test_an_open_transaction_is_waited_for(cluster: ManagedCluster, tmp_path: Pa
     topic = "left-open"
     admin = cluster.admin()
     admin.create(topic, partitions=1, replication_factor=3, config={})
-    from harness.run.final_read import FinalReadTarget, final_read
+    from harness.run.reads.final_read import FinalReadTarget, final_read
 
     producer = Producer(
         {

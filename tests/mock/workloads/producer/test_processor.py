@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.cluster.managed import ManagedCluster
 from harness.protocol.client_security import PLAIN_TEXT
-from harness.run.clients import RunClients, processed_topic, topics_of
+from harness.run.clients.run_clients import RunClients, processed_topic, topics_of
 from harness.spec.experiment import Experiment
 from tests.support.processed_keys import source_of
 from workloads.producer.processor import key_of_source

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from faults import Kill, Partition, Pause
-from faults.base import FaultSpec
 from faults.schedules.decide import begin, decide, describe_unmet
 from faults.schedules.entries import ScheduleEntry, TimedFault
 from faults.schedules.simulation import simulate
@@ -29,8 +28,9 @@ from faults.schedules.state import (
     to_the_millisecond,
 )
 from faults.schedules.tracks import Repeating
-from faults.target_context import ClusterShape
+from faults.shared.base import FaultSpec
 from faults.targets import BrokerId, Followers, Leader
+from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from tests.support.builders.schedules import (
     acked,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.application.host_process import HostProcess
-from harness.application.places import Command
+from harness.application.placeholders import Command
 from harness.host import process_group
 from harness.model.errors import BadInput
 from harness.model.polling import poll_within
@@ -128,3 +128,21 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the application cannot be started"):
         one.start()
     assert not one.is_running()
+
+
+def test_it_does_not_inherit_what_a_library_has_set_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an application with a Spark of its own takes itself for a client of our Spark Connect server."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.setenv("KAFKA_CHAOS_ENGINE_SERVER", "{}")
+    monkeypatch.setenv("KC_MINE", "kept")
+    names = ("SPARK_CONNECT_MODE_ENABLED", "KAFKA_CHAOS_ENGINE_SERVER", "KC_MINE", "KC_TEST")
+    program = f"import os; print(*(os.environ.get(name) for name in {names}))"
+    one = _process(tmp_path, program)
+    one.start()
+    try:
+        assert poll_within(30, lambda: None if one.log_since(0).endswith("\n") else "silent") is None
+        assert one.log_since(0).split() == ["None", "None", "kept", "yes"]
+    finally:
+        one.remove()

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from harness.application.container_instance import _archive, _below, bootstrap_of, require_image
-from harness.application.launch import Prepared, Surroundings, command_of, places_of, prepare
+from harness.application.launch import Prepared, Surroundings, command_of, placeholders_of, prepare
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
@@ -33,8 +33,8 @@ def _around(folder: Path, output: str | None = "out") -> Surroundings:
 
 def test_placeholders_are_filled_in_arguments_and_environment(tmp_path: Path) -> None:
     spec = _spec(env={"FROM": "{input}", "TO": "{output_bootstrap}", "JSON": '{"a": 1}'})
-    places = places_of(spec, _around(tmp_path), "g", 1)
-    command = command_of(Prepared(spec), places)
+    placeholders = placeholders_of(spec, _around(tmp_path), "g", 1)
+    command = command_of(Prepared(spec), placeholders)
     state = tmp_path / "application" / "state-1"
     assert command.arguments == ("copy", "127.0.0.1:9092", "in", "out", "g", f"{state}/1", "{x}")
     assert command.environment == {"FROM": "in", "TO": "127.0.0.1:9192", "JSON": '{"a": 1}'}
@@ -43,14 +43,14 @@ def test_placeholders_are_filled_in_arguments_and_environment(tmp_path: Path) ->
 
 def test_the_output_of_a_table_is_its_folder_below_the_state(tmp_path: Path) -> None:
     spec = _spec(output={"table": "lines", "path": "a/b"})
-    places = places_of(spec, _around(tmp_path, None), "g", 0)
-    assert places.output == str(tmp_path / "application" / "state-0" / "a" / "b")
+    placeholders = placeholders_of(spec, _around(tmp_path, None), "g", 0)
+    assert placeholders.output == str(tmp_path / "application" / "state-0" / "a" / "b")
 
 
 def test_a_state_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "application").write_text("a file, where a folder should be")
     with pytest.raises(BadInput, match="the state folder of the application cannot be made") as refused:
-        places_of(_spec(), _around(tmp_path), "g", 0)
+        placeholders_of(_spec(), _around(tmp_path), "g", 0)
     assert "--results" in str(refused.value)
 
 
@@ -85,7 +85,7 @@ def test_a_built_in_that_copies_within_one_cluster_takes_no_second_one() -> None
     spec = {"run": {"builtin": "librdkafka-copy"}, "output": {"cluster": {}}}
     with pytest.raises(BadInput, match="'librdkafka-copy' cannot write to a second cluster") as refused:
         prepare(ApplicationSpec.model_validate(spec))
-    assert "mirrormaker, connect-mirror" in str(refused.value)
+    assert "connect-mirror, mirrormaker" in str(refused.value)
 
 
 def test_a_file_for_a_container_that_is_not_there() -> None:

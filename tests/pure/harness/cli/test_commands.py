@@ -64,7 +64,7 @@ def test_version_names_all_that_takes_part(
     first, second, *others = capsys.readouterr().out.splitlines()
     assert first == f"kafka-chaos {importlib.metadata.version('kafka-chaos')}"
     assert second.startswith("Python 3.")
-    assert [line.split()[0] for line in others] == ["pyspark", "confluent-kafka"]
+    assert [line.split()[0] for line in others] == ["pyspark", "pysail", "confluent-kafka"]
 
 
 def completions(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:

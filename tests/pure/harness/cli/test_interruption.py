@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.check.recheck import RESULT_FILE
+from harness.check_jobs.recheck import RESULT_FILE
 from harness.cli import suite_runs
 from harness.model.journal import RUN_FILE
-from harness.run import executor, healing
+from harness.run import executor
 from harness.run.executor import Options, RunningExperiment
+from harness.run.faults import healing
 from tests.pure.harness.cli.test_app import call
 
 pytestmark = pytest.mark.pure
@@ -41,7 +42,7 @@ def interrupt_runs(monkeypatch: pytest.MonkeyPatch, *, after: int) -> None:
             (self.folder / f"arm-{number}" / RUN_FILE).write_text("{}")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(executor, "java_of_spark", lambda _: 17)
+    monkeypatch.setattr(executor, "with_engine", lambda options: options)
     monkeypatch.setattr(executor, "_capabilities", lambda _: ())
     monkeypatch.setattr(executor, "ClusterHolder", NoCluster)
     monkeypatch.setattr(RunningExperiment, "run", run)
@@ -92,7 +93,7 @@ def test_other_commands_say_how_to_go_on(
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harness.check.recheck.recheck", stop)
+    monkeypatch.setattr("harness.check_jobs.recheck.recheck", stop)
     assert call(monkeypatch, "check", str(tmp_path)) == 130
     assert f"kafka-chaos check {tmp_path}" in capsys.readouterr().err
     monkeypatch.setattr("harness.containers.engine.connect_if_there", lambda: None)

@@ -17,6 +17,7 @@ from harness.containers.tmpfs_volumes import create_log_dirs
 from harness.model.node_layout import CLIENT_PORT
 from harness.spec.cluster import ClusterSpec
 from tests.bench.kafka_tools import tool_container
+from tests.support.shell_stream import ShellStream
 
 pytestmark = pytest.mark.pure
 
@@ -113,8 +114,8 @@ class Engine:
 
     def reload(self) -> None: ...
 
-    def exec_run(self, command: list[str]) -> tuple[int, bytes]:  # noqa: ARG002
-        return 0, b""
+    def attach_socket(self, **_: Any) -> ShellStream:
+        return ShellStream()
 
     def wait(self, timeout: float) -> dict[str, int]:  # noqa: ARG002
         return {"StatusCode": 0}
@@ -134,6 +135,7 @@ def test_net_admin_is_for_sidecars_in_a_network_alone() -> None:
     cluster.in_network(1, "true")
     cluster.in_files(1, "true")
     cluster.in_cgroups(1, "true")
+    cluster.end_shells()
     assert [one["cap_add"] for one in engine.asked] == [
         capabilities.NETWORK["cap_add"],
         capabilities.FILES["cap_add"],

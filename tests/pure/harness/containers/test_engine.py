@@ -132,27 +132,27 @@ def test_failures_to_connect_say_what_and_what_next(cause: OSError, what: str) -
     assert error.next_step
 
 
-def test_connect_without_a_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+def test_connect_without_a_socket(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_folder}/docker.sock")
     with pytest.raises(PrerequisiteMissing, match="there is no Docker engine") as caught:
         engine.connect()
     assert caught.value.found == "no such socket"
 
 
-def test_connect_without_permission(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_connect_without_permission(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
     class Closed(socket.socket):
         # Root may open every socket, so the refusal is played.
         def connect(self, _address: Any) -> None:
             raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(socket, "socket", Closed)
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_folder}/docker.sock")
     with pytest.raises(PrerequisiteMissing, match="no permission"):
         engine.connect()
 
 
-def test_connect_to_a_socket_that_stays_silent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    path = tmp_path / "docker.sock"
+def test_connect_to_a_socket_that_stays_silent(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
+    path = socket_folder / "docker.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()

@@ -55,8 +55,8 @@ class Prompt(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[str]:
-    path = tmp_path / "engine.sock"
+def engine(socket_folder: Path) -> Iterator[str]:
+    path = socket_folder / "engine.sock"
     with socketserver.ThreadingUnixStreamServer(str(path), Prompt) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"unix://{path}"

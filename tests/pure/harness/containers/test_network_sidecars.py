@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +12,7 @@ from docker.errors import APIError
 
 from harness.containers.engine import LASTING_LABEL
 from harness.containers.network_sidecars import NetworkSidecars
+from tests.support.shell_stream import ShellStream
 
 pytestmark = pytest.mark.pure
 
@@ -22,17 +25,20 @@ class Gone(APIError):  # type: ignore[misc]
 
 
 class Sidecar:
+    """Its shell is one of this machine."""
+
     def __init__(self, network: str) -> None:
-        self.network, self.scripts, self.removed = network, list[str](), False
-        self.fails: list[int] = []
+        self.network, self.removed = network, False
+        self.stream = ShellStream()
 
     def start(self) -> None: ...
 
+    def attach_socket(self, params: dict[str, int]) -> ShellStream:
+        assert params == {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        return self.stream
+
     def exec_run(self, command: list[str]) -> tuple[int, bytes]:
-        if self.fails:
-            raise Gone(self.fails.pop(0))
-        self.scripts.append(command[-1])
-        return 3, b"out"
+        return 7, command[-1].encode()
 
     def remove(self, **_: Any) -> None:
         self.removed = True
@@ -45,7 +51,10 @@ class Engine:
         self.containers = self
         self.sidecars: list[Sidecar] = []
 
-    def create(self, *_: Any, network_mode: str, labels: dict[str, str], **__: Any) -> Sidecar:
+    def create(
+        self, *_: Any, network_mode: str, labels: dict[str, str], stdin_open: bool, **__: Any
+    ) -> Sidecar:
+        assert stdin_open
         assert labels == {"ours": "1", LASTING_LABEL: "1"}, "such a sidecar is no trace of a fault"
         self.sidecars.append(Sidecar(network_mode))
         return self.sidecars[-1]
@@ -69,35 +78,46 @@ def run(sidecars: NetworkSidecars, engine: Any, node: Node, script: str) -> Any:
 
 def test_a_node_has_one_as_long_as_it_runs(engine: Engine) -> None:
     sidecars, one, other = NetworkSidecars(), Node("a"), Node("b")
-    assert run(sidecars, engine, one, "first").text == "out"
-    assert run(sidecars, engine, one, "second").code == 3
-    run(sidecars, engine, other, "third")
-    assert [(each.network, each.scripts) for each in engine.sidecars] == [
-        ("container:a", ["first", "second"]),
-        ("container:b", ["third"]),
-    ]
+    shells = [run(sidecars, engine, node, "echo $PPID").text for node in (one, one, other)]
+    assert shells[0] == shells[1] != shells[2]
+    assert run(sidecars, engine, one, "exit 3").code == 3
+    assert [each.network for each in engine.sidecars] == ["container:a", "container:b"]
     # Its restart has given it another network namespace.
     one.attrs = {"State": {"StartedAt": "2"}}
-    run(sidecars, engine, one, "fourth")
+    assert run(sidecars, engine, one, "echo $PPID").text not in shells
     assert [each.removed for each in engine.sidecars] == [True, False, False]
-    assert engine.sidecars[2].scripts == ["fourth"]
     sidecars.remove()
     assert all(each.removed for each in engine.sidecars)
 
 
-@pytest.mark.parametrize("status", [404, 409])
-def test_one_that_has_ended_is_replaced(engine: Engine, status: int) -> None:
+def test_one_that_has_ended_is_replaced(engine: Engine) -> None:
     sidecars, node = NetworkSidecars(), Node("a")
-    run(sidecars, engine, node, "first")
-    engine.sidecars[0].fails.append(status)
-    run(sidecars, engine, node, "second")
-    assert [each.scripts for each in engine.sidecars] == [["first"], ["second"]]
+    run(sidecars, engine, node, "true")
+    engine.sidecars[0].stream.end()
+    assert run(sidecars, engine, node, "echo second").text == "second\n"
+    assert [each.removed for each in engine.sidecars] == [True, False]
+    sidecars.remove()
 
 
-def test_another_failure_of_the_engine_is_raised(engine: Engine) -> None:
+def test_a_script_does_not_wait_for_another(engine: Engine) -> None:
     sidecars, node = NetworkSidecars(), Node("a")
-    run(sidecars, engine, node, "first")
-    engine.sidecars[0].fails.append(500)
+    run(sidecars, engine, node, "true")
+    long = threading.Thread(target=run, args=(sidecars, engine, node, "sleep 1"))
+    long.start()
+    deadline = time.monotonic() + 10
+    while run(sidecars, engine, node, "true").code != 7 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert time.monotonic() < deadline
+    assert long.is_alive()
+    long.join()
+    sidecars.remove()
+
+
+def test_a_failure_to_start_is_raised_and_leaves_no_container(engine: Engine, monkeypatch: Any) -> None:
+    def start(_: Sidecar) -> None:
+        raise Gone(500)
+
+    monkeypatch.setattr(Sidecar, "start", start)
     with pytest.raises(APIError):
-        run(sidecars, engine, node, "second")
-    assert len(engine.sidecars) == 1
+        run(NetworkSidecars(), engine, Node("a"), "true")
+    assert [each.removed for each in engine.sidecars] == [True]

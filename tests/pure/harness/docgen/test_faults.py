@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from faults.base import FaultSpec
-from harness.catalog import faults
+from faults.shared.base import FaultSpec
 from harness.docgen import faults as fault_pages
 from harness.docgen import files
+from harness.listings import faults
 from harness.model.errors import BadInput
 from harness.preflight import feasibility
 from harness.preflight.kernel_probes import Capability
@@ -61,7 +61,7 @@ def test_a_list_says_what_is_possible() -> None:
     unsure = faults.fault_rows((Capability("cgroup freezer", "pause", None, "not probed"),), "pause")
     assert [rows[0]["possible"] for rows in (can, cannot, unsure)] == [True, False, None]
     assert "no freezer" in cannot[0]["reason"]
-    assert faults.table(can).row_count == 1
+    assert len(faults.table(can).rows) == 1
 
 
 def test_an_unknown_fault_is_refused_with_the_nearest() -> None:

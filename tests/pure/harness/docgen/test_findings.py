@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.checks import CHECKS
+from checkers.classes import CLASSES
 from harness.docgen import files, findings
 from harness.model.result import FindingClass
 from harness.model.run import RunMeta
@@ -23,7 +23,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_class_is_on_the_page() -> None:
     page = findings.pages()["findings.md"]
-    for check in CHECKS:
+    for check in CLASSES:
         assert f"\n## {check.finding.value}\n" in page
         assert check.definition() in page
         assert check.source() in page

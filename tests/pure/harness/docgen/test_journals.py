@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from harness.docgen import journals
-from harness.model import journal
+from harness.model import application_journal, journal, journal_format, share_journal
 
 pytestmark = pytest.mark.pure
 
@@ -33,7 +33,7 @@ def test_the_page_is_what_the_schemas_say() -> None:
 
 def test_the_page_lists_exactly_the_schemas_columns() -> None:
     found = tables_in(journals.PAGE.read_text())
-    for one in journal.JOURNALS:
+    for one in journal_format.JOURNALS:
         listed = [
             (name, kind.replace("list of int32", "list<item: int32>"), null)
             for name, kind, null in found.pop(one.path)
@@ -46,8 +46,14 @@ def test_the_page_lists_exactly_the_schemas_columns() -> None:
 
 
 def test_every_schema_of_the_model_has_a_table() -> None:
-    schemas = {name: value for name, value in vars(journal).items() if isinstance(value, pa.Schema)}
-    listed = [one.schema for one in journal.JOURNALS]
+    modules = (journal, application_journal, share_journal)
+    schemas = {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, pa.Schema)
+    }
+    listed = [one.schema for one in journal_format.JOURNALS]
     assert schemas
     assert [name for name, schema in schemas.items() if not any(schema is one for one in listed)] == []
 
@@ -59,14 +65,14 @@ def test_every_folder_is_on_the_page() -> None:
     assert [name for name in names if name not in text] == []
 
 
-@pytest.mark.parametrize("one", journal.JOURNALS, ids=lambda one: one.path)
-def test_every_column_has_a_meaning(one: journal.JournalFormat) -> None:
+@pytest.mark.parametrize("one", journal_format.JOURNALS, ids=lambda one: one.path)
+def test_every_column_has_a_meaning(one: journal_format.JournalFormat) -> None:
     assert [column.name for column in one.columns] == one.schema.names
     assert all(column.meaning and column.null != "" for column in one.columns)
 
 
 def test_the_descriptions_are_not_written_to_files() -> None:
-    for one in journal.JOURNALS:
+    for one in journal_format.JOURNALS:
         assert one.schema.metadata is None
         assert all(field.metadata is None for field in one.schema)
 

@@ -14,15 +14,24 @@ import yaml
 from harness.explore import explorer
 from harness.explore.budget import parse_seconds
 from harness.explore.explorer import run_exploration
-from harness.explore.markdown_report import markdown, write_page
 from harness.explore.menu import MENU, experiment_of
+from harness.explore.page import (
+    explore_page,
+    headline,
+    lines,
+    pair_rows,
+    phase_rows,
+    share_line,
+    write_pages,
+)
 from harness.explore.plan import ExploreOptions, plan_exploration
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.store import ExploreStore
-from harness.explore.table import headline, lines, pair_rows, phase_rows, share_line, tables
 from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError
 from harness.model.result import ShareCount
+from harness.page import markdown
+from harness.page.blocks import Section, Table
 from harness.spec import files
 from tests.pure.harness.cli.test_app import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
@@ -98,7 +107,7 @@ def test_what_share_groups_were_given_is_added_up(tmp_path: Path) -> None:
         "120 rejected, 80 failed, 6 unanswered"
     )
     assert line in lines(given)
-    assert line in markdown(given)
+    assert line in markdown.render(explore_page(given))
 
 
 def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None:
@@ -197,7 +206,7 @@ def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
     cluster = SMALL.get("cluster", {}) | {"properties": {"ssl.keystore.password": "correct-horse-battery"}}
     store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60, cluster=cluster)
     assert result.violations
-    write_page(result, store.folder)
+    write_pages(result, store.folder)
     left = [path.read_text() for path in store.folder.rglob("*") if path.is_file()]
     assert len(left) > 4
     assert not any("correct-horse" in text for text in left)
@@ -286,7 +295,9 @@ def test_the_files_of_a_violation(tmp_path: Path) -> None:
 
 def test_tables_and_report(tmp_path: Path) -> None:
     store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 30)
-    assert [one.row_count for one in tables(result)] == [3, 3, 3]
+    sections = [one for one in explore_page(result).blocks if isinstance(one, Section)]
+    (coverage,) = (one for one in sections if one.id == "coverage")
+    assert [len(one.rows) for one in coverage.blocks if isinstance(one, Table)] == [3, 3, 3]
     header, rows = phase_rows(result.parsed_menu(), result.coverage)
     assert header == ("fault", "target", "steady", "isr shrunk", "electing", "recovering")
     assert rows[0][:2] == ("kill-leader", "leader: 0")
@@ -295,12 +306,13 @@ def test_tables_and_report(tmp_path: Path) -> None:
     header, rows = pair_rows(result.coverage)
     assert [len(row) for row in rows] == [len(header)] * 3
     assert rows[0][2] == "", "each pair once"
-    text = write_page(result, store.folder).read_text()
+    write_pages(result, store.folder)
+    text = (store.folder / "report.md").read_text()
     assert "| violation | run | what |" in text
     assert text.count("\n| ") > len(result.runs)
     hostile = result.model_copy(update={"menu": {**result.menu, "title": "a|b <script>"}})
-    assert "<script>" not in markdown(hostile)
-    assert "a\\|b &lt;script&gt;" in markdown(hostile)
+    assert "<script>" not in markdown.render(explore_page(hostile))
+    assert "a\\|b &lt;script&gt;" in markdown.render(explore_page(hostile))
 
 
 def test_progress_says_what_goes_on_and_how_much_is_left(

@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from faults import Command
-from faults.base import InjectionContext
+from faults.shared.base import InjectionContext
 from harness.cli.app import app
 from harness.interop import chaos_mesh
 from harness.interop.chaos_mesh import PodNaming, command_of, resource_of, text_of, to_chaos_mesh

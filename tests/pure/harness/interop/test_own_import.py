@@ -18,7 +18,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR, TRANSACTIONS_DIR, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
 from harness.model.run import UNKNOWN_CLUSTER, FinalRead, RunMeta
-from harness.run.final_read import FinalReadTarget
+from harness.run.reads.final_read import FinalReadTarget
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, view
 from workloads.own.own_journal import OwnJournal

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
-import html.parser
 import re
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
 
-from harness.matrix.export import csv_text, headline, junit_text, markdown_text
-from harness.matrix.html import heat_maps, overall, render, write_page
+from harness.matrix.export import csv_text, junit_text
+from harness.matrix.heat_maps import heat_maps
+from harness.matrix.page import headline, matrix_page, overall, worst_runs, write_pages
 from harness.matrix.result import MatrixResult
 from harness.model.errors import KafkaChaosError
+from harness.page import html as page_html
+from harness.page import markdown
+from harness.page.blocks import Cell, Table
 from tests.pure.harness.matrix.test_runner import begun
 from tests.support.fake_backend import FakeBackend
 
@@ -31,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MatrixResult]:
     return store.folder, result
 
 
-class Tags(html.parser.HTMLParser):
+class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[tuple[str, dict[str, str | None]]] = []
@@ -50,21 +54,31 @@ def read(text: str) -> Tags:
     return tags
 
 
+def render(result: MatrixResult, folder: Path) -> str:
+    return page_html.render(matrix_page(result, worst_runs(result, folder)))
+
+
+def markdown_text(result: MatrixResult) -> str:
+    return markdown.render(matrix_page(result))
+
+
 def test_every_arm_has_its_place_on_every_map(made: tuple[Path, MatrixResult]) -> None:
     _, result = made
-    maps = heat_maps(result)
-    assert [one.columns for one in maps] == [("fault: kill", "fault: none")] * 3
+    maps = [table for one in heat_maps(result) for table in one.blocks if isinstance(table, Table)]
+    assert [one.columns for one in maps] == [("acks", "fault: kill", "fault: none")] * 3
     for one in maps:
-        assert one.corner == "acks"
-        assert [label for label, _ in one.rows] == ["1", "all"]
-        assert sorted(cell.arm for _, row in one.rows for cell in row if cell) == sorted(
-            arm.name for arm in result.arms
-        )
-    loss = {cell.arm: cell for _, row in maps[0].rows for cell in row if cell}
-    assert (loss[REFUSED].heat, loss[REFUSED].text) == (None, "refused")
-    assert loss["acks=all_fault=kill"].text.startswith("0 of ")
-    assert loss["acks=all_fault=kill"].interval.startswith("up to ")
-    assert loss["acks=all_fault=kill"].heat == 0
+        assert [row[0] for row in one.rows] == ["1", "all"]
+        cells = [cell for row in one.rows for cell in row[1:]]
+        assert len(cells) == len(result.arms)
+        assert all(isinstance(cell, Cell) and cell.text != "not in the matrix" for cell in cells)
+    (_, refused, _), (_, kill, _) = maps[0].rows
+    assert isinstance(refused, Cell)
+    assert isinstance(kill, Cell)
+    assert REFUSED == "acks=1_fault=kill"
+    assert (refused.heat, refused.text) == (None, "refused")
+    assert kill.text.startswith("0 of ")
+    assert kill.below.startswith("up to ")
+    assert kill.heat == 0
 
 
 def test_the_page_needs_nothing_and_says_the_outcome_first(made: tuple[Path, MatrixResult]) -> None:
@@ -128,7 +142,7 @@ def test_what_came_from_outside_is_escaped(made: tuple[Path, MatrixResult]) -> N
     text = render(changed, folder)
     assert "<script" not in text
     assert "&lt;script&gt;" in text
-    assert "<script" not in markdown_text(changed).replace(f"`{evil}`", "")
+    assert "<script" not in markdown_text(changed).replace(f"```text\n{evil}\n```", "")
 
 
 def test_csv_has_a_row_an_arm(made: tuple[Path, MatrixResult]) -> None:
@@ -175,7 +189,7 @@ def test_a_folder_that_cannot_be_written_is_told(made: tuple[Path, MatrixResult]
     _, result = made
     (tmp_path / "matrix.csv").mkdir()
     with pytest.raises(KafkaChaosError, match="cannot be written"):
-        write_page(result, tmp_path)
+        write_pages(result, tmp_path)
 
 
 def test_without_any_run_nothing_can_be_said(made: tuple[Path, MatrixResult]) -> None:

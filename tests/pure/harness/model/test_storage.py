@@ -13,25 +13,20 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from checkers.spark.executor_archive import write_zip
-from checkers.spark.master import (
-    SparkPlace,
-    cluster_settings,
-    hadoop_s3_settings,
-    parse_settings,
-    python_executable,
-)
-from harness.check import options, spark_jars
-from harness.check.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
+from checkers.engine.choice import EngineChoice, parse_settings
+from checkers.engine.executor_archive import write_zip
+from checkers.engine.spark_settings import cluster_settings, hadoop_s3_settings, python_executable
+from harness.check_jobs import options, spark_jars
+from harness.check_jobs.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
 from harness.host import maven
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
 from harness.model.storage import (
     matching,
     open_parquet,
-    place,
     s3_settings,
     scratch_in,
     spark_path,
+    storage_path,
     write_parquet,
     write_whole,
 )
@@ -42,9 +37,9 @@ JARS = Path(pyspark.__file__).parent / "jars"
 
 
 def test_paths_stay_paths(tmp_path: Path) -> None:
-    assert place("results/run") == Path("results/run")
-    assert place("file:///a%20b/c") == Path("/a b/c")
-    assert place("odd:name/x") == Path("odd:name/x")
+    assert storage_path("results/run") == Path("results/run")
+    assert storage_path("file:///a%20b/c") == Path("/a b/c")
+    assert storage_path("odd:name/x") == Path("odd:name/x")
     write_whole(tmp_path / "b", "2")
     write_whole(tmp_path / "a", "1")
     write_whole(tmp_path / "a", "3")
@@ -62,12 +57,12 @@ def test_scratch_is_gone_afterwards_and_new_each_time(tmp_path: Path) -> None:
 
 def test_a_scheme_that_nothing_opens_is_told() -> None:
     with pytest.raises(JournalError, match="opens this URL"):
-        place("nosuch://host/run")
+        storage_path("nosuch://host/run")
 
 
 @pytest.mark.parametrize("url", ["s3://b/run", "s3n://b/run", "s3a://b/run"])
 def test_spark_is_given_hadoops_name_of_the_store(url: str) -> None:
-    assert spark_path(place(url)) == "s3a://b/run"
+    assert spark_path(storage_path(url)) == "s3a://b/run"
     assert spark_path(Path("/s3/b")) == "/s3/b"
 
 
@@ -96,11 +91,10 @@ def test_s3_goes_by_the_environment() -> None:
         ("k8s://https://10.0.0.1:443", False),
     ],
 )
-def test_masters(master: str, here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = SparkPlace(master).checked()
+def test_masters(master: str, here: bool) -> None:
+    chosen = EngineChoice(master=master).checked()
     assert chosen.on_this_machine is here
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
-    settings = cluster_settings(chosen)
+    settings = cluster_settings(chosen, {"AWS_SECRET_ACCESS_KEY": "s"})
     assert settings["spark.executorEnv.AWS_SECRET_ACCESS_KEY"] == "s"
     assert ("spark.driver.host" in settings) is here
     assert re.search(settings["spark.redaction.regex"], "spark.executorEnv.AWS_ACCESS_KEY_ID")
@@ -112,7 +106,7 @@ def test_masters(master: str, here: bool, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("master", ["lokal[2]", "localhost:7077", "mesos://a:1", ""])
 def test_no_such_master(master: str) -> None:
     with pytest.raises(BadInput, match="no Spark master"):
-        SparkPlace(master).checked()
+        EngineChoice(master=master).checked()
 
 
 def test_settings_of_spark() -> None:
@@ -122,7 +116,7 @@ def test_settings_of_spark() -> None:
             parse_settings([wrong_one])
 
 
-def options_of(**changes: object) -> options.How:
+def options_of(**changes: object) -> options.CheckOptions:
     given = {
         "master": "local[*]",
         "settings": [],
@@ -135,12 +129,25 @@ def options_of(**changes: object) -> options.How:
 
 
 def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
     monkeypatch.setattr(options, "jars_of", lambda jar_set: (Path(jar_set.name),))
-    assert options_of().spark.jars == ()
-    assert options_of(folder=place("s3://b/run")).spark.jars == (Path("s3"),)
-    assert options_of(results="s3a://b/run").spark.jars == (Path("s3"),)
-    assert options_of(from_topic=True, bootstrap="h:1").spark.jars == (Path("kafka"),)
-    assert options_of(folder=place("s3://b/run"), master="sc://h").spark.jars == ()
+    assert options_of().engine.jars == ()
+    assert options_of(folder=storage_path("s3://b/run")).engine.jars == (Path("s3"),)
+    assert options_of(results="s3a://b/run").engine.jars == (Path("s3"),)
+    assert options_of(from_topic=True, bootstrap="h:1").engine.jars == (Path("kafka"),)
+    assert options_of(folder=storage_path("s3://b/run"), master="sc://h").engine.jars == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"from_topic": True, "bootstrap": "h:1"}, {"settings": ["spark.a=b"]}],
+)
+def test_sail_is_refused_where_only_spark_can(changes: dict[str, object]) -> None:
+    for possible in ({}, {"folder": storage_path("s3://b/run")}):
+        assert options_of(engine="sail", **possible).engine == EngineChoice("sail", driver_memory="1g")
+    with pytest.raises(BadInput) as caught:
+        options_of(engine="sail", **changes)
+    assert caught.value.where == "--engine sail"
 
 
 @pytest.mark.parametrize("changes", [{"from_topic": True}, {"bootstrap": "h:1"}])

@@ -11,7 +11,6 @@ from xml.etree import ElementTree as Xml
 import pytest
 import yaml
 
-from harness.matrix import runner
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE
 from harness.model.errors import BadInput
@@ -110,7 +109,7 @@ def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> 
 def test_the_night_tells_matrices_beside_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runner, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
+    monkeypatch.setattr("harness.nightly.matrices.DockerBackend", lambda **_: FakeBackend(tmp_path / "log"))
     given = [
         "--matrix",
         spec(tmp_path),

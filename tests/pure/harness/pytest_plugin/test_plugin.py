@@ -408,6 +408,14 @@ def test_it(chaos):
 """
 
 
+@pytest.fixture
+def protobuf() -> None:
+    """Imports what an engine's session needs: the pytest within this one forgets its imports, and Protobuf
+    ends a process that imports it twice."""
+    import pyspark.sql.connect.session  # noqa: F401
+
+
+@pytest.mark.usefixtures("protobuf")
 @pytest.mark.parametrize(
     ("early", "says"),
     [

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.html import write_report
 from harness.report.index import write_index
+from harness.report.page import write_report
 from tests.pure.harness.report.test_html import arm, findings, result, run_folder
 from tests.pure.harness.report.test_index import all_kinds
 
 pytestmark = pytest.mark.pure
 
 __all__ = ["all_kinds"]
-CSS = Path("harness/report/templates/report.css")
+CSS = Path("harness/page/templates/page.css")
 TEXT_ON = [
     *((ink, paper) for ink in ("ink", "soft", "good", "bad", "unclear", "link") for paper in ("paper",)),
     *((f"{word}", f"{word}-paper") for word in ("good", "bad", "unclear")),

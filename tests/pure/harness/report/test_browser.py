@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.matrix.html import write_page
-from harness.report.html import write_report
+from harness.matrix.page import write_pages
+from harness.report.page import write_report
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.matrix.test_spec import SMALL
 from tests.pure.harness.report.test_html import arm, result, run_folder
@@ -52,7 +52,7 @@ def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
             FakeBackend(folder / "log", refuse="acks=1_fault=kill-after-1"),
             axes={"acks": SMALL["axes"]["acks"], "fault": {"levels": WIDE_FAULTS}},
         )
-        return write_page(made, store.folder)
+        return write_pages(made, store.folder)
     run_folder(folder)
     return write_report(result(arm(), arm("acks=all", False)), folder)
 

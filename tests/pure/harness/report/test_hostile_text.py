@@ -11,19 +11,20 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from harness.bugs.catalog.registry import BUGS
+from harness.bugs.files import BUGS
 from harness.bugs.model import BugResult
-from harness.claims import html
-from harness.claims.catalog.registry import CLAIMS
+from harness.claims.files import CLAIMS
 from harness.claims.model import ClaimResult
+from harness.claims.page import write_page
 from harness.docgen import bugs, claims
-from harness.matrix.export import junit_text, markdown_text
-from harness.matrix.html import render
+from harness.matrix.export import junit_text
+from harness.matrix.page import matrix_page, worst_runs
 from harness.matrix.result import MatrixResult
 from harness.model.errors import BadInput
-from harness.report.html import write_report
+from harness.page import html, markdown
 from harness.report.job_summary import summary_text
 from harness.report.junit import SeriesOutcome
+from harness.report.page import write_report
 from harness.spec.files import parse
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteItem, SuiteResult, SuiteVerdict
@@ -114,8 +115,9 @@ def test_the_pages_of_a_matrix(matrix: tuple[Path, MatrixResult]) -> None:
     folder, made = matrix
     arms = tuple(one.model_copy(update={"reason": EVIL, "left_out": (EVIL,)}) for one in made.arms)
     bad = made.model_copy(update={"title": EVIL, "description": EVIL, "command": EVIL, "arms": arms})
-    harmless(render(bad, folder))
-    harmless_markdown(markdown_text(bad.model_copy(update={"command": "kafka-chaos"})))
+    page = matrix_page(bad, worst_runs(bad, folder))
+    harmless(html.render(page))
+    harmless_markdown(markdown.render(page))
     assert "<script" not in junit_text(bad)
 
 
@@ -143,9 +145,9 @@ def _result(item: SuiteItem, made: type[Result]) -> Result:
     )
 
 
-def test_the_pages_of_claims() -> None:
+def test_the_pages_of_claims(tmp_path: Path) -> None:
     made = _result(CLAIMS[0], ClaimResult)
-    harmless(html.render([CLAIMS[0]], [made]))
+    harmless(write_page([CLAIMS[0]], [made], tmp_path).read_text())
     text = claims.page(CLAIMS[0], claims.ClaimRuns(machine="m", runs=((made,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text, "the reasons stand outside of blocks"

@@ -23,7 +23,8 @@ from harness.model.result import (
     VerdictWord,
 )
 from harness.model.run import ClusterInfo, FaultWindow, FinalRead, ImageInfo, RunMeta, StepInfo
-from harness.report.html import headline, page_name, pages_of, render, write_report
+from harness.page.html import render
+from harness.report.page import headline, page_name, pages_of, run_page, write_report
 from harness.report.table import COLUMNS
 from harness.report.timeline import MOST_BUCKETS, LeaderStretch, read_timeline
 from harness.report.timeline_chart import MOST_MARKS, lay_out
@@ -341,7 +342,7 @@ class TestReport:
         assert [len(one) for one in pages] == [40] * 25
         assert sorted(one.folder for page in pages for one in page) == [one.folder for one in made.arms]
         for number in (1, 25):
-            text = render(made, tmp_path, number)
+            text = render(run_page(made, tmp_path, number))
             assert len(text.encode()) < 5_000_000
             assert text.count("<svg") == 40
             shown = Page(text)
@@ -396,7 +397,7 @@ class TestReport:
         )
         save(run / SENDS_DIR, 2, [send(n / 8, n / 8 + n % 7) for n in range(2000)], SENDS)
         made = thousand_arms(tmp_path, run)
-        text = render(made, tmp_path)
+        text = render(run_page(made, tmp_path))
         assert 1_000_000 < len(text.encode()) < 5_000_000
 
     def test_a_folder_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:

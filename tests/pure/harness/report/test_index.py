@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.bugs.catalog.registry import BUGS
-from harness.bugs.html import write_page as write_bugs
+from harness.bugs.files import BUGS
 from harness.bugs.model import BugResult
-from harness.claims.catalog.registry import CLAIMS
-from harness.claims.html import write_page as write_claims
+from harness.bugs.page import write_page as write_bugs
+from harness.claims.files import CLAIMS
 from harness.claims.model import ClaimResult
+from harness.claims.page import write_page as write_claims
 from harness.cli.results import indexed
-from harness.explore import html as explore_html
 from harness.explore.menu import BUILT_IN, MENU
+from harness.explore.page import write_pages as write_exploration
 from harness.explore.result import ExploreResult
-from harness.matrix.html import write_page as write_matrix
+from harness.matrix.page import write_pages as write_matrix
 from harness.model.errors import KafkaChaosError
-from harness.report.html import INDEX_FILE, write_report
-from harness.report.index import read_entries, render, write_index
+from harness.page.html import INDEX_FILE, render
+from harness.report.index import index_page, read_entries, write_index
+from harness.report.page import write_report
 from harness.suite.model import SuiteVerdict
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_hostile_text import EVIL, harmless
@@ -86,7 +87,7 @@ def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_report(result(arm(), arm("acks=all", False)), made(folder, "kill-leader-1 & more"))
     write_claims([CLAIMS[0]], [claim_result()], made(folder, "claims-1/001"))
     write_bugs([BUGS[0]], [bug_result()], made(folder, "bugs-1"))
-    explore_html.write_page(explored(), made(folder, "explore-1"))
+    write_exploration(explored(), made(folder, "explore-1"))
     return folder
 
 
@@ -145,26 +146,26 @@ def test_a_half_written_folder_is_named_and_a_damaged_page_left_out(results: Pat
     )
     (made(results, "late") / "report.html").write_text(f'<meta name="kafka-chaos" content="run {10**40}">')
     made(results, "folder/report.html")
-    shown = Page(render(results))
+    shown = Page(render(index_page(results)))
     assert "5 results" in shown.text
     assert "of another program" not in shown.text
-    assert "half" in shown.text[shown.text.index("Folders without a report") :]
+    assert "half" in shown.text[shown.text.index("Folders without a report") :].splitlines()
 
 
 def test_a_folder_of_which_only_an_arm_is_left_is_named(results: Path) -> None:
     (made(results, "orphaned/acks=1") / "run.json").write_text("{")
-    shown = Page(render(results))
+    shown = Page(render(index_page(results)))
     assert "orphaned" in shown.text[shown.text.index("Folders without a report") :]
 
 
 def test_what_stands_in_a_page_becomes_no_markup(tmp_path: Path) -> None:
     bad = result(arm()).model_copy(update={"title": EVIL})
     write_report(bad, made(tmp_path, "evil"))
-    harmless(render(tmp_path))
+    harmless(render(index_page(tmp_path)))
 
 
 def test_without_results_there_is_a_page_too(tmp_path: Path) -> None:
-    assert "0 results, none not as promised" in render(tmp_path)
+    assert "0 results, none not as promised" in render(index_page(tmp_path))
     with pytest.raises(KafkaChaosError, match="page of all results cannot be written"):
         write_index(tmp_path / "absent")
 

@@ -11,7 +11,7 @@ import pytest
 from harness.model.journal import ASSIGNMENTS, ASSIGNMENTS_DIR
 from harness.model.result import OwnerlessTime, ShareCount
 from harness.model.run import ReaderInfo
-from harness.report import html_tables
+from harness.report import arm_tables
 from harness.report.timeline import read_timeline
 from harness.report.timeline_chart import lay_out
 from tests.pure.harness.report.test_html import meta, run_folder, summary
@@ -41,8 +41,8 @@ def test_rebalances_of_groups_are_counted_and_drawn(tmp_path: Path) -> None:
     assert {index: count for index, count in enumerate(found.rebalances) if count} == {9: 2}
     (row,) = lay_out(found, run).mark_rows
     assert (row.label, row.marks[0].kind) == ("rebal.", "rebalanced")
-    assert html_tables.rebalances(found, run) == (("2.25 s", "2.50 s", "2", "kill-1"),)
-    assert html_tables.moments(found, run) == (), "they are no findings"
+    assert arm_tables.rebalances(found, run).rows == [("2.25 s", "2.50 s", "2", "kill-1")]
+    assert arm_tables.moments(found, run).rows == [], "they are no findings"
 
 
 def test_a_run_without_groups_has_none(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_run_without_groups_has_none(tmp_path: Path) -> None:
 def test_the_time_without_an_owner_is_a_table() -> None:
     told = OwnerlessTime(group="g", partition=3, seconds=6.94, longest=4.5)
     found = summary().model_copy(update={"ownerless": (told,)})
-    assert html_tables.ownerless(found) == (("g", "3", "6.9", "4.5"),)
+    assert arm_tables.ownerless(found).rows == [("g", "3", "6.9", "4.5")]
 
 
 def test_what_share_groups_were_given_is_a_table() -> None:
@@ -71,5 +71,5 @@ def test_what_share_groups_were_given_is_a_table() -> None:
         unanswered=3,
     )
     found = summary().model_copy(update={"shares": (told,)})
-    assert html_tables.shares(found) == (("q", "1,500", "1,600", "1,490", "60", "10", "4", "3"),)
-    assert html_tables.shares(summary()) == ()
+    assert arm_tables.shares(found).rows == [("q", "1,500", "1,600", "1,490", "60", "10", "4", "3")]
+    assert arm_tables.shares(summary()).rows == []

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.text import Text
 
 from harness.model.result import ArmResult, Example, ExperimentResult, FindingClass, Judgement, VerdictWord
-from harness.report.html import headline, write_report
+from harness.page.terminal import styled
+from harness.report.page import headline, write_report
 from harness.report.table import (
     ARM_AND_PROMISE,
     example_lines,
@@ -161,14 +161,14 @@ def test_an_arm_that_is_invalid_and_as_promised_was_expected(arm: ArmResult, wor
 
 
 def _styles(result: ExperimentResult) -> list[list[str]]:
-    shown = table(result)
-    return [[str(cell.style) for cell in column.cells if isinstance(cell, Text)] for column in shown.columns]
+    cells = [row[-2:] for row in table(result).rows]
+    return [[str(styled(row[column]).style) for row in cells] for column in (0, 1)]
 
 
 def test_the_table_names_it_in_amber_below_the_title() -> None:
     result = _result(_arm(), VALID, _arm("acks=0", promised=False))
     assert str(table(result).title) == "kill-leader: The leader is killed\nacks=1: lost 1,380, expected"
-    assert _styles(result)[-2:] == [["yellow", "green", "red"], ["yellow", "green", "bold red"]]
+    assert _styles(result) == [["yellow", "green", "red"], ["yellow", "green", "bold red"]]
     assert str(table(_result(VALID)).title) == "kill-leader: The leader is killed"
 
 

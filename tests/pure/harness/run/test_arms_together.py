@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from faults.base import InjectionContext
-from faults.leadership import await_rejoined
 from faults.restart import Restart
+from faults.shared.base import InjectionContext
+from faults.shared.leadership import await_rejoined
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.run.arm_application import output_topic
-from harness.run.clients import processed_topic
+from harness.run.clients.run_clients import processed_topic
 from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
@@ -54,7 +54,7 @@ def rolled(at: InjectionContext) -> None:
 def test_the_topics_beside_are_waited_for(
     act: Callable[[InjectionContext], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.2)
+    monkeypatch.setattr("faults.shared.leadership.REJOIN_SECONDS", 0.2)
     monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.2)
     at = replace(context(Behind()), beside=("late",))
     with pytest.raises(FaultError, match="is not in the ISR"):

@@ -105,7 +105,7 @@ def test_a_value_of_a_wrong_type_is_not_shown() -> None:
     assert PASSWORD not in str(refused.value)
     with pytest.raises(BadInput) as refused:
         parse(TEXT.replace("client.id: me", "client.id: [me]"), "mine.yaml")
-    assert "me" in str(refused.value)
+    assert "found:    ['me']" in str(refused.value), "what is no secret is shown"
 
 
 def test_the_command_line_is_shown_without() -> None:
@@ -119,7 +119,7 @@ def test_the_command_line_is_shown_without() -> None:
 
 
 def test_fault_events_hold_none(experiment: Experiment) -> None:
-    from harness.run.fault_ledger import FaultLedger
+    from harness.run.faults.ledger import FaultLedger
 
     assert experiment
     rows: list[dict[str, Any]] = []

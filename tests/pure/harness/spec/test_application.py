@@ -100,6 +100,7 @@ def test_an_arm_may_have_an_application_of_its_own() -> None:
     [
         (PROCESS, {"application": {"guarantee": "none"}}, "arm 'a': guarantee: Input should be"),
         (PROCESS, {"application": {"run": {"options": {"a": 1}}}}, "`options` are those of a `builtin`"),
+        (PROCESS, {"application": {"run": {"options": "a"}}}, "arm 'a': run.options: Input should be"),
         ({**PROCESS, "group": "g"}, {"readers": [{"name": "r", "group": "g"}]}, "is in the group 'g' too"),
         (
             {**PROCESS, "output": {"topic": {"replication_factor": 9}}},

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
-from harness.model.journal import OUTPUTS
 from tests.support.history import OTHER_RUN, RUN
 from workloads.application.output_identity import OutputIdentity
 from workloads.application.output_record import OutputRecord, TableRow

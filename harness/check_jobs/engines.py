@@ -1,0 +1,220 @@
+"""The engine of a command: decided on once, started once, and ended with the command.
+
+A command has one server for each kind of engine that it asks for. Processes that it starts find the server
+through the environment variable `KAFKA_CHAOS_ENGINE_SERVER` and use it too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pyarrow.parquet as pq
+
+from checkers import (
+    SCRATCH_PREFIX,
+    ConnectEngine,
+    Decision,
+    EngineChoice,
+    EngineName,
+    available_memory,
+    decide,
+    engine_of,
+    java_of_spark,
+    start_engine,
+    usual_engine,
+)
+from harness.host.process_group import end_carrying
+from harness.host.process_identity import owner_has_ended, owner_label
+from harness.model.environment import ENGINE_SERVER_VARIABLE
+from harness.model.errors import KafkaChaosError
+from harness.model.journal import READS_DIR, SENDS_DIR
+from harness.model.progress import report_progress
+from harness.model.storage import StoragePath, s3_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MARK = "KAFKA_CHAOS_ENGINE_OWNER"
+"""Environment variable of a server's processes: the owner label of the command that started it."""
+_OWNER_FILE = "owner"
+
+Warm = Callable[["SparkSession"], object]
+
+_lock = threading.Lock()
+_engines: dict[tuple[object, ...], Future[ConnectEngine]] = {}
+
+
+def require_engine(choice: EngineChoice, usual: EngineName = "spark") -> Decision:
+    """The engine for a choice, and whether it can be had on this machine, before anything is started.
+
+    Raises:
+        BadInput: the choice contradicts itself.
+        PrerequisiteMissing: it needs Java, and there is none.
+    """
+    decision = decide(choice, usual, os.environ, available_memory())
+    if decision.engine == "spark" and not decision.choice.is_connect:
+        java_of_spark(os.environ)
+    return decision
+
+
+def decide_for(choice: EngineChoice, folder: StoragePath) -> Decision:
+    """The engine for the check of a saved run, by the number of rows in its journals."""
+    return require_engine(choice, usual_engine(rows_in(folder)))
+
+
+def rows_in(folder: StoragePath) -> int | None:
+    """The rows of the run's largest journals, from the footers of their files; None: it is not on a local
+    disk, so that reading the footers would take time. A damaged file counts none: the check tells of it."""
+    if not isinstance(folder, Path):
+        return None
+    rows = 0
+    for name in (SENDS_DIR, READS_DIR):
+        for path in (folder / name).rglob("*.parquet"):
+            with suppress(OSError, ValueError):
+                rows += pq.read_metadata(path).num_rows
+    return rows
+
+
+def start_early(decision: Decision, warm: Warm | None = None) -> None:
+    """Start the engine in the background, so that nobody waits for it when a run is over, and call `warm`
+    with its session. An engine that does not start is told by `engine`."""
+    if decision.reason:
+        report_progress(decision.reason)
+    _begin(decision.choice, warm)
+
+
+def open_engine(decision: Decision) -> ConnectEngine:
+    """The engine that was decided on, started as progress says.
+
+    Raises:
+        PrerequisiteMissing, CheckError: it did not start.
+    """
+    report_progress(decision.reason or f"starting {decision.engine.capitalize()}")
+    return engine(decision.choice)
+
+
+def engine(choice: EngineChoice) -> ConnectEngine:
+    """The engine of a choice that names one; waits until it is up. One that has ended or did not start is
+    started anew.
+
+    Raises:
+        PrerequisiteMissing, CheckError: it did not start.
+    """
+    starting = _begin(choice)
+    try:
+        found = starting.result()
+        if found.alive():
+            return found
+    except KafkaChaosError:
+        _forget(choice, starting)
+        raise
+    _forget(choice, starting)
+    found.stop()
+    return _begin(choice).result()
+
+
+def stop_engines() -> None:
+    """End the servers of this process. Done at its end by itself."""
+    with _lock:
+        started = list(_engines.values())
+        _engines.clear()
+        os.environ.pop(ENGINE_SERVER_VARIABLE, None)
+    for starting in started:
+        # One that is still starting ends by itself, as soon as this process has.
+        if starting.done() and starting.exception() is None:
+            starting.result().stop()
+
+
+def sweep_engines(*, everything: bool = False) -> int:
+    """Kill the processes of servers whose command has ended, or, with `everything`, of all commands of this
+    machine, and remove their folders. Returns the number of processes."""
+    ours = owner_label(os.getpid())
+
+    def wanted(owner: str) -> bool:
+        return owner != ours and (everything or owner_has_ended(owner))
+
+    ended = end_carrying(MARK, wanted)
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
+        with suppress(OSError):
+            if wanted((folder / _OWNER_FILE).read_text()):
+                shutil.rmtree(folder, ignore_errors=True)
+    return ended
+
+
+def _forget(choice: EngineChoice, starting: Future[ConnectEngine]) -> None:
+    with _lock:
+        if _engines.get(choice.key) is starting:
+            del _engines[choice.key]
+
+
+def _begin(choice: EngineChoice, warm: Warm | None = None) -> Future[ConnectEngine]:
+    with _lock:
+        if choice.key in _engines:
+            return _engines[choice.key]
+        starting = _engines[choice.key] = Future[ConnectEngine]()
+
+    def start() -> None:
+        try:
+            starting.set_result(_inherited(choice) or _started(choice))
+        except BaseException as error:  # raised again by `Future.result`
+            starting.set_exception(error)
+        # What fails here fails in the check as well, which tells it.
+        with suppress(Exception):
+            if warm is not None:
+                warm(starting.result().session())
+
+    threading.Thread(target=start, name="engine", daemon=True).start()
+    return starting
+
+
+def _inherited(choice: EngineChoice) -> ConnectEngine | None:
+    """The engine that the command which started this process has for the same choice."""
+    url = _servers().get(server_key(choice))
+    if url is None:
+        return None
+    # It may have ended meanwhile.
+    server = urlsplit(url)
+    try:
+        socket.create_connection((server.hostname, server.port), timeout=1).close()
+    except OSError:
+        return None
+    return engine_of(url, choice)
+
+
+def _started(choice: EngineChoice) -> ConnectEngine:
+    owner = owner_label(os.getpid())
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
+    (scratch / _OWNER_FILE).write_text(owner)
+    started = start_engine(choice, scratch=scratch, more_environment={MARK: owner})
+    with _lock:
+        os.environ[ENGINE_SERVER_VARIABLE] = json.dumps({**_servers(), server_key(choice): started.url})
+    return started
+
+
+def server_key(choice: EngineChoice) -> str:
+    """Equal for choices that one server can serve from here: a server has the settings of object stores with
+    which it was started. Hashed, since the keys of a store are among them."""
+    served = repr((choice.key, sorted(s3_settings(os.environ).items())))
+    return hashlib.sha256(served.encode()).hexdigest()
+
+
+def _servers() -> dict[str, str]:
+    """The URLs of the servers that this process may use, by `server_key`."""
+    servers: dict[str, str] = json.loads(os.environ.get(ENGINE_SERVER_VARIABLE, "{}"))
+    return servers
+
+
+atexit.register(stop_engines)

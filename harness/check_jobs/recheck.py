@@ -1,0 +1,105 @@
+"""Checks the saved folder of a run, or of an experiment with all its arms, without Docker and brokers."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.check_jobs.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
+from harness.model.errors import JournalError, placed_words_of
+from harness.model.journal import RUN_FILE
+from harness.model.progress import report_progress
+from harness.model.result import ExperimentResult
+from harness.model.run import RunMeta
+from harness.model.secrets import this_command
+from harness.model.storage import StoragePath, matching, write_whole
+
+RESULT_FILE = "result.json"
+
+
+def check_commands(experiments: Iterable[Path]) -> list[str]:
+    """The commands that check what was interrupted: one for each of these folders that holds a run and no
+    result."""
+    return [
+        shlex.join(["kafka-chaos", "check", str(folder)])
+        for folder in experiments
+        if any(folder.glob(f"*/{RUN_FILE}")) and not (folder / RESULT_FILE).exists()
+    ]
+
+
+def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> ExperimentResult:
+    """Check the runs in a folder; rewrites the experiment's result.json if there is one.
+
+    Raises:
+        JournalError: the folder is no run folder and contains none, or one of another version, or its
+            result.json cannot be read.
+        CheckError, PrerequisiteMissing: Spark cannot be started.
+    """
+    began = time.monotonic()
+    if (folder / RUN_FILE).exists() or not folder.is_dir():
+        parent, names = folder.parent, [folder.name]
+        RunMeta.load(folder)  # refuses an unusable folder before Spark starts
+    else:
+        parent, names = folder, [path.parent.name for path in matching(folder, f"*/{RUN_FILE}")]
+    if not names:
+        raise JournalError(
+            "there is no run in this folder",
+            where=str(folder),
+            expected=f"{RUN_FILE} in it, or in a folder below it",
+            found="neither",
+            next_step="pass a folder that `kafka-chaos run` has written below results/",
+        )
+    before = _saved_result(folder / RESULT_FILE)
+    report_progress("reading the journals")
+    waiting = [start_checking(parent, name, how) for name in names]
+    arms = tuple(future.result() for future in waiting)
+    if before is None:
+        return ExperimentResult(
+            experiment=arms[0].meta.experiment,
+            title="checked again",
+            description="",
+            arms=arms,
+            started_ns=arms[0].meta.started_ns,
+            seconds=round(time.monotonic() - began, 1),
+            command=this_command(),
+        )
+    # In the order of the saved result, in which an arm whose folder is gone keeps what was found before.
+    merged = {arm.folder: arm for arm in before.arms} | {arm.folder: arm for arm in arms}
+    result = before.model_copy(update={"arms": tuple(merged.values())})
+    write_whole(folder / RESULT_FILE, result.model_dump_json(indent=2) + "\n")
+    return result
+
+
+def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:
+    """A sentence for each arm of a folder that was checked again without it, since its run is gone."""
+    return [
+        f"{arm.meta.arm} was not checked again: {folder / arm.folder / RUN_FILE} is missing; "
+        "its result is the one of the earlier check"
+        for arm in result.arms
+        if not (folder / RUN_FILE).exists() and not (folder / arm.folder / RUN_FILE).exists()
+    ]
+
+
+def _saved_result(path: StoragePath) -> ExperimentResult | None:
+    """The experiment's result as it was saved; None: there is none.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        return ExperimentResult.model_validate_json(path.read_text())
+    except (ValueError, OSError) as error:
+        found = placed_words_of(error) if isinstance(error, ValidationError) else str(error)
+        raise JournalError(
+            "the result of the experiment cannot be read",
+            where=str(path),
+            expected="the JSON that `kafka-chaos run` writes when all arms are checked",
+            found=found.splitlines()[0],
+            next_step="move the file away and check again: verdicts are made anew from the journals",
+        ) from error

@@ -1,0 +1,147 @@
+"""Checks runs in one background thread, so that a finished run is checked while the next one runs.
+
+The thread and the engine have a lower priority than brokers and producers, which are measured. The engine is
+kept for the next check of this process.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from checkers import Decision, EngineChoice, judge
+from harness.check_jobs import engines
+from harness.check_jobs.warm import warm
+from harness.model.errors import KafkaChaosError
+from harness.model.progress import report_progress
+from harness.model.result import ArmResult
+from harness.model.run import RunMeta
+from harness.model.storage import StoragePath
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NICE = 10
+
+CheckJob = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
+
+
+@cache
+def _jobs() -> queue.SimpleQueue[CheckJob]:
+    """What one daemon thread does in turn; a running check does not keep an interrupted process alive."""
+    jobs: queue.SimpleQueue[CheckJob] = queue.SimpleQueue()
+
+    def work() -> None:
+        # On Linux, niceness is per thread, and processes that it starts inherit it.
+        if hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        while True:
+            job, future = jobs.get()
+            try:
+                future.set_result(job())
+            except BaseException as error:  # raised again by `Future.result`
+                future.set_exception(error)
+
+    threading.Thread(target=work, name="checking", daemon=True).start()
+    return jobs
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """How runs are checked: by which engine ("auto": by the size of the run), where findings are written
+    (None: into the run's folder). With `bootstrap`, Spark reads the topic instead of the journal. With
+    `both_engines`, the counts of one engine are compared with the other's; if they differ, the verdict is
+    unknown."""
+
+    engine: EngineChoice = field(default_factory=EngineChoice)
+    results: StoragePath | None = None
+    bootstrap: str | None = None
+    both_engines: bool = False
+
+
+DEFAULT_OPTIONS = CheckOptions()
+
+
+def prepare_checks(choice: EngineChoice, how: CheckOptions = DEFAULT_OPTIONS) -> CheckOptions:
+    """Decide on the engine for runs that are about to be made, Apache Spark if nothing else is said, and
+    start it in the background, so that it is up when the first run is over. Returns how to check them.
+
+    Raises:
+        BadInput: the choice contradicts itself.
+        PrerequisiteMissing: the engine needs Java, and there is none.
+    """
+    decision = engines.require_engine(choice)
+    engines.start_early(decision, warm)
+    return replace(how, engine=decision.choice)
+
+
+def start_checking(parent: StoragePath, name: str, how: CheckOptions = DEFAULT_OPTIONS) -> Future[ArmResult]:
+    """Check the run in `parent`/`name` after the checks that were started before; returns at once.
+
+    The result raises:
+        JournalError: the run's metadata cannot be read.
+        PrerequisiteMissing, CheckError: the engine cannot be started.
+    If the check fails otherwise, the verdict of the result is `unknown`, with the reason.
+    """
+    context = copy_context()  # of `progress_under`
+    future: Future[ArmResult] = Future()
+    _jobs().put((lambda: context.run(_check, parent, name, how), future))
+    return future
+
+
+def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
+    from checkers import check_run
+    from harness.check_jobs.both_engines import compared
+    from harness.check_jobs.spark_topic_reader import SPARK_READS_DIR, read_topic
+
+    began = time.monotonic()
+    meta = RunMeta.load(parent / name)
+
+    head = f"{meta.experiment} · {name}"
+    decision = Decision(how.engine)
+    if how.engine.engine == "auto":
+        decision = engines.decide_for(how.engine, parent / name)
+        if decision.reason:
+            report_progress(f"{head} · {decision.reason}")
+
+    not_started: list[KafkaChaosError] = []
+
+    def session() -> SparkSession:
+        report_progress(f"{head} · starting {'Sail' if decision.engine == 'sail' else 'Apache Spark'}")
+        try:
+            engine = engines.engine(decision.choice)
+            opened = engine.session()
+        except KafkaChaosError as error:
+            not_started.append(error)
+            raise
+        report_progress(f"{head} · checking with {engine.describe()}")
+        return opened
+
+    results = None if how.results is None else how.results / name
+    try:
+        reads_folder = None
+        if how.bootstrap is not None:
+            report_progress(f"{head} · reading the topic with Spark")
+            reads_folder = (results or parent / name) / SPARK_READS_DIR
+            read_topic(session(), how.bootstrap, meta, reads_folder)
+        summary = check_run(session, parent / name, results=results, reads_folder=reads_folder)
+        if how.both_engines:
+            report_progress(f"{head} · comparing with another engine")
+            summary = compared(parent / name, summary, results or parent / name)
+    except KafkaChaosError as error:
+        if error in not_started:
+            raise
+        meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
+        return ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None))
+    took = round(time.monotonic() - began, 3)
+    return ArmResult(
+        folder=name, meta=meta, summary=summary, judgement=judge(meta, summary), check_seconds=took
+    )

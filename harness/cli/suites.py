@@ -1,0 +1,122 @@
+"""`kafka-chaos claims` and `kafka-chaos bugs`: claims and known bugs on real brokers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.commands import add_command
+from harness.cli.options import JsonOption, QuietOption, ResultsOption, SeedOption, SideBySideOption
+
+RepeatOption = Annotated[int, typer.Option(min=1, max=1000, help="Number of times to run all of them.")]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of such files.")]
+
+
+def claims(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="Claims by their ids, such as R12, or your files; default: all built-in ones."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the claims and run nothing.")] = False,
+    init: Annotated[
+        Path | None, typer.Option(help="Write a commented example of a claim to this file, and run nothing.")
+    ] = None,
+    show: Annotated[
+        str | None, typer.Option(help="Print the file of this built-in claim, to start your own.")
+    ] = None,
+    schema: SchemaOption = False,
+    repeat: RepeatOption = 1,
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
+    kafka_version: Annotated[
+        str | None,
+        typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image, for the same claims.")] = None,
+    side_by_side: SideBySideOption = 2,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put claims to the test on real brokers, each with a control arm: the textbook's, or your own.
+
+    Prints one row per claim: what was expected and seen of it and of its control, and the verdict: yes, no,
+    or unknown if nothing was shown. Exit codes are those of `run`: 0 all yes, 1 at least one no, 3 otherwise.
+    """
+    from harness.claims.files import CLAIM, CLAIMS
+    from harness.claims.page import write_page
+    from harness.cli.example_files import write_example
+    from harness.cli.suite_runs import print_file, suite_command
+    from harness.suite.runner import on_version
+
+    if init is not None:
+        write_example(init, "harness.claims", "kafka-chaos claims")
+    elif schema or show:
+        print_file(CLAIM, show)
+    else:
+        suite_command(
+            CLAIM,
+            CLAIMS,
+            ids or (),
+            listed=listed,
+            repeat=repeat,
+            seed=seed,
+            results=results,
+            side_by_side=side_by_side,
+            quiet=quiet,
+            as_json=as_json,
+            adapt=lambda claim: on_version(claim, kafka_version, image),
+            write_page=write_page,
+        )
+
+
+def bugs(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="Bugs by their ids, such as KIP-903, or your files; default: all built-in ones."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the bugs and run nothing.")] = False,
+    show: Annotated[
+        str | None, typer.Option(help="Print the file of this built-in bug, to start your own.")
+    ] = None,
+    schema: SchemaOption = False,
+    repeat: RepeatOption = 1,
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
+    side_by_side: SideBySideOption = 2,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Reproduce known bugs of Kafka: each on a version or setting that has it, and on one that has not.
+
+    Prints one row per bug: the verdict expected and seen of its affected and of its fixed arms, and whether
+    the bug was reproduced; unknown if an arm shows nothing because the dangerous state was not reached in it.
+    Exit codes are those of `claims`: 0 all reproduced, 1 at least one was not, 3 otherwise.
+    """
+    from harness.bugs.files import BUG, BUGS
+    from harness.bugs.page import write_page
+    from harness.cli.suite_runs import print_file, suite_command
+
+    if schema or show:
+        print_file(BUG, show)
+    else:
+        suite_command(
+            BUG,
+            BUGS,
+            ids or (),
+            listed=listed,
+            repeat=repeat,
+            seed=seed,
+            results=results,
+            side_by_side=side_by_side,
+            quiet=quiet,
+            as_json=as_json,
+            write_page=write_page,
+        )
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    add_command(app, claims)
+    add_command(app, bugs)

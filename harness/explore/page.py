@@ -1,0 +1,222 @@
+"""What is told of an exploration: its page, which a terminal, report.html and report.md show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+from harness.campaign.run_time import format_duration
+from harness.explore.menu import ExploreMenu
+from harness.explore.reproducers import describe_violation
+from harness.explore.result import CoverageResult, Covered, ExploreResult, TrialRun
+from harness.model.result import VerdictWord
+from harness.model.secrets import redact
+from harness.page import html, markdown
+from harness.page.blocks import Code, Lines, Page, Table, Text, grid, section, status_of
+
+MARKDOWN_FILE = "report.md"
+MOST_RUNS = 500
+"""The most runs in the table of report.html, the last ones; report.md and result.json have all."""
+
+ExploreRows = list[tuple[str, ...]]
+
+
+def write_pages(result: ExploreResult, folder: Path) -> Path:
+    """Write `folder`/report.html and report.md without secrets; returns the first's path.
+
+    Raises:
+        KafkaChaosError: one cannot be written.
+    """
+    page = explore_page(result)
+    texts = {html.REPORT_FILE: html.render(page, folder), MARKDOWN_FILE: markdown.render(page)}
+    return html.save_pages(
+        ((name, redact(text)) for name, text in texts.items()),
+        folder,
+        what="the report of the exploration",
+        next_step="free space or correct its permissions; result.json has all that the report shows",
+    )
+
+
+def explore_page(result: ExploreResult) -> Page:
+    """The page of an exploration."""
+    menu = result.parsed_menu()
+    told, (columns, runs) = list(lines(result)), grid(map(_run, result.runs))
+    older = f"The last {MOST_RUNS} of {len(runs)} runs; result.json has all of them."
+    return Page(
+        kind="explore",
+        name=menu.name,
+        title=menu.title,
+        started_ns=result.started_ns,
+        headline=headline(result),
+        status=status_of(result.exit_code()),
+        blocks=(
+            Text(f"Seed {result.seed}, {_budget(result)}; {result.ended}.", only="html markdown"),
+            section("Violations", _violations(result), id="violations", only="html markdown"),
+            section("Notes", Lines([line.strip() for line in told[1:]]), id="notes", only="html markdown"),
+            section("Coverage", *_coverage(menu, result.coverage), id="coverage"),
+            section(
+                "Runs",
+                Table(
+                    columns,
+                    runs[-MOST_RUNS:],
+                    note=older if len(runs) > MOST_RUNS else "",
+                    cards=True,
+                    only="html",
+                ),
+                Table(columns, runs, only="markdown"),
+                id="runs",
+                only="html markdown",
+            ),
+            section("Run it again", Code(result.command), id="how", only="html markdown"),
+            Lines(told, only="terminal"),
+        ),
+    )
+
+
+def _coverage(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[Text | Table]:
+    yield Text(
+        "How often each fault, shown to take effect, hit the cluster in each phase, met another fault, or "
+        'was under each level of a setting; "-" is never.',
+        note=True,
+        only="html markdown",
+    )
+    for title, (columns, rows), texts in (
+        (f"fault by phase, {_reached(coverage, 'phases')}", phase_rows(menu, coverage), 2),
+        (f"pairs of faults in one run, {_reached(coverage, 'pairs')}", pair_rows(coverage), 1),
+        (f"fault by setting, {_reached(coverage, 'levels')}", level_rows(coverage), 1),
+    ):
+        yield Table(columns, rows, title=title, right=columns[texts:])
+
+
+def _reached(coverage: CoverageResult, what: Literal["phases", "pairs", "levels"]) -> str:
+    done, of = coverage.share(what)
+    return f"{done} of {of} covered"
+
+
+def phase_rows(menu: ExploreMenu, coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
+    """Header and rows: a fault, its target, and how often it hit each phase (`-`: never)."""
+    phases = list(dict.fromkeys(row.what[1] for row in coverage.phases))
+    rows = [(name, target_of(menu, name), *cells) for name, cells in _by_fault(coverage.phases)]
+    return ("fault", "target", *(phase.replace("_", " ") for phase in phases)), rows
+
+
+def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
+    """Header and rows: in how many runs each pair of faults was; each pair once."""
+    times = {row.what: row.times for row in coverage.pairs}
+    names = list(dict.fromkeys(name for pair in times for name in pair))
+    rows = [
+        (
+            f"{number} {name}",
+            *(_times(times.get((min(name, other), max(name, other)), 0)) for other in names[:number]),
+            *[""] * (len(names) - number),
+        )
+        for number, name in enumerate(names, 1)
+    ]
+    return ("pairs", *(f"{number + 1}" for number in range(len(names)))), rows
+
+
+def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
+    """Header and rows: how often each fault was under each level of each setting."""
+    columns = list(dict.fromkeys(f"{row.what[1]}={row.what[2]}" for row in coverage.levels))
+    return ("fault", *columns), [(name, *cells) for name, cells in _by_fault(coverage.levels)]
+
+
+def _by_fault(covered: Sequence[Covered]) -> Iterator[tuple[str, list[str]]]:
+    """Each fault with how often it met what else is in the row, in their order."""
+    for name, rows in groupby(covered, lambda row: row.what[0]):
+        yield name, [_times(row.times) for row in rows]
+
+
+def _violations(result: ExploreResult) -> Table:
+    rows = (
+        {
+            "violation": f"{one.number}",
+            "run": f"{one.found_in}",
+            "what": ", ".join(one.classes),
+            "shrunk from": str(one.original),
+            "to": str(one.minimal),
+            "fails": f"{one.failed} of {one.minimal_runs}",
+            "tried": f"{one.tried}",
+            "runs": f"{one.runs}",
+            "seconds": f"{one.seconds:.0f}",
+            "state": one.state,
+        }
+        for one in result.violations
+    )
+    return Table(*grid(rows), cards=True)
+
+
+def _run(run: TrialRun) -> dict[str, str]:
+    return {
+        "run": f"{run.number}",
+        "for": "exploring" if run.violation is None else f"violation {run.violation}",
+        "schedule": str(run.trial),
+        "verdict": run.verdict.value,
+        "acked": f"{run.acked:,}",
+        "why": "; ".join(run.reasons[:2]),
+        "phases hit": ", ".join("+".join(seen.phases) or "?" for seen in run.seen),
+        "before it": run.reset,
+        "seconds": f"{run.seconds:.0f}",
+    }
+
+
+def target_of(menu: ExploreMenu, name: str) -> str:
+    """A fault's target in words."""
+    return " | ".join(str(target) for target in menu.fault(name).fault.targets()) or "topic"
+
+
+def headline(result: ExploreResult) -> str:
+    """The outcome in one line."""
+    explored = [run for run in result.runs if run.violation is None]
+    shrinking = len(result.runs) - len(explored)
+    unclear = sum(run.verdict is VerdictWord.UNKNOWN for run in result.runs)
+    found = len(result.violations)
+    parts = [
+        f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(explored)} schedules",
+        *([f"{shrinking} runs to shrink"] if shrinking else []),
+        *([f"{unclear} with unknown verdict"] if unclear else []),
+        format_duration(result.seconds),
+        f"{result.clusters} cluster{'' if result.clusters == 1 else 's'}",
+    ]
+    return ", ".join(parts)
+
+
+def lines(result: ExploreResult) -> Iterator[str]:
+    """The notes below the tables."""
+    yield headline(result)
+    if given := share_line(result):
+        yield given
+    for name, why in result.left_out.items():
+        yield f"left out: {name}: not possible on this machine: {why}"
+    for one in result.violations:
+        yield f"violation {one.number} ({one.state}): {describe_violation(one)}"
+        yield f"  seen in run {one.found_in}: {one.original}"
+        yield f"  {one.failed} of {one.minimal_runs} fail: {one.minimal}"
+        yield f"  {one.tried} smaller schedules tried in {one.runs} runs, {one.seconds:.0f} s"
+        if one.again:
+            yield f"  seen again in run {', '.join(map(str, one.again))}"
+        yield f"  replay: {one.experiment}; test: {one.test}"
+
+
+def share_line(result: ExploreResult) -> str:
+    """What all share groups were given, in one line; empty: there were none."""
+    shares = [one for run in result.runs for one in run.shares]
+    if not shares:
+        return ""
+    names = ("accepted", "released", "rejected", "failed", "unanswered")
+    became = ", ".join(f"{sum(getattr(one, name) for one in shares):,} {name}" for name in names)
+    records, deliveries = sum(one.records for one in shares), sum(one.deliveries for one in shares)
+    return f"share groups: {records:,} records in {deliveries:,} deliveries, of which {became}"
+
+
+def _times(times: int) -> str:
+    return f"{times}" if times else "-"
+
+
+def _budget(result: ExploreResult) -> str:
+    seconds = result.budget_seconds
+    whole = f"{result.budget_runs} runs" if seconds is None else format_duration(seconds)
+    share = f"at most {result.shrink_share:.0%} of it for shrinking"
+    return f"budget {whole}, {share}, a schedule fails when {result.confirm} of its runs do"

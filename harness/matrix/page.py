@@ -1,0 +1,181 @@
+"""What is told of a matrix: its page, which a terminal, report.html and matrix.md show."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from checkers import judge
+from harness.matrix.export import csv_text, junit_text
+from harness.matrix.heat_maps import ONE_SIDED, heat_maps
+from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
+from harness.matrix.table import notes, reasons, table
+from harness.model.errors import JournalError
+from harness.model.journal import SUMMARY_FILE
+from harness.model.result import ArmResult, FindingClass, Summary
+from harness.model.run import RunMeta
+from harness.page import html, markdown
+from harness.page.blocks import Cell, Code, Lines, Page, Section, Status, Table, Text, section, status_of
+from harness.report.arm_section import arm_section
+
+CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
+MOST_SECTIONS = 12
+"""Arms of which one run is shown whole; those that lose most go first."""
+MOST_REPLAYS = 50
+
+
+def write_pages(result: MatrixResult, folder: Path) -> Path:
+    """Write report.html, matrix.csv, matrix.md and matrix.junit.xml; returns the first's path. Journals of
+    the runs that the report shows are read from `folder`.
+
+    Raises:
+        KafkaChaosError: one cannot be written.
+    """
+    page = matrix_page(result, worst_runs(result, folder))
+    texts = {
+        html.REPORT_FILE: html.render(page, folder),
+        CSV_FILE: csv_text(result),
+        MARKDOWN_FILE: markdown.render(page),
+        JUNIT_FILE: junit_text(result),
+    }
+    return html.save_pages(
+        texts.items(),
+        folder,
+        what="the report of the matrix",
+        next_step="free space or correct its permissions; matrix.json has all that the report shows",
+    )
+
+
+def matrix_page(result: MatrixResult, arms: tuple[Section, ...] = ()) -> Page:
+    """The page of a matrix. `arms` are sections about single runs, of which it shows the first."""
+    unfinished = "" if result.ended == "all runs made" else f"Not all runs were made: {result.ended}."
+    refusals = list(reasons(result).values())
+    hidden = len(arms) - MOST_SECTIONS
+    more = f" {hidden} more have no section here; their folders lie beside this file." if hidden > 0 else ""
+    return Page(
+        kind="matrix",
+        name=result.name,
+        title=result.title,
+        started_ns=result.started_ns,
+        headline=headline(result),
+        status=overall(result),
+        blocks=(
+            Text(result.description, only="html"),
+            Text(unfinished, status="unclear", only="html"),
+            *heat_maps(result),
+            section(
+                "Configurations without runs",
+                Lines([Cell(line, id=f"note-{n}") for n, line in enumerate(refusals, 1)], ordered=True),
+                id="not-run",
+                only="html",
+            ),
+            section(
+                "All figures",
+                table(result),
+                Lines(refusals, only="terminal markdown"),
+                Lines(list(notes(result))),
+                _unit(result),
+                id="arms",
+            ),
+            section(
+                "One run of each, the worst first",
+                Text(f"Of each configuration the run that found most.{more}" if arms else "", note=True),
+                id="worst",
+                only="html",
+            ),
+            *arms[:MOST_SECTIONS],
+            _how(result),
+        ),
+    )
+
+
+def _unit(result: MatrixResult) -> Text:
+    runs = [run for arm in result.arms for run in arm.runs]
+    left_out = sum(not run.counts for run in runs)
+    return Text(
+        "The unit is the run: losses come in bursts, so records within a run are not independent. Shares of "
+        "runs have Clopper-Pearson intervals, rates per million a bootstrap over runs, at 95 %. "
+        f"{ONE_SIDED} Runs of verdict `unknown` count nowhere ({left_out} of {len(runs)} here).",
+        note=True,
+        only="html",
+    )
+
+
+def _how(result: MatrixResult) -> Section:
+    runs = [run for arm in result.arms for run in arm.runs]
+    images = sorted(
+        {f"{run.kafka_version} `{run.image_digest or 'no digest'}`" for run in runs if run.kafka_version}
+    )
+    broken = [run for run in runs if run.as_promised is False][:MOST_REPLAYS]
+    replays = [
+        (f"{run.arm} {run.repeat + 1}", f"`kafka-chaos run --replay {shlex.quote(run.folder)}`")
+        for run in broken
+    ]
+    facts = (
+        f"Runs: {len(runs)}, in random order by the seed, each to a topic of its own",
+        f"Kafka: {', '.join(images) or 'no run told'}",
+        f"Seed: {result.seed}",
+        f"Took: {result.seconds:.0f} s",
+    )
+    about = "One run that broke its promise, from this folder:"
+    replay = Table(("run", "command"), replays, title=about, only="html")
+    again = section("Run it again", Code(result.command), replay)
+    return section("How it was measured", Lines(facts), again, id="how", only="html markdown")
+
+
+def overall(result: MatrixResult) -> Status:
+    """The status of the headline: it is never good while a configuration lost or duplicated records."""
+    found = any(
+        share.k
+        for arm in result.arms
+        if arm.figures is not None
+        for share in (arm.figures.with_loss, arm.figures.with_unconfirmed_absent, arm.figures.with_duplicates)
+    )
+    status = status_of(result.exit_code())
+    return "unclear" if status == "good" and found else status
+
+
+def headline(result: MatrixResult) -> str:
+    """The outcome in one line."""
+    ran = [arm for arm in result.arms if arm.figures is not None and arm.figures.runs]
+    if not ran:
+        return "No result: no run has a known verdict"
+    losing = [arm for arm in ran if arm.figures is not None and arm.figures.with_loss.k]
+    doubling = [arm for arm in ran if arm.figures is not None and arm.figures.with_duplicates.k]
+    runs = sum(arm.figures.runs for arm in ran if arm.figures is not None)
+    parts = [
+        f"{len(losing) or 'None'} of {len(ran)} configurations lost acknowledged records",
+        f"{len(doubling) or 'none'} duplicated some",
+    ]
+    broken = [arm for arm in ran if any(run.as_promised is False for run in arm.runs)]
+    kept = f"{len(broken)} broke a promise" if broken else "all as promised"
+    return f"{', '.join(parts)}, in {runs:,} runs; {kept}"
+
+
+def worst_runs(result: MatrixResult, folder: Path) -> tuple[Section, ...]:
+    """The worst run of each arm whose files can be read, those of the arms that lose most first."""
+    found = (_worst_run(arm, folder) for arm in sorted(result.arms, key=_badness, reverse=True))
+    known = (arm for arm in found if arm is not None)
+    return tuple(arm_section(arm, folder, number) for number, arm in enumerate(known, 1))
+
+
+def _badness(arm: MatrixArmResult) -> tuple[float, float]:
+    if arm.figures is None:
+        return (0.0, 0.0)
+    return (arm.figures.lost_per_million.value or 0.0, arm.figures.duplicates_per_million.value or 0.0)
+
+
+def _worst_run(arm: MatrixArmResult, folder: Path) -> ArmResult | None:
+    def badness(run: RunRow) -> tuple[bool, int]:
+        return run.as_promised is not True, run.count(FindingClass.LOST) + run.count(FindingClass.DUPLICATE)
+
+    for run in sorted((run for run in arm.runs if run.counts), key=badness, reverse=True):
+        try:
+            meta = RunMeta.load(folder / run.folder)
+            summary = Summary.model_validate_json((folder / run.folder / SUMMARY_FILE).read_text())
+        except (JournalError, OSError, ValidationError):
+            continue
+        return ArmResult(folder=run.folder, meta=meta, summary=summary, judgement=judge(meta, summary))
+    return None

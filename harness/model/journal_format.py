@@ -1,0 +1,41 @@
+"""What a journal is: its files, its rows, and its columns with their meanings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its meaning, and what null means in it (None: it is never null)."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    null: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFormat:
+    """One journal: its files in the run folder, what a row is, and its columns."""
+
+    path: str
+    rows: str
+    columns: tuple[Column, ...]
+    schema: pa.Schema
+
+
+JOURNALS: list[JournalFormat] = []
+"""Every journal that a module which is loaded defines; docs/reference/journals.md has them all."""
+
+
+def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
+    """Define a journal and return its schema. The files contain the schema without the descriptions."""
+    schema = pa.schema([pa.field(one.name, one.type, nullable=one.null is not None) for one in columns])
+    JOURNALS.append(JournalFormat(path, rows, columns, schema))
+    return schema
+
+
+NS_MEANING = "ns since the epoch, by the clock of the machine that wrote the journal"

@@ -1,0 +1,1 @@
+"""The producers, live readers and share groups of one run."""

@@ -1,0 +1,192 @@
+"""Producers and live readers of one run, with the journals that they write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from harness.cluster.live import LiveCluster
+from harness.model.journal import (
+    ASSIGNMENTS,
+    ASSIGNMENTS_DIR,
+    COMMITS,
+    COMMITS_DIR,
+    LIVE_DIR,
+    SENDS_DIR,
+    TRANSACTIONS,
+    TRANSACTIONS_DIR,
+)
+from harness.run.clients.reader_clients import reader_clients
+from harness.run.clients.share_groups import ShareGroups, ShareTopic
+from harness.run.clients.workload_factory import start_workload
+from harness.run.offsets.committed_offsets import AnsweredCommits
+from harness.run.offsets.group_commits import GroupCommits
+from harness.spec.experiment import Arm, Experiment
+from workloads.journal.row_journal import RowJournal
+from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
+from workloads.producer.send_journal import SendJournal
+from workloads.reader.reader_journal import NO_SINKS, ReaderSinks
+from workloads.reader.readers import Readers
+
+_INTERRUPTED_CLOSE_SECONDS = 0.5
+_CLOSE_MARGIN_SECONDS = 5.0
+_CATCH_UP_SECONDS = 60.0
+_READY_SECONDS = 60.0
+
+
+class RunClients:
+    """The producers and readers of one arm. A journal exists only if the arm has clients that write it.
+    `answered` is called with every commit that was answered, as a row of the commits journal.
+
+    Use as a context manager: leaving it closes what is still open.
+
+    Raises:
+        BadInput: the client refuses the settings of producers or readers.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        arm: Arm,
+        *,
+        cluster: LiveCluster,
+        topic: str,
+        run_id: int,
+        seed: int,
+        folder: Path,
+        answered: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        spec = experiment.workload_of(arm)
+        partitions = experiment.topic.partitions
+        self.delivery_seconds = arm.producer.delivery_timeout_ms / 1000
+        self.transaction_seconds = transaction_seconds(experiment, arm)
+        with ExitStack() as stack:
+            processing = 0 if spec.process is None else spec.process.members
+            elsewhere = {spec.producers + number: processed_topic(topic) for number in range(processing)}
+            journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, topics=elsewhere))
+            transactions = None
+            if spec.transactional:
+                transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
+            readers = experiment.readers_of(arm)
+            sinks = NO_SINKS
+            if readers or processing or experiment.commits_offsets:
+                assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
+                commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
+                sinks = ReaderSinks(
+                    assignments, commits if answered is None else AnsweredCommits(commits, answered)
+                )
+            self.commits = GroupCommits(cluster, topic, sinks.commits)
+            stack.callback(self.commits.end)
+            self.readers = stack.enter_context(
+                Readers(
+                    readers,
+                    bootstrap=cluster.bootstrap,
+                    security=cluster.access.properties,
+                    topic=topic,
+                    partitions=partitions,
+                    run_id=run_id,
+                    folder=folder / LIVE_DIR,
+                    sinks=sinks,
+                    clients=reader_clients(readers, cluster),
+                )
+            )
+            if spec.process is not None and transactions is not None:
+                output = ProcessorOutput(
+                    processed_topic(topic), spec, arm.producer, seed, journal, transactions
+                )
+                members = processors(
+                    spec.process,
+                    output,
+                    bootstrap=cluster.bootstrap,
+                    topic=topic,
+                    partitions=partitions,
+                    run_id=run_id,
+                    folder=folder / LIVE_DIR,
+                    sinks=sinks,
+                    security=cluster.access.properties,
+                )
+                self.readers.add(reader_spec_of(spec.process), members)
+            self.share = stack.enter_context(
+                ShareGroups(
+                    experiment.share_of(arm),
+                    cluster=cluster,
+                    topic=ShareTopic(topic, partitions, run_id, seed),
+                    folder=folder,
+                )
+            )
+            self.workload = start_workload(
+                spec,
+                arm.producer,
+                cluster=cluster,
+                topic=topic,
+                partitions=partitions,
+                run_id=run_id,
+                seed=seed,
+                journal=journal,
+                transactions=transactions if spec.process is None or spec.transactions else None,
+                folder=folder,
+                commits=self.commits,
+            )
+            stack.callback(self.workload.close)
+            self._open = stack.pop_all()
+
+    def start(self) -> None:
+        """Wait until the producers are ready, so that no step includes this; then start the readers."""
+        self.workload.ready(_READY_SECONDS)
+        self.readers.start()
+        self.share.start()
+
+    def end(self) -> list[str]:
+        """Close the producers, wait until the readers have reached the end, and close them; returns what went
+        wrong.
+
+        Raises:
+            JournalError: a journal could not be written.
+        """
+        self.workload.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
+        # read_committed readers wait at an open transaction until its coordinator ends it.
+        seconds = _CATCH_UP_SECONDS + (self.transaction_seconds or 0.0)
+        caught_up = self.readers.catch_up(time.monotonic() + seconds)
+        self.readers.close()
+        self.commits.end()
+        problems = self.share.drain()
+        self.share.close()
+        if not caught_up:
+            problems.append(f"not every reader reached the end of the topic within {seconds:g} s")
+        return problems
+
+    def abort(self) -> None:
+        """Close everything without waiting for reports or readers."""
+        self.workload.close(_INTERRUPTED_CLOSE_SECONDS)
+        self.readers.close(give_up=True)
+        self.share.close(give_up=True)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return (*self.workload.problems, *self.readers.problems, *self.share.problems)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+def transaction_seconds(experiment: Experiment, arm: Arm) -> float | None:
+    """transaction.timeout.ms of an arm's producers, in seconds; None if they have no transactions."""
+    if not experiment.workload_of(arm).transactional:
+        return None
+    return arm.producer.transaction_timeout() / 1000
+
+
+def topics_of(experiment: Experiment, arm: Arm, topic: str) -> tuple[str, ...]:
+    """The topics that a run writes to: `topic`, and the one for the output of its processors, if any."""
+    return (topic,) if experiment.workload_of(arm).process is None else (topic, processed_topic(topic))
+
+
+def processed_topic(topic: str) -> str:
+    """The topic that processors of a run's topic write to."""
+    return f"{topic}-processed"

@@ -1,0 +1,300 @@
+"""The share groups of one arm: their settings, their members, and where they begin at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from harness.cluster.live import LiveCluster
+from harness.model.broker_views import PartitionState
+from harness.model.errors import ClusterError
+from harness.model.journal import RowSink
+from harness.model.polling import poll_within
+from harness.model.run import ShareInfo
+from harness.model.share_journal import (
+    DELIVERIES,
+    DELIVERIES_DIR,
+    SHARE_EVENTS,
+    SHARE_EVENTS_DIR,
+    SHARE_OFFSETS,
+    SHARE_OFFSETS_DIR,
+)
+from harness.protocol.admin import ANSWER_SECONDS
+from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
+from harness.run.clients.share_clients import share_client
+from harness.spec.steps import AlterShareGroup
+from workloads.config.share_spec import ShareSpec
+from workloads.journal.row_journal import RowJournal
+from workloads.share.member_loop import MemberSettings
+from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
+from workloads.share.share_journal import ShareSinks
+
+_POLL_SECONDS = 0.5
+_QUIET_SECONDS = 10.0
+_SURE_SECONDS = 1.0
+_MOST_SECONDS = 300.0
+_SESSION_SECONDS = 45.0
+"""group.share.session.timeout.ms: the partitions of a killed member are without one until then."""
+_SESSION_PROPERTY = "group.share.session.timeout.ms"
+
+
+@dataclass(frozen=True)
+class ShareTopic:
+    """The topic of a run that its share groups read."""
+
+    name: str
+    partitions: int
+    run_id: int
+    seed: int
+
+
+class ShareGroups:
+    """All share groups of an arm; use as a context manager or call `close`.
+
+    Raises:
+        BadInput: the brokers refuse the settings of a group.
+        ClusterError: they could not be set.
+    """
+
+    def __init__(
+        self, specs: Sequence[ShareSpec], *, cluster: LiveCluster, topic: ShareTopic, folder: Path
+    ) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self.groups: tuple[ShareGroup, ...] = ()
+        self._closed = False
+        self._problems: list[str] = []
+        self._open = ExitStack()
+        if not specs:
+            return
+        with ExitStack() as stack:
+            sinks = ShareSinks(
+                stack.enter_context(RowJournal(folder / DELIVERIES_DIR, DELIVERIES)),
+                stack.enter_context(RowJournal(folder / SHARE_EVENTS_DIR, SHARE_EVENTS)),
+            )
+            self._offsets: RowSink = stack.enter_context(
+                RowJournal(folder / SHARE_OFFSETS_DIR, SHARE_OFFSETS)
+            )
+            self.groups = tuple(self._group(spec, sinks) for spec in specs)
+            self._open = stack.pop_all()
+        session = cluster.spec.properties.get(_SESSION_PROPERTY, "")
+        self._session_seconds = int(session) / 1000 if session.isdigit() else _SESSION_SECONDS
+        self._last: dict[tuple[str, int], ShareStart] = {}
+
+    def start(self) -> None:
+        """Set the groups' settings and start their members; when all have begun, begin to kill some."""
+        admin = self._cluster.admin() if self.groups else None
+        for group in self.groups:
+            assert admin is not None
+            admin.set_group_config(group.group_id, group.spec.group_config())
+            group.start_members()
+        deadline = time.monotonic() + BEGIN_SECONDS
+        for group in self.groups:
+            group.await_members(deadline)
+        for group in self.groups:
+            group.begin()
+
+    def alter(self, change: AlterShareGroup) -> list[str]:
+        """Change a group as an administrator does; returns problems.
+
+        Raises:
+            BadInput: the brokers refuse a setting.
+            ClusterError: a setting could not be changed.
+        """
+        group = next(one for one in self.groups if change.group in (one.spec.name, one.spec.group))
+        config = ShareSpec(name="q", lock=change.lock, delivery_limit=change.delivery_limit).group_config()
+        config = {name: value for name, value in config.items() if name != "share.auto.offset.reset"}
+        if config:
+            self._cluster.admin().set_group_config(group.group_id, config)
+            group.alter(", ".join(f"{name}={value}" for name, value in config.items()))
+        if change.start is None:
+            return []
+        group.stop_members()
+        try:
+            refused = self._move(group, change.start)
+        finally:
+            group.start_members()
+        return (
+            [f"the start of share group {group.spec.name} could not be moved: {refused}"] if refused else []
+        )
+
+    def _move(self, group: ShareGroup, start: str | int) -> str | None:
+        """Move the start offsets of a group whose members have left; the reason if that fails."""
+        state = self._leaders()
+        ends = {number: one.high_watermark or 0 for number, one in state.items()}
+        starts = {number: one.log_start_offset or 0 for number, one in state.items()}
+        chosen = {"earliest": starts, "latest": ends}
+        places = dict.fromkeys(ends, start) if isinstance(start, int) else chosen[start]
+        refused: list[str] = []
+
+        def missing() -> str | None:
+            try:
+                broker = self._cluster.coordinator(group.group_id, transactional=False)
+                if broker is None:
+                    return "the group has no coordinator"
+                with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
+                    answers = move_share_starts(connection, group.group_id, self._topic.name, places)
+            except (ClusterError, OSError) as error:
+                return str(error)
+            refused[:] = sorted({error for error in answers.values() if error is not None})
+            return ", ".join(refused) or None
+
+        why = poll_within(_SESSION_SECONDS + _QUIET_SECONDS, missing)
+        group.alter(f"start offsets moved to {places}" if why is None else f"start offsets not moved: {why}")
+        return why
+
+    def drain(self) -> list[str]:
+        """Wait until every group has finished all records, or its members are given none any more; returns
+        problems. Then the start offsets are journaled."""
+        for group in self.groups:
+            group.finish_events(time.monotonic() + _MOST_SECONDS)
+        problems: list[str] = []
+        waiting = list(self.groups)
+        begun, begun_ns = time.monotonic(), time.time_ns()
+        since: dict[str, float] = {}
+        while waiting:
+            for group in list(waiting):
+                if not self._finished(self._ask(group)):
+                    since.pop(group.group_id, None)
+                # A coordinator may not know yet how long the log is.
+                elif time.monotonic() - since.setdefault(group.group_id, time.monotonic()) >= _SURE_SECONDS:
+                    waiting.remove(group)
+                    continue
+                if self._quiet(group, begun, begun_ns):
+                    waiting.remove(group)
+            if time.monotonic() - begun > _MOST_SECONDS:
+                names = ", ".join(group.spec.name for group in waiting)
+                problems.append(f"share group {names} was still given records after {_MOST_SECONDS:g} s")
+                break
+            if waiting:
+                time.sleep(_POLL_SECONDS)
+        for group in self.groups:
+            self._ask(group, last=True)
+        return problems
+
+    def close(self, *, give_up: bool = False) -> None:
+        """End every member and write the journals. Safe to call again."""
+        if self._closed:
+            return
+        self._closed = True
+        for group in self.groups:
+            group.close(give_up=give_up)
+        self._open.close()
+
+    def infos(self) -> tuple[ShareInfo, ...]:
+        return tuple(group.info() for group in self.groups)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(problem for group in self.groups for problem in group.problems)
+
+    def _group(self, spec: ShareSpec, sinks: ShareSinks) -> ShareGroup:
+        topic, access = self._topic, self._cluster.access
+        group_id = spec.group_id(topic.run_id)
+        security = access.properties if spec.client == "librdkafka" else None
+        properties = spec.properties(self._cluster.bootstrap, group_id, security)
+        command, more = share_client(spec, self._cluster)
+
+        def settings(name: str, session: int) -> MemberSettings:
+            return MemberSettings(
+                properties=properties,
+                topic=topic.name,
+                run_id=topic.run_id,
+                seed=f"{topic.seed}/{name}/{session}",
+                acknowledge=spec.acknowledge,
+                hold=spec.hold,
+                explicit=spec.mode == "explicit",
+                wait=spec.commit == "sync",
+                more=more,
+            )
+
+        return ShareGroup(
+            spec,
+            group_id=group_id,
+            topic=topic.name,
+            sinks=sinks,
+            settings=settings,
+            command=command,
+            brokers=self._cluster.spec.properties,
+        )
+
+    def _ask(self, group: ShareGroup, *, last: bool = False) -> tuple[ShareStart, ...]:
+        """Ask the group's coordinator and journal what is new; with `last`, the members still being there,
+        everything."""
+        asked_ns = time.time_ns()
+        topic = self._topic
+        starts: tuple[ShareStart, ...] = ()
+        with suppress(ClusterError, OSError):
+            broker = self._cluster.coordinator(group.group_id, transactional=False)
+            if broker is not None:
+                with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
+                    starts = share_starts(connection, group.group_id, topic.name, range(topic.partitions))
+        for one in starts:
+            key = group.group_id, one.partition
+            if last or self._last.get(key) != one:
+                self._last[key] = one
+                self._offsets.append(self._row(group, one, asked_ns))
+        return starts
+
+    def _row(self, group: ShareGroup, one: ShareStart, asked_ns: int) -> dict[str, Any]:
+        return {
+            "group": group.group_id,
+            "topic": self._topic.name,
+            "partition": one.partition,
+            "asked_ns": asked_ns,
+            "at_ns": time.time_ns(),
+            "start_offset": one.start,
+            "lag": one.lag,
+            "error": one.error,
+        }
+
+    def _finished(self, starts: Sequence[ShareStart]) -> bool:
+        """Whether nothing is left. Without a lag, whether the group begins at the end of each partition."""
+        if not starts or any(one.error is not None or one.start is None for one in starts):
+            return False
+        if all(one.lag is not None for one in starts):
+            return all(one.lag == 0 for one in starts)
+        with suppress(ClusterError, OSError):
+            ends = self._ends()
+            return all(ends.get(one.partition) == one.start for one in starts)
+        return False
+
+    def _ends(self) -> dict[int, int]:
+        return {
+            number: state.high_watermark
+            for number, state in self._leaders().items()
+            if state.high_watermark is not None
+        }
+
+    def _leaders(self) -> dict[int, PartitionState]:
+        """Each partition as its leader reports it."""
+        view = self._cluster.view((self._topic.name,))
+        return {
+            state.partition: state
+            for broker in view.answered()
+            for state in broker.partitions
+            if state.leader == broker.broker
+        }
+
+    def _quiet(self, group: ShareGroup, begun: float, begun_ns: int) -> bool:
+        """Whether nothing was given for two locks and what may hold records back besides."""
+        spec = group.spec
+        needed = max(2 * group.lock_seconds, _QUIET_SECONDS) + spec.hold
+        # The check takes nothing for stuck that soon after the last fault was healed.
+        since = begun + _QUIET_SECONDS
+        if group.last_kill is not None:
+            since = max(since, group.last_kill + self._session_seconds + _QUIET_SECONDS)
+        given = group.last_delivery_ns
+        if given > begun_ns:
+            since = max(since, begun + (given - begun_ns) / 1e9)
+        return time.monotonic() - since > needed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

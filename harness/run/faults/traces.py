@@ -1,0 +1,112 @@
+"""Looks for what faults have left on a cluster after they were healed: one sentence for each thing.
+
+What is looked for is a table (`harness.cluster.trace_kinds`); what a fault lawfully leaves, its spec declares
+(`FaultSpec.leaves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+
+import faults  # noqa: F401 - makes every fault known
+from faults.shared.base import KINDS
+from harness.cluster.live import LiveCluster
+from harness.cluster.node_traces import read_node
+from harness.cluster.trace_kinds import ASKED, SCRIPTED, AskedKind, Kind, Place
+from harness.model.errors import KafkaChaosError
+
+_ASKED_AT_ONCE = 4
+"""Of each node: its network, its container and the broker; and its state first."""
+
+
+def traces(cluster: LiveCluster, numbers: Iterable[int] | None = None) -> list[str]:
+    """One sentence for each thing that faults have left on these nodes (default: all), and on the cluster;
+    empty: all are clean.
+
+    A node is clean if its process runs and is not frozen, and nothing in the table is present except what was
+    there when the cluster was started or connected to, and what a fault declares to leave.
+    """
+    wanted = [node.id for node in cluster.nodes] if numbers is None else list(numbers)
+    if not wanted:
+        return []
+    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE * len(wanted)) as pool:
+        whole = [pool.submit(_asked, cluster, kind, wanted[0]) for kind in ASKED if kind.each == "cluster"]
+        nodes = pool.map(lambda number: _traces_of(cluster, number), wanted)
+        found = [trace for traces in nodes for trace in traces]
+        return found + [trace for one in whole for trace in one.result()]
+
+
+def _traces_of(cluster: LiveCluster, number: int) -> list[str]:
+    name = cluster.node(number).name
+    try:
+        if not cluster.is_running(number):
+            return [f"{name} does not run"]
+        frozen = cluster.is_paused(number)
+    except KafkaChaosError as error:
+        return [f"{name} could not be inspected: {error}"]
+    if frozen:
+        # Nothing can run in it, and its broker answers nothing.
+        return [f"{name} is still frozen", *_scripted(cluster, number, "network")]
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        looks = [pool.submit(_scripted, cluster, number, "network")]
+        looks.append(pool.submit(_scripted, cluster, number, "node"))
+        if number in cluster.broker_ids:
+            looks += [pool.submit(_asked, cluster, kind, number) for kind in ASKED if kind.each == "broker"]
+        return [trace for look in looks for trace in look.result()]
+
+
+def _scripted(cluster: LiveCluster, number: int, place: Place) -> list[str]:
+    """The traces of all kinds that the script of a place reads."""
+    name = cluster.node(number).name
+    try:
+        found = read_node(cluster, number, place)
+    except KafkaChaosError as error:
+        return [f"{name} could not be inspected: {error}"]
+    kinds = [kind for kind in SCRIPTED if kind.place == place]
+    return [trace for kind in kinds for trace in _judge(cluster, number, name, kind, found[kind.name])]
+
+
+def _asked(cluster: LiveCluster, kind: AskedKind, number: int) -> list[str]:
+    """The traces of a kind that a request answers."""
+    name = cluster.node(number).name if kind.each == "broker" else cluster.name
+    if kind.compared and kind.name not in cluster.baseline.get(number, {}):
+        return []
+    try:
+        found = kind.ask(cluster, number)
+    except KafkaChaosError as error:
+        return [f"{name} could not be inspected: {error}"]
+    return list(_judge(cluster, number, name, kind, found))
+
+
+def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tuple[str, ...]) -> Iterator[str]:
+    """A sentence for each thing that should not be there, and for each that should and is not."""
+    before: tuple[str, ...] = ()
+    if kind.compared:
+        known = cluster.baseline.get(number, {}).get(kind.name)
+        if known is None:
+            return
+        before = known
+    missing = [thing for thing in before if thing not in found]
+    for thing in found:
+        if thing in before or _is_declared(thing):
+            continue
+        former = next((one for one in missing if _subject(one) == _subject(thing)), None)
+        if former is not None:
+            missing.remove(former)
+        expected = kind.expected if former is None else f"{former}, {kind.expected}"
+        yield f"{name} still has {kind.called}: {thing}; expected: {expected}; next: {kind.next_step}"
+    for thing in missing:
+        yield f"{name} still lacks {kind.called}: {thing}; expected: {kind.expected}; next: {kind.next_step}"
+
+
+def _subject(thing: str) -> str:
+    """What a thing is about: the limit `cpu.max`, the interface `eth0`, the setting before its `=`."""
+    return thing.partition(" ")[0].partition("=")[0]
+
+
+def _is_declared(thing: str) -> bool:
+    """Whether a fault declares to leave this."""
+    patterns = (one for spec in KINDS.values() for many in spec.leaves.values() for one in many)
+    return any(fnmatchcase(thing, pattern) for pattern in patterns)

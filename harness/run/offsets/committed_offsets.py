@@ -1,0 +1,250 @@
+"""Asks coordinators for the committed offsets of a run's groups, and reads them in the replicas' own files.
+
+A commit that was answered is lost if its coordinator forgets it. What the coordinator answers is therefore
+journaled while the run goes on, after every commit (several within a short time share one question) and after
+the coordinator moved, and at the end, with what each replica's file of `__consumer_offsets` holds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.cluster.live import LiveCluster
+from harness.model.errors import ClusterError, JournalError
+from harness.model.journal import RowSink
+from harness.model.progress import report_progress
+from harness.protocol import admin
+from harness.protocol.connection import BrokerConnection
+from harness.protocol.group_offsets import CommittedOffset, committed_offsets
+from workloads.log_format.committed_offsets import TOPIC, logged_commits, partition_of
+
+EVERY_SECONDS = 0.25
+"""The least time between two questions about a group."""
+_IDLE_SECONDS = 1.0
+"""The time between two questions while nothing is committed."""
+_SHARE = 0.1
+"""The most of a processor that asking takes, where groups have very many partitions."""
+_ANSWER_SECONDS = 1.0
+_LAST_SECONDS = 15.0
+_LAST_EVERY = 0.5
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class AnsweredCommits:
+    """Passes rows of commits on to a journal, and tells of those that were answered without an error."""
+
+    def __init__(self, sink: RowSink, answered: Callable[[dict[str, Any]], None]) -> None:
+        self._sink = sink
+        self._answered = answered
+
+    def append(self, row: dict[str, Any]) -> None:
+        self._sink.append(row)
+        if row["error"] is None:
+            self._answered(row)
+
+
+@dataclass(eq=False)
+class CommittedOffsets:
+    """Asks in one thread from `start` to `stop`; `last` asks once more when nothing is committed any more.
+
+    `groups` are by the readers that commit for them; `connect` opens a connection from a broker's id and a
+    time-out in seconds; rows of `harness.model.journal.OFFSETS` go to `sink`.
+    """
+
+    connect: Callable[[int, float], BrokerConnection]
+    brokers: Collection[int]
+    groups: Mapping[str, str]
+    places: Collection[Place]
+    sink: RowSink
+
+    def __post_init__(self) -> None:
+        self._connections: dict[int, BrokerConnection] = {}
+        self._coordinators: dict[str, int] = {}
+        self._asked_who: dict[str, float] = {}
+        self._told: dict[tuple[str, Place], tuple[int, CommittedOffset]] = {}
+        self._committed: dict[tuple[str, Place], int] = {}
+        self._turn = 0
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="committed-offsets", daemon=True)
+        self.failure: BaseException | None = None
+
+    def answered(self, row: Mapping[str, Any]) -> None:
+        """A commit, as a row of `harness.model.journal.COMMITS`, was answered; any thread may call this."""
+        group = self.groups.get(row["reader"])
+        if group is not None:
+            self._committed[group, (row["topic"], row["partition"])] = row["offset"]
+            self._wake.set()
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Ask from now on about groups whose reader has their name, too: rows of commits.
+        To be called when the thread has ended."""
+        for row in rows:
+            self.groups = {**self.groups, row["reader"]: row["reader"]}
+            if row["error"] is None:
+                self.answered(row)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and close the connections; safe to call again."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for connection in self._connections.values():
+            connection.close()
+
+    def last(self, seconds: float = _LAST_SECONDS) -> None:
+        """Ask until two rounds give the same, without an error and with no less than was committed last; or
+        until `seconds` are over. The last round is journaled whole."""
+        self.stop()
+        deadline = time.monotonic() + seconds
+        before: dict[tuple[str, Place], CommittedOffset] | None = None
+        while True:
+            now: dict[tuple[str, Place], CommittedOffset] = {}
+            for group in self._names():
+                found = self._ask(group)
+                now |= {(group, place): one for place, one in found.items()}
+            if (now == before and self._complete(now)) or time.monotonic() >= deadline:
+                break
+            before = now
+            time.sleep(_LAST_EVERY)
+        self._told.clear()
+        for group in self._names():
+            self._ask(group)
+        self.stop()
+
+    def _names(self) -> list[str]:
+        return sorted(set(self.groups.values()))
+
+    def _complete(self, found: Mapping[tuple[str, Place], CommittedOffset]) -> bool:
+        """Whether every answer came, and has what was committed last."""
+        known = {where: one.offset for where, one in found.items() if one.error is None}
+        return len(known) == len(self._names()) * len(self.places) and all(
+            (known.get(where) or 0) >= offset for where, offset in self._committed.items()
+        )
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._wake.clear()
+                began = time.thread_time()
+                for group in self._names():
+                    self._ask(group)
+                took = time.thread_time() - began
+                if not self._stop.wait(max(EVERY_SECONDS, took / _SHARE)):
+                    self._wake.wait(_IDLE_SECONDS)
+        except Exception as error:  # the run records it as a problem
+            self.failure = error
+
+    def _ask(self, group: str) -> dict[Place, CommittedOffset]:
+        """Ask the coordinator, and journal what is new; empty: nobody answered."""
+        broker = self._coordinator(group)
+        if broker is None:
+            return {}
+        asked_ns = time.time_ns()
+        try:
+            found = committed_offsets(self._connection(broker), group, self.places)
+        except OSError:
+            self._coordinators.pop(group, None)
+            return {}
+        at_ns = time.time_ns()
+        for place, one in found.items():
+            if self._told.get((group, place)) == (broker, one):
+                continue
+            self._told[group, place] = (broker, one)
+            self.sink.append(
+                {
+                    "group": group,
+                    "topic": place[0],
+                    "partition": place[1],
+                    "asked_ns": asked_ns,
+                    "at_ns": at_ns,
+                    "source": "fetch",
+                    "broker": broker,
+                    "offset": one.offset,
+                    "leader_epoch": one.leader_epoch,
+                    "error": one.error,
+                }
+            )
+        if any(one.error is not None for one in found.values()):
+            self._coordinators.pop(group, None)
+        return found
+
+    def _coordinator(self, group: str) -> int | None:
+        """The group's coordinator, as one broker after the other says; asked again every second, because an
+        old coordinator may go on to answer."""
+        known = self._coordinators.get(group)
+        if known is not None and time.monotonic() < self._asked_who[group] + _IDLE_SECONDS:
+            return known
+        for _ in self.brokers:
+            self._turn += 1
+            broker = sorted(self.brokers)[self._turn % len(self.brokers)]
+            try:
+                found = admin.coordinator(self._connection(broker), group, transactional=False)
+            except OSError:
+                continue
+            if isinstance(found, int) and found in self.brokers:
+                self._coordinators[group] = found
+                self._asked_who[group] = time.monotonic()
+                return found
+        return known
+
+    def _connection(self, broker: int) -> BrokerConnection:
+        if broker not in self._connections:
+            self._connections[broker] = self.connect(broker, _ANSWER_SECONDS)
+        return self._connections[broker]
+
+
+def read_logged(
+    cluster: LiveCluster, groups: Collection[str], topics: Collection[str], sink: RowSink
+) -> tuple[int, ...]:
+    """Journal what every replica's files of `__consumer_offsets` hold of these groups and topics; returns the
+    brokers whose files were read. Of an existing cluster none are read: other groups' may be very large."""
+    if cluster.spec.existing is not None:
+        return ()
+    partitions = _partitions(cluster)
+    wanted = {partition_of(group, len(partitions)) for group in groups} if partitions else set()
+    inspected = set()
+    for number in sorted(wanted):
+        for broker in partitions.get(number, ()):
+            asked_ns = time.time_ns()
+            try:
+                found = list(logged_commits(cluster.log_files(broker, TOPIC, number), groups))
+            except (ClusterError, JournalError) as error:
+                report_progress(f"the files of {TOPIC}-{number} on broker {broker} cannot be read: {error}")
+                continue
+            inspected.add(broker)
+            at_ns = time.time_ns()
+            for one in found:
+                if one.topic in topics and not one.aborted:
+                    sink.append(
+                        {
+                            "group": one.group,
+                            "topic": one.topic,
+                            "partition": one.partition,
+                            "asked_ns": asked_ns,
+                            "at_ns": at_ns,
+                            "source": "logged-transaction" if one.transactional else "logged",
+                            "broker": broker,
+                            "offset": one.offset,
+                            "leader_epoch": one.leader_epoch,
+                            "log_offset": one.log_offset,
+                        }
+                    )
+    return tuple(sorted(inspected))
+
+
+def _partitions(cluster: LiveCluster) -> dict[int, tuple[int, ...]]:
+    """The replicas of every partition of `__consumer_offsets`, from the broker that knows most partitions;
+    empty: there is no such topic."""
+    known = [view.partitions for view in cluster.view((TOPIC,)).answered()]
+    return {state.partition: state.replicas for state in max(known, key=len, default=())}

@@ -1,0 +1,1 @@
+"""The final read, and the proof that it is complete."""

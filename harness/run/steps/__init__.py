@@ -1,0 +1,1 @@
+"""The steps of an experiment, carried out on a live cluster."""

@@ -1,0 +1,199 @@
+"""Carries out ask steps: sends queries to single brokers of a live cluster and keeps their answers.
+
+Every broker gets a query before any of them gets the next one, so that answers to an earlier query are older.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from harness.model.errors import ClusterError
+from harness.model.journal import RowSink
+from harness.protocol.client_requests import end_offset, epoch_end, fetch, produce
+from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
+from harness.run.steps.broker_observer import BrokerObserver
+from harness.spec.steps import Ask
+from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
+from workloads.log_format.segments import log_end_offset, parse_segment
+from workloads.record.carried_identity import decode_carried
+from workloads.record.identity import OK
+
+NO_ANSWER = "NO_ANSWER"
+_SECONDS = 3.0
+_ROUND_SECONDS = 0.02
+_BATCH_FIELDS = ("base_offset", "last_offset", "leader_epoch", "producer_id", "base_sequence", "crc_ok")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAnswer:
+    """The answer of one broker: the name of an error, a number, or details."""
+
+    error: str | None = None
+    number: int | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerQuery:
+    """A broker, the topic (that of `observer`) and the step that it is queried for. `link` is None if no
+    connection is needed."""
+
+    observer: BrokerObserver
+    broker: int
+    step: Ask
+    link: BrokerConnection | None
+
+    @property
+    def place(self) -> tuple[BrokerConnection, str, int]:
+        """What requests about the step's partition begin with: connection, topic, partition."""
+        assert self.link is not None, "this query needs a connection to the broker"
+        return self.link, self.observer.topic, self.step.partition
+
+
+def ask(observer: BrokerObserver, step: Ask, answers: RowSink) -> None:
+    """Query the brokers of a step, once or for `step.seconds`; appends one row of ANSWERS per answer.
+
+    Raises:
+        ClusterError: the step's target matches no broker.
+    """
+    # Logs can be read from controllers too.
+    printed = set(step.what) == {"printed"}
+    cluster = observer.cluster
+    brokers = tuple(number for number in observer.nodes(step.of) if printed or number in cluster.broker_ids)
+    if not brokers:
+        raise ClusterError(
+            "the target matches no broker",
+            where=f"step {step.name}",
+            expected=f"a broker that is {step.of}",
+            found="none",
+        )
+    until = time.monotonic() + (step.seconds or 0.0)
+    number = 0
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(max_workers=len(brokers)))
+        links = {
+            broker: None if printed else stack.enter_context(cluster.connection(broker, _SECONDS))
+            for broker in brokers
+        }
+        query = [BrokerQuery(observer, broker, step, link) for broker, link in links.items()]
+        while True:
+            for place, question in enumerate(step.what):
+                at_ns = time.time_ns()
+                for one, answer in zip(query, pool.map(partial(_answer, question), query), strict=True):
+                    answers.append(
+                        {
+                            "at_ns": at_ns,
+                            "ask": step.name,
+                            "round": number,
+                            "place": place,
+                            "broker": one.broker,
+                            "partition": step.partition,
+                            "question": question,
+                            "error": answer.error,
+                            "number": answer.number,
+                            "detail": json.dumps(answer.detail),
+                        }
+                    )
+            number += 1
+            if time.monotonic() + _ROUND_SECONDS >= until:
+                return
+            time.sleep(_ROUND_SECONDS)
+
+
+def _leader(query: BrokerQuery) -> BrokerAnswer:
+    connection, name, partition = query.place
+    for topic in connection.metadata([name]).topics:
+        for part in topic.partitions:
+            if part.partition_index == partition:
+                isr = [int(node) for node in part.isr_nodes]
+                detail = {"leader_epoch": int(part.leader_epoch), "isr": isr}
+                return BrokerAnswer(None, int(part.leader_id), detail)
+    return BrokerAnswer("UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def _high_watermark(query: BrokerQuery) -> BrokerAnswer:
+    found = fetch(*query.place, 0, max_bytes=1)
+    return BrokerAnswer(found.error, found.high_watermark)
+
+
+def _fetch(query: BrokerQuery) -> BrokerAnswer:
+    found = fetch(*query.place, 0)
+    detail = {"records": _records(found.data, found.high_watermark)}
+    return BrokerAnswer(found.error, found.high_watermark, detail)
+
+
+def _epoch_ends(query: BrokerQuery) -> BrokerAnswer:
+    latest = _leader(query).detail.get("leader_epoch", -1)
+    ends = {epoch: epoch_end(*query.place, epoch) for epoch in range(latest + 1)}
+    return BrokerAnswer(None, latest, {"ends": ends})
+
+
+def _checkpoint(query: BrokerQuery) -> BrokerAnswer:
+    file = "replication-offset-checkpoint"
+    return BrokerAnswer(None, query.observer.checkpoint(query.broker, file, query.step.partition))
+
+
+def _files(query: BrokerQuery) -> BrokerAnswer:
+    observer, partition = query.observer, query.step.partition
+    files = observer.cluster.log_files(query.broker, observer.topic, partition)
+    segments = {name: data for name, data in sorted(files.items()) if name.endswith(".log")}
+    batches = [batch for data in segments.values() for batch in parse_segment(data)]
+    text = files.get(EPOCH_FILE, b"").decode()
+    lines = epoch_rows(query.broker, observer.topic, partition, text)
+    detail = {
+        "batches": [{name: getattr(batch, name) for name in _BATCH_FIELDS} for batch in batches],
+        "records": _records(b"".join(segments.values()), None),
+        "epochs": [[row["leader_epoch"], row["offset"]] for row in lines],
+    }
+    return BrokerAnswer(None, log_end_offset(segments), detail)
+
+
+def _printed(query: BrokerQuery) -> BrokerAnswer:
+    text = query.step.text or ""
+    lines = [line for line in query.observer.log(query.broker).splitlines() if text in line]
+    return BrokerAnswer(None, len(lines), {"lines": lines})
+
+
+def _records(data: bytes, below: int | None) -> list[list[int]]:
+    """[offset, producer, seq] of each record with an offset less than `below` (None: of all); producer and
+    seq are -1 where the value is not one of ours."""
+    found = []
+    for batch in parse_segment(data):
+        records = [one for one in batch.records() or () if below is None or one.offset < below]
+        headers = [one.headers for one in records]
+        decoded = decode_carried([one.value for one in records], 0, headers.__getitem__)
+        for index, record in enumerate(records):
+            # Only the run id may differ: a topic belongs to one run.
+            ours = decoded.state[index] <= OK + 1
+            identity = (int(decoded.producer[index]), int(decoded.seq[index])) if ours else (-1, -1)
+            found.append([record.offset, *identity])
+    return found
+
+
+_QUESTIONS: dict[str, Callable[[BrokerQuery], BrokerAnswer]] = {
+    "leader": _leader,
+    "log_end": lambda query: BrokerAnswer(*end_offset(*query.place, DEBUGGING_REPLICA)),
+    "high_watermark": _high_watermark,
+    "list_offsets": lambda query: BrokerAnswer(*end_offset(*query.place)),
+    "fetch": _fetch,
+    "fetch_v10": lambda query: BrokerAnswer(fetch(*query.place, 0, version=10).error),
+    "produce": lambda query: BrokerAnswer(*produce(*query.place)),
+    "epoch_ends": _epoch_ends,
+    "checkpoint": _checkpoint,
+    "files": _files,
+    "printed": _printed,
+}
+
+
+def _answer(question: str, query: BrokerQuery) -> BrokerAnswer:
+    try:
+        return _QUESTIONS[question](query)
+    except (OSError, ClusterError) as error:
+        return BrokerAnswer(NO_ANSWER, None, {"why": str(error)})

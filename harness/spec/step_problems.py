@@ -1,0 +1,141 @@
+"""What is wrong with the steps of an experiment, before a cluster starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from faults.schedules.check import Problem, check_schedule
+from faults.schedules.tracks import tracks
+from faults.shared.base import FaultSpec
+from faults.shared.partition_fault import PartitionFault
+from faults.targets.target_context import ClusterShape
+from harness.spec.steps import Heal, Inject, Step, Write
+from workloads.config.reader_spec import ReaderSpec
+from workloads.config.spec import WorkloadSpec
+
+
+def driving_problems(
+    steps: Sequence[Step], workloads: Sequence[WorkloadSpec], partitions: int
+) -> Iterator[Problem]:
+    """Write steps and drive steps need different clients; `workloads` are those of the arms, `partitions` is
+    the number of the topic's."""
+    driven = {one.client == "driven" for one in workloads}
+    own = any(one.client == "own" for one in workloads)
+    for number, step in enumerate(steps):
+        place = f"steps[{number}]"
+        for name in ("records", "rate") if own and step.write is not None else ():
+            if getattr(step.write, name) is not None:
+                yield Problem(
+                    f"{place}.write.{name}",
+                    f"`client: own` has no `{name}`: your program decides, and `seconds` is the most",
+                )
+        if step.write is not None and True in driven:
+            yield Problem(f"{place}.write", "`client: driven` has no write steps, only drive steps")
+        if step.drive is None:
+            continue
+        if False in driven:
+            yield Problem(f"{place}.drive", "drive steps need `client: driven`: set it below `workload`")
+        numbers = [
+            *(send.partition for send in step.drive.sends),
+            *(one.partition for one in step.drive.offsets),
+        ]
+        for partition in numbers:
+            if partition >= partitions:
+                last = partitions - 1
+                yield Problem(f"{place}.drive.do", f"the topic has partitions 0 to {last}")
+        calls = {"begin", "commit", "abort"}
+        if (step.drive.offsets or not calls.isdisjoint(step.drive.do)) and not all(
+            one.transactional for one in workloads
+        ):
+            yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
+
+
+def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSpec]]) -> Iterator[Problem]:
+    """Steps that restart a reader which an arm does not have, or whose clients cannot be killed; `arms`
+    are the readers by the arm's name."""
+    for number, step in enumerate(steps):
+        restart = step.restart_reader
+        for arm, readers in arms.items() if restart is not None else ():
+            assert restart is not None
+            place = f"steps[{number}].restart_reader"
+            found = {reader.name: reader for reader in readers}.get(restart.reader)
+            if found is None:
+                yield Problem(f"{place}.reader", f"arm {arm!r} has no reader {restart.reader!r}")
+            elif restart.crash and not found.apart:
+                yield Problem(
+                    f"{place}.crash",
+                    f"a crash needs a reader whose clients have their own processes: set `process: true` "
+                    f"for reader {restart.reader!r}",
+                )
+
+
+def commit_problems(steps: Sequence[Step], partitions: int) -> Iterator[Problem]:
+    """Commits to partitions that the topic has not, or through the broker of a step that comes later, and
+    questions about them."""
+    earlier: set[str] = set()
+    for number, step in enumerate(steps):
+        commit = step.commit_offsets
+        for name in () if step.ask_offsets is None else step.ask_offsets.of:
+            if name not in earlier:
+                yield Problem(
+                    f"steps[{number}].ask_offsets.of", f"no earlier step commits offsets as {name!r}"
+                )
+        if commit is None:
+            continue
+        place = f"steps[{number}].commit_offsets"
+        if commit.partition >= partitions:
+            yield Problem(f"{place}.partition", f"the topic has partitions 0 to {partitions - 1}")
+        for key in ("same_as", "other_than"):
+            name = getattr(commit, key)
+            if name is not None and name not in earlier:
+                yield Problem(f"{place}.{key}", f"no earlier step commits offsets as {name!r}")
+        if commit.name in earlier:
+            yield Problem(f"{place}.name", f"two such steps are named {commit.name!r}")
+        earlier.add(commit.name)
+
+
+def left_open(steps: Sequence[Step], index: int) -> dict[str, Inject]:
+    """The inject steps before this step whose faults are still open, by their place in the file."""
+    found: dict[str, Inject] = {}
+    for number, step in enumerate(steps[:index]):
+        if step.inject is not None:
+            found[f"steps[{number}].inject"] = step.inject
+        elif step.heal is not None:
+            only = step.heal.only
+            found = {place: one for place, one in found.items() if only and one.name not in only}
+    return found
+
+
+def faults_before(steps: Sequence[Step], index: int) -> dict[str, FaultSpec]:
+    """The faults of `left_open`."""
+    return {place: inject.fault for place, inject in left_open(steps, index).items()}
+
+
+def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool) -> Iterator[Problem]:
+    """Faults that a cluster of this shape cannot have at their times; `together`: all arms are in one run."""
+    for number, step in enumerate(steps):
+        place = f"steps[{number}]"
+        if isinstance(step.action, Inject):
+            try:
+                step.action.fault.warnings(shape)
+            except ValueError as error:
+                yield Problem(f"{place}.inject", str(error))
+        elif isinstance(step.action, Heal):
+            names = {one.name for one in left_open(steps, number).values()}
+            for name in step.action.only:
+                if name not in names:
+                    yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open at this step")
+        elif isinstance(step.action, Write):
+            picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
+            if together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
+                yield Problem(
+                    place, "with `together: true` faults on partitions are possible in inject steps only"
+                )
+            found = check_schedule(
+                step.action.faults,
+                shape,
+                seconds=step.action.ends,
+                at_most_down=step.action.at_most_down,
+                before=faults_before(steps, number),
+            )
+            yield from (Problem(f"{place}.write.{one.place}", one.what) for one in found)

@@ -1,0 +1,47 @@
+"""Tables on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from harness.page.blocks import Cell, Lines, Table, Text, section
+from harness.page.terminal import print_blocks, print_table
+
+pytestmark = pytest.mark.pure
+
+
+def test_text_is_shown_as_it_is_and_columns_are_aligned() -> None:
+    table = Table(
+        ("arm", "lost"),
+        [("a[red]b", "7"), (Cell("c"), "1,000")],
+        title="an [experiment]",
+        note="a [note]",
+        right=("lost",),
+        headers=(("lost", "lost [n]"),),
+    )
+    out = io.StringIO()
+    print_table(Console(file=out, width=80), table)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines == [
+        "an [experiment]",
+        "arm      lost [n]",
+        "a[red]b         7",
+        "c           1,000",
+        "a [note]",
+    ]
+
+
+def test_of_a_page_the_blocks_for_a_terminal_are_printed_and_text_is_not_folded() -> None:
+    long = "[b]" + "word " * 40 + "`code`"
+    one = Table(("a",), [("1",)])
+    blocks = (
+        Text("for HTML", only="html"),
+        section("a title", one, Table(("b",), ()), one),
+        Lines([Cell(long, "bad")], only="terminal"),
+    )
+    out = io.StringIO()
+    print_blocks(Console(file=out, width=80), blocks)
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == ["a", "1", "", "a", "1", long]

@@ -1,0 +1,220 @@
+"""Every phase of a fault is journaled; faults are healed once, and a failure keeps no other fault open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pytest
+
+from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.fault_cluster import FaultCluster
+from harness.cluster import state_records
+from harness.model.errors import FaultError
+from harness.run.faults.ledger import FaultLedger
+
+pytestmark = pytest.mark.pure
+
+
+@dataclass
+class Effect:
+    """What an injection is to do."""
+
+    seen: bool = True
+    returns: bool = True
+    heals: int = 0
+    heal_fails: int = 0
+    applied: int = 0
+    apply_fails: bool = False
+    undone: int = 0
+    reapplied: list[int] = field(default_factory=list)
+
+
+EFFECTS: dict[str, Effect] = {}
+
+
+class Done(Injection):
+    """An injection that does as it is told."""
+
+    kind: str = "planned"
+    at: tuple[int, ...] = (1,)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return self.at
+
+    def apply(self, context: InjectionContext) -> None:
+        EFFECTS[context.tag].applied += 1
+        if EFFECTS[context.tag].apply_fails:
+            raise FaultError("half done")
+
+    def verify(self, context: InjectionContext) -> Evidence:
+        return Evidence(EFFECTS[context.tag].seen, "looked", {"count": 3})
+
+    def undo(self, context: InjectionContext) -> None:
+        EFFECTS[context.tag].undone += 1
+
+    def healed(self, context: InjectionContext) -> Evidence:
+        effect = EFFECTS[context.tag]
+        if effect.heal_fails:
+            effect.heal_fails -= 1
+            raise FaultError("it does not heal")
+        effect.heals += 1
+        return Evidence(effect.returns, "healed")
+
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        EFFECTS[context.tag].reapplied.append(node)
+        return True
+
+
+class Planned(FaultSpec):
+    """A fault that injects what it was given."""
+
+    kind: str = "planned"
+    fails: bool = False
+    injection: ClassVar[type[Injection]] = Done
+
+    def aim(self, context: InjectionContext) -> Injection:  # noqa: ARG002
+        if self.fails:
+            raise FaultError("no such target")
+        return Done()
+
+
+@dataclass
+class Rows:
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def append(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+
+    def phases(self) -> list[tuple[str, str]]:
+        return [(row["fault"], row["phase"]) for row in self.rows]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
+    EFFECTS.clear()
+    monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
+    return Rows()
+
+
+@pytest.fixture
+def ledger(rows: Rows) -> FaultLedger:
+    return FaultLedger(
+        lambda name: InjectionContext(cast(FaultCluster, None), "t", 1.0, name, beside=("u",)), rows, "kc-1"
+    )
+
+
+def test_the_life_of_a_fault_is_journaled(ledger: FaultLedger, rows: Rows) -> None:
+    EFFECTS["planned-1"] = Effect()
+    fault = ledger.inject(Planned())
+    assert ledger.open_names() == "planned-1 (broker 1)"
+    assert ledger.verify(fault)
+    ledger.heal(fault)
+    assert rows.phases() == [
+        ("planned-1", "decided"),
+        ("planned-1", "aimed"),
+        ("planned-1", "injected"),
+        ("planned-1", "verified"),
+        ("planned-1", "undone"),
+        ("planned-1", "healed"),
+    ]
+    (window,) = ledger.windows()
+    assert window.verified
+    assert window.closed_ns is not None
+    assert window.closed_ns >= window.opened_ns
+    assert ledger.open_names() == ""
+
+
+def test_healing_twice_heals_once(ledger: FaultLedger) -> None:
+    EFFECTS["planned-1"] = effect = Effect()
+    fault = ledger.inject(Planned())
+    ledger.heal(fault)
+    ledger.heal(fault)
+    assert ledger.heal_all() == []
+    assert effect.heals == 1
+
+
+def test_an_effect_that_was_not_seen_stays_unverified(ledger: FaultLedger, rows: Rows) -> None:
+    EFFECTS["planned-1"] = Effect(seen=False)
+    assert not ledger.verify(ledger.inject(Planned()))
+    assert rows.phases()[-1] == ("planned-1", "not-verified")
+    assert not ledger.windows()[0].verified
+
+
+def test_a_failed_heal_is_reported_and_the_others_are_healed(ledger: FaultLedger, rows: Rows) -> None:
+    EFFECTS["planned-1"] = good = Effect()
+    EFFECTS["planned-2"] = Effect(heal_fails=2)
+    ledger.inject(Planned())
+    ledger.inject(Planned())
+    (failure,) = ledger.heal_all()
+    assert "planned-2" in failure
+    assert good.heals == 1
+    assert ("planned-2", "failed") in rows.phases()
+    assert [window.closed_ns is None for window in ledger.windows()] == [False, True]
+
+
+def test_a_failed_injection_opens_no_window(ledger: FaultLedger, rows: Rows) -> None:
+    with pytest.raises(FaultError):
+        ledger.inject(Planned(fails=True))
+    assert rows.phases() == [("planned-1", "decided"), ("planned-1", "failed")]
+    assert ledger.windows() == ()
+
+
+def test_the_record_is_there_before_the_act_and_goes_with_the_healing(ledger: FaultLedger) -> None:
+    EFFECTS["planned-1"] = Effect(apply_fails=True)
+    with pytest.raises(FaultError):
+        ledger.inject(Planned())
+    (record,) = state_records.open_faults("kc-1")
+    assert (record.kind, record.tag, record.injection) == (
+        "planned",
+        "planned-1",
+        {"kind": "planned", "at": [1]},
+    )
+    assert record.beside == ("u",)
+    assert ledger.heal_all() == []
+    assert EFFECTS["planned-1"].undone == 1
+    assert state_records.open_faults("kc-1") == []
+
+
+def test_a_fault_that_does_not_heal_keeps_its_record(ledger: FaultLedger) -> None:
+    EFFECTS["planned-1"] = Effect(heal_fails=9)
+    ledger.inject(Planned())
+    assert len(ledger.heal_all()) == 1
+    assert len(state_records.open_faults("kc-1")) == 1
+
+
+def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(ledger: FaultLedger) -> None:
+    EFFECTS["planned-1"], EFFECTS["planned-2"] = Effect(heal_fails=1), Effect()
+    first, _ = ledger.inject(Planned()), ledger.inject(Planned())
+    ledger.heal(first)
+    assert first.closed_ns is None
+    assert ledger.heal_all() == []
+    assert first.closed_ns is not None
+
+
+def test_alone_it_must_heal(ledger: FaultLedger) -> None:
+    EFFECTS["planned-1"] = Effect(heal_fails=1)
+    with pytest.raises(FaultError):
+        ledger.heal(ledger.inject(Planned()))
+
+
+def test_a_return_that_shows_no_effect_takes_the_proof_away(ledger: FaultLedger, rows: Rows) -> None:
+    EFFECTS["planned-1"] = Effect(returns=False)
+    fault = ledger.inject(Planned())
+    assert ledger.verify(fault)
+    ledger.heal(fault)
+    assert ("planned-1", "not-verified") in rows.phases()
+    assert not ledger.windows()[0].verified
+
+
+def test_what_a_restart_took_away_is_applied_again_while_it_is_open(ledger: FaultLedger, rows: Rows) -> None:
+    EFFECTS["planned-1"] = effect = Effect()
+    fault = ledger.inject(Planned())
+    ledger.restarted(2)
+    ledger.restarted(1)
+    ledger.heal(fault)
+    ledger.restarted(1)
+    assert effect.reapplied == [1]
+    assert rows.phases().count(("planned-1", "reapplied")) == 1
