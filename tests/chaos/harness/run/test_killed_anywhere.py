@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -48,6 +50,8 @@ repeats: 2
 """
 MOST_SECONDS = 60.0
 """Of a matrix under way before it is killed: by then some of its runs are over."""
+BEGIN_SECONDS = 600.0
+"""Until a cluster is up and the first run has begun, on a busy machine."""
 
 
 def left_by_the_dead(client: DockerClient) -> list[str]:
@@ -64,8 +68,8 @@ def left_by_the_dead(client: DockerClient) -> list[str]:
     ]
 
 
-def killed_after(seconds: float, state: Path, arguments: list[str]) -> bool:
-    """Whether it was still under way then."""
+def killed_after(seconds: float, state: Path, arguments: list[str], begun: Callable[[], bool]) -> bool:
+    """Whether it was still under way that long after `begun`."""
     process = subprocess.Popen(
         [*COMMAND, *arguments],
         env=environment(state),
@@ -74,6 +78,9 @@ def killed_after(seconds: float, state: Path, arguments: list[str]) -> bool:
         start_new_session=True,
     )
     try:
+        deadline = time.monotonic() + BEGIN_SECONDS
+        while not begun() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
         process.wait(seconds)
         return False
     except subprocess.TimeoutExpired:
@@ -106,7 +113,14 @@ def test_killed_at_any_moment(tmp_path: Path, request: pytest.FixtureRequest) ->
             arguments = ["matrix", str(spec), "--results", str(results), "-q", "--seed", str(matrices)]
         else:
             arguments = ["matrix", "--resume", str(folder), "-q"]
-        under_way = killed_after(chance.uniform(0.5, MOST_SECONDS), state, arguments)
+        # At any moment; but if there is no run to check yet, the last time once one has begun.
+        anyhow = checked > 0 or done < kills - 1
+        under_way = killed_after(
+            chance.uniform(0.5, MOST_SECONDS),
+            state,
+            arguments,
+            begun=lambda results=results, anyhow=anyhow: anyhow or any(results.glob("**/run.json")),
+        )
         done += under_way
         swept = kafka_chaos(state, "clean")
         assert swept.returncode == 0, swept.stderr
