@@ -16,7 +16,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from harness.cluster.group_offsets import committed_offsets
+from harness.cluster.committed_as_consumer import committed_as_consumer
 
 UNKNOWN_ENDS = "not every leader tells the end of its partition"
 _SECONDS = 5.0
@@ -92,7 +92,7 @@ class GroupWatch:
         if self.group is None:
             return None
         try:
-            committed = committed_offsets(
+            committed = committed_as_consumer(
                 self._settings, self.group, self.topic, range(self.partitions), _SECONDS
             )
         except KafkaException as error:

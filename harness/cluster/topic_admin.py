@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from harness.cluster.group_offsets import committed_offsets
+from harness.cluster.committed_as_consumer import committed_as_consumer
 from harness.model.errors import BadInput, ClusterError
 
 _SECONDS = 30.0
@@ -142,7 +142,7 @@ class TopicAdmin:
         partitions = self._partitions(topic)
         for group in sorted(self.groups()) if partitions else ():
             try:
-                offsets = committed_offsets(self._settings, group, topic, partitions, _SECONDS)
+                offsets = committed_as_consumer(self._settings, group, topic, partitions, _SECONDS)
             except KafkaException as error:
                 raise ClusterError(
                     "the committed offsets could not be read", where=f"group {group}", found=str(error)

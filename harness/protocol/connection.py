@@ -42,6 +42,14 @@ def error_name(code: ErrorCode) -> str | None:
     return None if code == ErrorCode.none else code.name.upper()
 
 
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """The numbers of partitions by topic, from (topic, partition)."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
+    return found
+
+
 class BrokerConnection:
     """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing).
 
@@ -91,9 +99,6 @@ class BrokerConnection:
         self, partitions: Iterable[tuple[str, int]], *, timestamp: int, replica_id: int
     ) -> dict[tuple[str, int], tuple[str | None, int]]:
         """(error, offset) by (topic, partition)."""
-        by_topic: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            by_topic.setdefault(topic, []).append(partition)
         request = offsets_request.ListOffsetsRequest(
             replica_id=BrokerId(replica_id),
             isolation_level=i8(0),
@@ -107,7 +112,7 @@ class BrokerConnection:
                         for number in numbers
                     ),
                 )
-                for topic, numbers in by_topic.items()
+                for topic, numbers in by_topic(partitions).items()
             ),
         )
         answer = self.ask(request, offsets_response.ListOffsetsResponse)

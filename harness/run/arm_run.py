@@ -35,8 +35,9 @@ from harness.run.arm_application import ArmApplication
 from harness.run.arm_metadata import metadata_at_start
 from harness.run.clients.run_clients import RunClients, topics_of, transaction_seconds
 from harness.run.clients.workload_factory import WorkloadBackend
-from harness.run.offsets.committed_offsets import CommittedOffsets, read_logged
-from harness.run.offsets.offset_questions import OffsetQuestions
+from harness.run.offsets.broker_poller import BrokerPoller
+from harness.run.offsets.coordinator_poller import CoordinatorPoller
+from harness.run.offsets.logged_commits import journal_logged_commits
 from harness.run.phase_timer import PhaseTimer
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.sampler import Sampler
@@ -202,23 +203,23 @@ class ArmRun:
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
         self.sampler.start()
-        self.offsets: CommittedOffsets | None = None
-        self.questions: OffsetQuestions | None = None
+        self.coordinator_poller: CoordinatorPoller | None = None
+        self.broker_poller: BrokerPoller | None = None
         groups = self.committing()
         if groups or self.experiment.commits_offsets:
-            self.offsets = CommittedOffsets(
+            self.coordinator_poller = CoordinatorPoller(
                 self.cluster.connection,
                 self.cluster.broker_ids,
                 groups,
                 [(self.topic, number) for number in range(self.experiment.topic.partitions)],
                 stack.enter_context(RowJournal(self.folder / OFFSETS_DIR, OFFSETS)),
             )
-            stack.callback(self.offsets.stop)
-            self.offsets.start()
-            self.questions = OffsetQuestions(
-                self.cluster.connection, self.cluster.broker_ids, self.topic, self.offsets.sink
+            stack.callback(self.coordinator_poller.stop)
+            self.coordinator_poller.start()
+            self.broker_poller = BrokerPoller(
+                self.cluster.connection, self.cluster.broker_ids, self.topic, self.coordinator_poller.sink
             )
-            stack.callback(self.questions.end)
+            stack.callback(self.broker_poller.end)
 
     def produce(self, stack: ExitStack) -> None:
         """Create the producers and readers; leaving the stack closes them.
@@ -235,13 +236,13 @@ class ArmRun:
                 run_id=self.run_id,
                 seed=self.seed,
                 folder=self.folder,
-                answered=None if self.offsets is None else self.offsets.answered,
+                answered=None if self.coordinator_poller is None else self.coordinator_poller.answered,
             )
         )
 
     def ask_offsets(self, step: AskOffsets) -> None:
         """Begin to ask for the offsets of the groups that the step names."""
-        assert self.questions is not None, "checked when the experiment was made"
+        assert self.broker_poller is not None, "checked when the experiment was made"
         commits = [one.commit_offsets for one in self.experiment.steps if one.commit_offsets is not None]
         groups = {
             group: commit.partition
@@ -249,7 +250,7 @@ class ArmRun:
             if commit.name in step.of
             for group in commit.group_names
         }
-        self.questions.ask(groups, step.seconds, stable=step.stable)
+        self.broker_poller.ask(groups, step.seconds, stable=step.stable)
 
     @property
     def workload(self) -> WorkloadBackend:
@@ -323,13 +324,14 @@ class ArmRun:
 
     def _ask_at_the_end(self) -> tuple[str, ...]:
         """Journal what the groups' coordinators and the replicas' files hold now; returns what went wrong."""
-        asking, questions = self.offsets, self.questions
-        if asking is None or questions is None:
+        coordinators, brokers = self.coordinator_poller, self.broker_poller
+        if coordinators is None or brokers is None:
             return ()
-        questions.end()
-        asking.stop()
-        asking.add(self.clients.commits.answered)
-        asking.last()
-        read_logged(self.cluster, set(asking.groups.values()), self.topics, asking.sink)
-        failures = ([] if asking.failure is None else [asking.failure]) + questions.failures
+        brokers.end()
+        coordinators.stop()
+        coordinators.add(self.clients.commits.answered)
+        coordinators.last()
+        groups = set(coordinators.groups.values())
+        journal_logged_commits(self.cluster, groups, self.topics, coordinators.sink)
+        failures = ([] if coordinators.failure is None else [coordinators.failure]) + brokers.failures
         return tuple(f"asking for committed offsets ended early: {one!r}" for one in failures)

@@ -22,8 +22,8 @@ from harness.model.journal import (
 from harness.run.clients.reader_clients import reader_clients
 from harness.run.clients.share_groups import ShareGroups, ShareTopic
 from harness.run.clients.workload_factory import start_workload
-from harness.run.offsets.committed_offsets import AnsweredCommits
-from harness.run.offsets.group_commits import GroupCommits
+from harness.run.offsets.coordinator_poller import AnsweredCommits
+from harness.run.offsets.memberless_commits import MemberlessCommits
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
@@ -78,7 +78,7 @@ class RunClients:
                 sinks = ReaderSinks(
                     assignments, commits if answered is None else AnsweredCommits(commits, answered)
                 )
-            self.commits = GroupCommits(cluster, topic, sinks.commits)
+            self.commits = MemberlessCommits(cluster, topic, sinks.commits)
             stack.callback(self.commits.end)
             self.readers = stack.enter_context(
                 Readers(

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 
-def committed_offsets(
+def committed_as_consumer(
     settings: Mapping[str, Any], group: str, topic: str, partitions: Iterable[int], seconds: float
 ) -> dict[int, int]:
     """The committed offset of each of these partitions; those without any are left out.

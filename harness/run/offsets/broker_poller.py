@@ -1,6 +1,6 @@
 """Asks every broker without a pause what is committed for groups without members.
 
-`harness.run.offsets.committed_offsets` asks a few times a second. A new coordinator may answer from an old
+`harness.run.offsets.coordinator_poller` asks a few times a second. A new coordinator may answer from an old
 state for a few milliseconds only, which this sees.
 """
 
@@ -14,7 +14,8 @@ from functools import partial
 
 from harness.model.journal import RowSink
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.group_offsets import CommittedOffset, offsets_of_groups
+from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets_of_groups
+from harness.run.offsets.offset_rows import NewAnswers
 
 _ANSWER_SECONDS = 1.0
 _PAUSE_SECONDS = 0.002
@@ -24,7 +25,7 @@ Question = Callable[[BrokerConnection], Mapping[str, CommittedOffset]]
 
 
 @dataclass(eq=False)
-class OffsetQuestions:
+class BrokerPoller:
     """The questions of one run about groups that have committed offsets of `topic`.
 
     `connect` opens a connection from a broker's id and a time-out in seconds. What is new in the answers of a
@@ -45,7 +46,7 @@ class OffsetQuestions:
         """Begin to ask every broker, each in a thread, about these groups: the partition of each by its name.
         `stable` is require_stable (KIP-447)."""
         deadline = time.monotonic() + seconds
-        question = partial(offsets_of_groups, topic=self.topic, partitions=partitions, stable=stable)
+        question = partial(fetch_offsets_of_groups, topic=self.topic, partitions=partitions, stable=stable)
         for broker in self.brokers:
             thread = threading.Thread(
                 target=self._run,
@@ -76,7 +77,7 @@ class OffsetQuestions:
         partitions: Mapping[str, int],
         deadline: float,
     ) -> None:
-        told: dict[str, CommittedOffset] = {}
+        journal = NewAnswers(self.sink)
         while time.monotonic() < deadline:
             asked_ns = time.time_ns()
             pause = _PAUSE_SECONDS
@@ -86,22 +87,7 @@ class OffsetQuestions:
                 answers, pause = {}, _SILENT_SECONDS
             at_ns = time.time_ns()
             for group, one in answers.items():
-                if told.get(group) == one:
-                    continue
-                told[group] = one
-                self.sink.append(
-                    {
-                        "group": group,
-                        "topic": self.topic,
-                        "partition": partitions[group],
-                        "asked_ns": asked_ns,
-                        "at_ns": at_ns,
-                        "source": "fetch",
-                        "broker": connection.broker,
-                        "offset": one.offset,
-                        "leader_epoch": one.leader_epoch,
-                        "error": one.error,
-                    }
-                )
+                partition = (self.topic, partitions[group])
+                journal.append(group, partition, connection.broker, one, (asked_ns, at_ns))
             if self._stop.wait(pause):
                 return

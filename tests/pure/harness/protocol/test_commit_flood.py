@@ -18,7 +18,7 @@ from kio.schema.types import TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32
 
-from harness.protocol.offset_commits import (
+from harness.protocol.commit_flood import (
     NO_ANSWER,
     AnsweredCommit,
     CommitFlood,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.model.errors import BadInput, ClusterError
-from harness.protocol.offset_commits import AnsweredCommit
-from harness.run.offsets import group_commits
-from harness.run.offsets.group_commits import GroupCommits
+from harness.protocol.commit_flood import AnsweredCommit
+from harness.run.offsets import memberless_commits
+from harness.run.offsets.memberless_commits import MemberlessCommits
 from harness.spec.group_steps import CommitOffsets
 
 pytestmark = pytest.mark.pure
@@ -59,8 +59,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[str, ...]]]:
             for group in self._groups:
                 self._answered(AnsweredCommit(group, 1, 2, None if self._broker == 2 else "NOT_COORDINATOR"))
 
-    monkeypatch.setattr(group_commits, "CommitFlood", Flood)
-    monkeypatch.setattr(group_commits, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(memberless_commits, "CommitFlood", Flood)
+    monkeypatch.setattr(memberless_commits, "_RETRY_SECONDS", 0.01)
     return calls
 
 
@@ -68,8 +68,8 @@ def step(name: str, **values: Any) -> CommitOffsets:
     return CommitOffsets.model_validate({"name": name, "within": 0.05, **values})
 
 
-def commits(rows: Rows, login: object = None) -> GroupCommits:
-    return GroupCommits(Cluster(login), "t", rows)  # type: ignore[arg-type]
+def commits(rows: Rows, login: object = None) -> MemberlessCommits:
+    return MemberlessCommits(Cluster(login), "t", rows)  # type: ignore[arg-type]
 
 
 EVERY = (1, 2, 3)

@@ -21,8 +21,8 @@ from kio.static.primitive import i32, i32Timedelta, i64
 
 from harness.model.journal import OFFSETS
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.group_offsets import CommittedOffset, offsets_of_groups
-from harness.run.offsets.offset_questions import OffsetQuestions
+from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets_of_groups
+from harness.run.offsets.broker_poller import BrokerPoller
 from workloads.journal.row_journal import _checked
 
 pytestmark = pytest.mark.pure
@@ -85,13 +85,13 @@ class Rows:
         return [(row["group"], row["offset"], row["error"]) for row in self.rows if row["broker"] == broker]
 
 
-def questions(brokers: dict[int, Broker]) -> tuple[OffsetQuestions, Rows]:
+def questions(brokers: dict[int, Broker]) -> tuple[BrokerPoller, Rows]:
     rows = Rows()
 
     def connect(number: int, _: float) -> BrokerConnection:
         return cast(BrokerConnection, Connection(number, brokers[number]))
 
-    return OffsetQuestions(connect, list(brokers), "t", rows), rows
+    return BrokerPoller(connect, list(brokers), "t", rows), rows
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -104,16 +104,16 @@ def until(holds: Callable[[], bool]) -> None:
 def test_an_answer_is_an_offset_or_none_or_an_error_of_the_group() -> None:
     broker = Broker()
     connection = cast(BrokerConnection, Connection(1, broker))
-    assert offsets_of_groups(connection, "t", {"g": 2}, stable=True) == {"g": CommittedOffset(None)}
+    assert fetch_offsets_of_groups(connection, "t", {"g": 2}, stable=True) == {"g": CommittedOffset(None)}
     assert [int(one) for one in broker.asked[0].groups[0].topics[0].partition_indexes] == [2]
     broker.offset = 5
-    assert offsets_of_groups(connection, "t", {"g": 0, "h": 0}, stable=False) == {
+    assert fetch_offsets_of_groups(connection, "t", {"g": 0, "h": 0}, stable=False) == {
         "g": CommittedOffset(5),
         "h": CommittedOffset(5),
     }
     assert [one.require_stable for one in broker.asked] == [True, False]
     broker.error = ErrorCode.not_coordinator
-    assert offsets_of_groups(connection, "t", {"g": 0}, stable=False) == {
+    assert fetch_offsets_of_groups(connection, "t", {"g": 0}, stable=False) == {
         "g": CommittedOffset(None, error="NOT_COORDINATOR")
     }
 

@@ -11,7 +11,7 @@ from harness.cluster.live import LiveCluster
 from harness.model.errors import BadInput, ClusterError
 from harness.model.journal import RowSink
 from harness.model.run import ReaderInfo
-from harness.protocol.offset_commits import NO_ANSWER, AnsweredCommit, CommitFlood, commit_body
+from harness.protocol.commit_flood import NO_ANSWER, AnsweredCommit, CommitFlood, commit_body
 from harness.spec.group_steps import CommitOffsets
 
 NO_MEMBER = "alone"
@@ -24,7 +24,7 @@ _ONE_SECONDS = 6.0
 _RETRY_SECONDS = 0.2
 
 
-class GroupCommits:
+class MemberlessCommits:
     """The commits of one run, to partitions of `topic`; rows go to `sink`.
 
     A row's reader has the name of the group. `answered` has the rows without an error and those of

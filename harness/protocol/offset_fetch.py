@@ -17,7 +17,7 @@ from kio.schema.offset_fetch.v8 import response as groups_response
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32
 
-from harness.protocol.connection import BrokerConnection, error_name
+from harness.protocol.connection import BrokerConnection, by_topic, error_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class CommittedOffset:
     error: str | None = None
 
 
-def committed_offsets(
+def fetch_offsets(
     connection: BrokerConnection, group: str, partitions: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], CommittedOffset]:
     """The committed offset of each (topic, partition) that was asked for.
@@ -37,9 +37,7 @@ def committed_offsets(
     Raises:
         OSError: the broker does not answer.
     """
-    wanted: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        wanted.setdefault(topic, []).append(partition)
+    wanted = by_topic(partitions)
     request = fetch_request.OffsetFetchRequest(
         group_id=GroupId(group),
         topics=tuple(
@@ -55,17 +53,13 @@ def committed_offsets(
         refused = CommittedOffset(None, error=whole)
         return {(topic, number): refused for topic, numbers in wanted.items() for number in numbers}
     return {
-        (topic.name, int(part.partition_index)): CommittedOffset(
-            int(part.committed_offset) if part.committed_offset >= 0 else None,
-            int(part.committed_leader_epoch) if part.committed_leader_epoch >= 0 else None,
-            error_name(part.error_code),
-        )
+        (topic.name, int(part.partition_index)): _committed(part)
         for topic in answer.topics
         for part in topic.partitions
     }
 
 
-def offsets_of_groups(
+def fetch_offsets_of_groups(
     connection: BrokerConnection, topic: str, partitions: Mapping[str, int], *, stable: bool
 ) -> dict[str, CommittedOffset]:
     """The committed offset of each group in its own partition of the topic; `stable` is `require_stable`.
@@ -95,10 +89,15 @@ def offsets_of_groups(
         if whole is not None or not parts:
             found[str(group.group_id)] = CommittedOffset(None, error=whole or "UNKNOWN_SERVER_ERROR")
             continue
-        part = parts[0]
-        found[str(group.group_id)] = CommittedOffset(
-            int(part.committed_offset) if part.committed_offset >= 0 else None,
-            int(part.committed_leader_epoch) if part.committed_leader_epoch >= 0 else None,
-            error_name(part.error_code),
-        )
+        found[str(group.group_id)] = _committed(parts[0])
     return found
+
+
+def _committed(
+    part: fetch_response.OffsetFetchResponsePartition | groups_response.OffsetFetchResponsePartitions,
+) -> CommittedOffset:
+    return CommittedOffset(
+        int(part.committed_offset) if part.committed_offset >= 0 else None,
+        int(part.committed_leader_epoch) if part.committed_leader_epoch >= 0 else None,
+        error_name(part.error_code),
+    )

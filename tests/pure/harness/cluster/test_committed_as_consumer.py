@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 import harness
-from harness.cluster.group_offsets import committed_offsets
+from harness.cluster.committed_as_consumer import committed_as_consumer
 from tests.support.offsets_of_groups import OffsetsOfGroups
 
 pytestmark = pytest.mark.pure
@@ -16,27 +16,27 @@ pytestmark = pytest.mark.pure
 
 def _told(monkeypatch: pytest.MonkeyPatch, offsets: dict[int, int | KafkaError]) -> OffsetsOfGroups:
     made = OffsetsOfGroups(lambda _group, _topic: offsets)
-    monkeypatch.setattr("harness.cluster.group_offsets.Consumer", made)
+    monkeypatch.setattr("harness.cluster.committed_as_consumer.Consumer", made)
     return made
 
 
 def test_partitions_without_a_commit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     consumers = _told(monkeypatch, {0: 7, 1: -1001, 2: 0})
-    assert committed_offsets({}, "g", "t", range(4), 1.0) == {0: 7, 2: 0}
+    assert committed_as_consumer({}, "g", "t", range(4), 1.0) == {0: 7, 2: 0}
     assert consumers.open == 0
 
 
 def test_the_error_of_a_partition_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     consumers = _told(monkeypatch, {0: 7, 1: KafkaError(KafkaError.NOT_COORDINATOR)})
     with pytest.raises(KafkaException) as caught:
-        committed_offsets({}, "g", "t", range(2), 1.0)
+        committed_as_consumer({}, "g", "t", range(2), 1.0)
     assert caught.value.args[0].code() == KafkaError.NOT_COORDINATOR
     assert consumers.open == 0
 
 
 def test_nobody_answers() -> None:
     with pytest.raises(KafkaException):
-        committed_offsets({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, "g", "t", [0], 0.3)
+        committed_as_consumer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, "g", "t", [0], 0.3)
 
 
 def test_no_module_uses_the_request_that_ends_the_process() -> None:

@@ -20,8 +20,8 @@ from kio.static.primitive import i32, i32Timedelta, i64
 
 from harness.model.journal import OFFSETS
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.group_offsets import CommittedOffset, committed_offsets
-from harness.run.offsets.committed_offsets import AnsweredCommits, CommittedOffsets
+from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets
+from harness.run.offsets.coordinator_poller import AnsweredCommits, CoordinatorPoller
 from workloads.journal.row_journal import _checked
 
 pytestmark = pytest.mark.pure
@@ -87,9 +87,9 @@ class Rows:
         return [(row["broker"], row["offset"], row["error"]) for row in self.rows]
 
 
-def asking(cluster: Cluster) -> tuple[CommittedOffsets, Rows]:
+def asking(cluster: Cluster) -> tuple[CoordinatorPoller, Rows]:
     rows = Rows()
-    return CommittedOffsets(cluster.connect, (1, 2), {"r-0": "g"}, [("t", 0)], rows), rows
+    return CoordinatorPoller(cluster.connect, (1, 2), {"r-0": "g"}, [("t", 0)], rows), rows
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -102,11 +102,9 @@ def until(holds: Callable[[], bool]) -> None:
 def test_an_answer_is_an_offset_or_none_with_its_error() -> None:
     cluster = Cluster()
     connection = cluster.connect(1, 1.0)
-    assert committed_offsets(connection, "g", [("t", 0)]) == {("t", 0): CommittedOffset(None, 4)}
+    assert fetch_offsets(connection, "g", [("t", 0)]) == {("t", 0): CommittedOffset(None, 4)}
     cluster.offset[1], cluster.error = 7, ErrorCode.not_coordinator
-    assert committed_offsets(connection, "g", [("t", 0)]) == {
-        ("t", 0): CommittedOffset(7, 4, "NOT_COORDINATOR")
-    }
+    assert fetch_offsets(connection, "g", [("t", 0)]) == {("t", 0): CommittedOffset(7, 4, "NOT_COORDINATOR")}
 
 
 def test_what_repeats_is_journaled_once_and_a_commit_is_asked_about_soon() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders.batches import batch_of, marker, record
-from workloads.log_format.committed_offsets import LoggedCommit, logged_commits, partition_of
+from workloads.log_format.offsets_topic import LoggedCommit, logged_commits, partition_of
 
 pytestmark = pytest.mark.pure
 

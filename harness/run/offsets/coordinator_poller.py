@@ -1,8 +1,8 @@
-"""Asks coordinators for the committed offsets of a run's groups, and reads them in the replicas' own files.
+"""Asks coordinators for the committed offsets of a run's groups.
 
 A commit that was answered is lost if its coordinator forgets it. What the coordinator answers is therefore
 journaled while the run goes on, after every commit (several within a short time share one question) and after
-the coordinator moved, and at the end, with what each replica's file of `__consumer_offsets` holds.
+the coordinator moved, and at the end.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.cluster.live import LiveCluster
-from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import RowSink
-from harness.model.progress import report_progress
 from harness.protocol import admin
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.group_offsets import CommittedOffset, committed_offsets
-from workloads.log_format.committed_offsets import TOPIC, logged_commits, partition_of
+from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets
+from harness.run.offsets.offset_rows import NewAnswers, TopicPartition
 
 EVERY_SECONDS = 0.25
 """The least time between two questions about a group."""
@@ -31,9 +28,6 @@ _SHARE = 0.1
 _ANSWER_SECONDS = 1.0
 _LAST_SECONDS = 15.0
 _LAST_EVERY = 0.5
-
-Place = tuple[str, int]
-"""Topic and partition."""
 
 
 class AnsweredCommits:
@@ -50,7 +44,7 @@ class AnsweredCommits:
 
 
 @dataclass(eq=False)
-class CommittedOffsets:
+class CoordinatorPoller:
     """Asks in one thread from `start` to `stop`; `last` asks once more when nothing is committed any more.
 
     `groups` are by the readers that commit for them; `connect` opens a connection from a broker's id and a
@@ -60,15 +54,15 @@ class CommittedOffsets:
     connect: Callable[[int, float], BrokerConnection]
     brokers: Collection[int]
     groups: Mapping[str, str]
-    places: Collection[Place]
+    partitions: Collection[TopicPartition]
     sink: RowSink
 
     def __post_init__(self) -> None:
         self._connections: dict[int, BrokerConnection] = {}
         self._coordinators: dict[str, int] = {}
         self._asked_who: dict[str, float] = {}
-        self._told: dict[tuple[str, Place], tuple[int, CommittedOffset]] = {}
-        self._committed: dict[tuple[str, Place], int] = {}
+        self._answers = NewAnswers(self.sink)
+        self._committed: dict[tuple[str, TopicPartition], int] = {}
         self._turn = 0
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -107,17 +101,17 @@ class CommittedOffsets:
         until `seconds` are over. The last round is journaled whole."""
         self.stop()
         deadline = time.monotonic() + seconds
-        before: dict[tuple[str, Place], CommittedOffset] | None = None
+        before: dict[tuple[str, TopicPartition], CommittedOffset] | None = None
         while True:
-            now: dict[tuple[str, Place], CommittedOffset] = {}
+            now: dict[tuple[str, TopicPartition], CommittedOffset] = {}
             for group in self._names():
                 found = self._ask(group)
-                now |= {(group, place): one for place, one in found.items()}
+                now |= {(group, partition): one for partition, one in found.items()}
             if (now == before and self._complete(now)) or time.monotonic() >= deadline:
                 break
             before = now
             time.sleep(_LAST_EVERY)
-        self._told.clear()
+        self._answers.forget()
         for group in self._names():
             self._ask(group)
         self.stop()
@@ -125,10 +119,10 @@ class CommittedOffsets:
     def _names(self) -> list[str]:
         return sorted(set(self.groups.values()))
 
-    def _complete(self, found: Mapping[tuple[str, Place], CommittedOffset]) -> bool:
+    def _complete(self, found: Mapping[tuple[str, TopicPartition], CommittedOffset]) -> bool:
         """Whether every answer came, and has what was committed last."""
         known = {where: one.offset for where, one in found.items() if one.error is None}
-        return len(known) == len(self._names()) * len(self.places) and all(
+        return len(known) == len(self._names()) * len(self.partitions) and all(
             (known.get(where) or 0) >= offset for where, offset in self._committed.items()
         )
 
@@ -145,36 +139,20 @@ class CommittedOffsets:
         except Exception as error:  # the run records it as a problem
             self.failure = error
 
-    def _ask(self, group: str) -> dict[Place, CommittedOffset]:
+    def _ask(self, group: str) -> dict[TopicPartition, CommittedOffset]:
         """Ask the coordinator, and journal what is new; empty: nobody answered."""
         broker = self._coordinator(group)
         if broker is None:
             return {}
         asked_ns = time.time_ns()
         try:
-            found = committed_offsets(self._connection(broker), group, self.places)
+            found = fetch_offsets(self._connection(broker), group, self.partitions)
         except OSError:
             self._coordinators.pop(group, None)
             return {}
         at_ns = time.time_ns()
-        for place, one in found.items():
-            if self._told.get((group, place)) == (broker, one):
-                continue
-            self._told[group, place] = (broker, one)
-            self.sink.append(
-                {
-                    "group": group,
-                    "topic": place[0],
-                    "partition": place[1],
-                    "asked_ns": asked_ns,
-                    "at_ns": at_ns,
-                    "source": "fetch",
-                    "broker": broker,
-                    "offset": one.offset,
-                    "leader_epoch": one.leader_epoch,
-                    "error": one.error,
-                }
-            )
+        for partition, one in found.items():
+            self._answers.append(group, partition, broker, one, (asked_ns, at_ns))
         if any(one.error is not None for one in found.values()):
             self._coordinators.pop(group, None)
         return found
@@ -202,49 +180,3 @@ class CommittedOffsets:
         if broker not in self._connections:
             self._connections[broker] = self.connect(broker, _ANSWER_SECONDS)
         return self._connections[broker]
-
-
-def read_logged(
-    cluster: LiveCluster, groups: Collection[str], topics: Collection[str], sink: RowSink
-) -> tuple[int, ...]:
-    """Journal what every replica's files of `__consumer_offsets` hold of these groups and topics; returns the
-    brokers whose files were read. Of an existing cluster none are read: other groups' may be very large."""
-    if cluster.spec.existing is not None:
-        return ()
-    partitions = _partitions(cluster)
-    wanted = {partition_of(group, len(partitions)) for group in groups} if partitions else set()
-    inspected = set()
-    for number in sorted(wanted):
-        for broker in partitions.get(number, ()):
-            asked_ns = time.time_ns()
-            try:
-                found = list(logged_commits(cluster.log_files(broker, TOPIC, number), groups))
-            except (ClusterError, JournalError) as error:
-                report_progress(f"the files of {TOPIC}-{number} on broker {broker} cannot be read: {error}")
-                continue
-            inspected.add(broker)
-            at_ns = time.time_ns()
-            for one in found:
-                if one.topic in topics and not one.aborted:
-                    sink.append(
-                        {
-                            "group": one.group,
-                            "topic": one.topic,
-                            "partition": one.partition,
-                            "asked_ns": asked_ns,
-                            "at_ns": at_ns,
-                            "source": "logged-transaction" if one.transactional else "logged",
-                            "broker": broker,
-                            "offset": one.offset,
-                            "leader_epoch": one.leader_epoch,
-                            "log_offset": one.log_offset,
-                        }
-                    )
-    return tuple(sorted(inspected))
-
-
-def _partitions(cluster: LiveCluster) -> dict[int, tuple[int, ...]]:
-    """The replicas of every partition of `__consumer_offsets`, from the broker that knows most partitions;
-    empty: there is no such topic."""
-    known = [view.partitions for view in cluster.view((TOPIC,)).answered()]
-    return {state.partition: state.replicas for state in max(known, key=len, default=())}
