@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.explore.group_phases import GroupEvents, GroupPhase, ShareMembers
+from harness.model.broker_views import newness
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
 from harness.model.journal import (
@@ -109,8 +110,7 @@ def _phase(before: Sequence[SampledMoment], replicas: int, others_open: bool) ->
             by_partition.setdefault(partition, []).append((broker, belief))
     shrunk = False
     for believed in by_partition.values():
-        # The highest epoch is the newest; at the same epoch, the leader's own belief comes first.
-        newest = max(believed, key=lambda one: (one[1].epoch, one[0] == one[1].leader))[1]
+        newest = max(believed, key=lambda one: newness(one[0], one[1].leader, one[1].epoch))[1]
         disagree = len({(belief.leader, belief.epoch) for _, belief in believed}) > 1
         if newest.leader < 0 or newest.leader in silent or disagree:
             return ClusterPhase.ELECTING

@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 
+def newness(broker: int, leader: int, leader_epoch: int) -> tuple[int, bool]:
+    """Greatest for the newest of several brokers' beliefs about a partition; this one is that `leader` leads.
+
+    Brokers learn of a new leader at different moments: the highest leader epoch is the newest. Within an
+    epoch the leader's own belief is preferred: its ISR is the one that counts.
+    """
+    return leader_epoch, broker == leader
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """One partition as one broker reports it.
@@ -61,15 +70,12 @@ class TopologyView:
         return found
 
     def partition(self, topic: str, partition: int) -> PartitionState | None:
-        """The report with the highest leader epoch, so that a stale broker never wins; None: no broker knows
-        it.
-
-        Within an epoch the leader's own report is preferred: its ISR is the one that counts.
-        """
+        """The newest of the brokers' reports, so that a stale broker never wins; None: no broker knows it."""
         states = self.states(topic, partition)
-        if not states:
-            return None
-        return max(states.items(), key=lambda item: (item[1].leader_epoch, item[0] == item[1].leader))[1]
+        newest = max(
+            states, key=lambda one: newness(one, states[one].leader, states[one].leader_epoch), default=None
+        )
+        return None if newest is None else states[newest]
 
     def controller(self) -> int | None:
         """The active controller's node id according to most of the answering brokers."""

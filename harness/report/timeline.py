@@ -28,6 +28,7 @@ from harness.model.journal import (
     SendOutcome,
 )
 from harness.model.journal_reader import PARTS, part_batches, reason_of
+from harness.model.newest_belief import newest_rows
 from harness.model.result import FindingClass
 from harness.model.run import RunMeta
 
@@ -254,13 +255,8 @@ def _sampled(batch: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def _beliefs(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """One row per partition and moment: the highest leader epoch wins, then the leader's own answer."""
-    at, partition, epoch, own = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
-    rows = rows[np.lexsort((own, epoch, at, partition))]
-    latest = np.ones(len(rows), dtype=np.bool_)
-    latest[:-1] = (np.diff(rows[:, :2], axis=0) != 0).any(axis=1)
-    best: npt.NDArray[np.int64] = rows[latest]
-    return best
+    """The newest belief about each partition at each moment."""
+    return rows[newest_rows(*rows[:, :4].T)]
 
 
 def _extend(spans: dict[int, list[LeaderStretch]], beliefs: npt.NDArray[np.int64]) -> None:

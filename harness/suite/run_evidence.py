@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.model.broker_views import newness
 from harness.model.journal import (
     ANSWERS_DIR,
     APPLICATION_DIR,
@@ -28,6 +29,7 @@ from harness.model.journal import (
     TRANSACTIONS_DIR,
 )
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
+from harness.model.newest_belief import newest_rows
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta, StepInfo
 from harness.model.share_journal import DELIVERIES_DIR
@@ -173,11 +175,13 @@ class FinishedRun:
                 yield row["at_ns"], f"{words[row['phase']]}{row['kind']}: {row['target']}"
 
     def states(self, partition: int = 0) -> Iterator[PartitionBelief]:
-        """The partition, sample by sample, by the newest belief; of equal ones the leader's own is taken."""
+        """The partition, sample by sample, by the newest belief."""
         for at_ns, rows in self.by_moment.items():
             beliefs = [row for row in rows if row["partition"] == partition]
             if beliefs:
-                best = max(beliefs, key=lambda row: (row["leader_epoch"], row["leader"] == row["broker"]))
+                best = max(
+                    beliefs, key=lambda row: newness(row["broker"], row["leader"], row["leader_epoch"])
+                )
                 yield PartitionBelief(
                     at_ns,
                     best["leader"],
@@ -190,18 +194,15 @@ class FinishedRun:
         """The first sample after `since_ns` in which, by the newest belief of each partition, every partition
         is led by one of `leaders`; None if there is none. It uses arrays, because there may be thousands of
         partitions."""
-        columns = ["at_ns", "partition", "leader_epoch", "leader"]
+        columns = ["at_ns", "partition", "leader_epoch", "leader", "broker"]
         samples = journal_batches(self._journal(SAMPLES_DIR), columns)
         later = [batch.filter(_later_than(batch, since_ns)) for batch in samples]
         if not later:
             return None
         table = pa.concat_tables(later)
-        at_ns, partition, epoch, leader = (table[name].to_numpy() for name in columns)
-        order = np.lexsort((epoch, partition, at_ns))
-        at_ns, partition, leader = at_ns[order], partition[order], leader[order]
-        newest = np.ones(len(order), dtype=bool)
-        newest[:-1] = (at_ns[:-1] != at_ns[1:]) | (partition[:-1] != partition[1:])
-        led = newest & np.isin(leader, list(leaders))
+        at_ns, partition, epoch, leader, broker = (table[name].to_numpy() for name in columns)
+        newest = newest_rows(at_ns, partition, epoch, leader == broker)
+        led = newest[np.isin(leader[newest], list(leaders))]
         moments, counts = np.unique(at_ns[led], return_counts=True)
         whole = moments[counts == self.meta.partitions]
         return int(whole[0]) if len(whole) else None

@@ -19,7 +19,7 @@ from harness.model.journal import (
     TRANSACTIONS,
     TRANSACTIONS_DIR,
 )
-from harness.run.clients.reader_clients import reader_clients
+from harness.run.clients.client_programs import reader_clients
 from harness.run.clients.share_groups import ShareGroups, ShareTopic
 from harness.run.clients.workload_factory import start_workload
 from harness.run.offsets.coordinator_poller import AnsweredCommits

@@ -25,7 +25,7 @@ from harness.model.share_journal import (
 )
 from harness.protocol.admin import ANSWER_SECONDS
 from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
-from harness.run.clients.share_clients import share_client
+from harness.run.clients.client_programs import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
-from harness.containers import engine
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
+from harness.run.clients.client_programs import java_client
 from workloads.config.java_settings import java_properties, scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.own.own_producers import OwnProducers
@@ -95,19 +95,17 @@ def start_workload(
 
 def _java_client(settings: ProducerSettings, cluster: LiveCluster) -> Callable[..., Any]:
     """Creates Java producers of the cluster's version, in place of confluent-kafka's `Producer`."""
-    if not isinstance(cluster, ManagedCluster):
-        raise BadInput(
-            "the Java client cannot write to this cluster",
-            where="workload.client",
-            expected="a cluster that kafka-chaos starts, whose version is that of the client",
-            found="an existing cluster",
-            next_step="use `client: librdkafka`",
-        )
-    # Imported here because they load py4j, which nothing else needs.
+    unknown = BadInput(
+        "the Java client cannot write to this cluster",
+        where="workload.client",
+        expected="a cluster that kafka-chaos starts, whose version is that of the client",
+        found="an existing cluster",
+        next_step="use `client: librdkafka`",
+    )
+    jar = java_client(cluster, None, unknown)
+    # Imported here because it loads py4j, which nothing else needs.
     from harness.java.java_client import JavaClient
-    from harness.java.jvm import client_jar
 
-    jar = client_jar(engine.connect(), cluster.image.kafka_version)
     properties, access = java_properties(settings, cluster.bootstrap), cluster.access.java()
     return lambda *_, **__: JavaClient(jar, properties, access)
 

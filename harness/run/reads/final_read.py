@@ -29,7 +29,7 @@ from harness.run.reads.offset_gaps import gap_reasons
 from harness.run.reads.replica_logs import inspect_replicas
 from harness.run.reads.unread_partitions import unread_partitions
 from workloads.reader.digest import PartitionDigest
-from workloads.reader.final_reader import last_stable, read_range
+from workloads.reader.final_reader import RowMaker, last_stable, read_range
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
@@ -120,9 +120,14 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
     """
 
     def one_pass(bounds: Bounds, held: Mapping[int, int], first: bool) -> tuple[Passes, Passes | None]:
+        """One read_uncommitted pass and, if producers were transactional, one read_committed pass."""
         report_progress(f"final read, {'first' if first else 'second'} pass")
-        reader, into = ("final", folder) if first else ("final-again", None)
-        return _one_pass(cluster, target, bounds, held, reader, into)
+        reader = "final" if first else "final-again"
+        plain = read_pass(cluster, target, bounds, reader, folder / READS_DIR if first else None)
+        if target.transaction_seconds is None:
+            return plain, None
+        into = folder / COMMITTED_DIR if first else None
+        return plain, read_pass(cluster, target, bounds, f"{reader}-committed", into, held=held)
 
     report_progress("waiting until every broker agrees")
     try:
@@ -169,11 +174,7 @@ def merge_reads(reads: Sequence[FinalRead]) -> FinalRead:
     )
 
 
-def differences(
-    bounds: tuple[PartitionBounds, ...],
-    first: Mapping[int, PartitionDigest],
-    second: Mapping[int, PartitionDigest],
-) -> list[str]:
+def differences(bounds: Bounds, first: Passes, second: Passes) -> list[str]:
     """The reasons why two passes over the same bounds do not prove a complete read (empty: they do)."""
     reasons = []
     for bound in bounds:
@@ -189,7 +190,7 @@ def differences(
     return reasons
 
 
-def settle_target(cluster: LiveCluster, target: FinalReadTarget) -> tuple[PartitionBounds, ...]:
+def settle_target(cluster: LiveCluster, target: FinalReadTarget) -> Bounds:
     """Wait until every broker agrees on the topic, and return the bounds of its partitions.
 
     Raises:
@@ -198,9 +199,7 @@ def settle_target(cluster: LiveCluster, target: FinalReadTarget) -> tuple[Partit
     return settle(cluster, target.topic, target.partitions, target.isr, SETTLE_SECONDS)
 
 
-def settle_transactions(
-    cluster: LiveCluster, target: FinalReadTarget
-) -> tuple[tuple[PartitionBounds, ...], dict[int, int]]:
+def settle_transactions(cluster: LiveCluster, target: FinalReadTarget) -> tuple[Bounds, dict[int, int]]:
     """Settle until no transaction is open; its coordinator aborts a timed-out one in the end.
 
     Returns the bounds and, for each partition with a transaction that is still open long after its time-out,
@@ -232,12 +231,12 @@ def settle_transactions(
     return bounds, {}
 
 
-def offsets_of(bounds: tuple[PartitionBounds, ...]) -> list[tuple[int, int, int]]:
+def offsets_of(bounds: Bounds) -> list[tuple[int, int, int]]:
     """Partition, log start offset and end offset of each."""
     return [(bound.partition, bound.log_start_offset, bound.end_offset) for bound in bounds]
 
 
-def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) -> dict[int, int]:
+def held_back(bounds: Bounds, stable: Mapping[int, int]) -> dict[int, int]:
     """Partition -> its last stable offset, for each partition that has an open transaction."""
     return {
         bound.partition: stable[bound.partition]
@@ -246,45 +245,32 @@ def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) ->
     }
 
 
-def _one_pass(
+def read_pass(
     cluster: LiveCluster,
     target: FinalReadTarget,
-    bounds: tuple[PartitionBounds, ...],
-    held: Mapping[int, int],
+    bounds: Bounds,
     reader: str,
-    folder: Path | None,
-) -> tuple[Passes, Passes | None]:
-    """One read_uncommitted pass and, if producers were transactional, one read_committed pass, which ends at
-    the first open transaction (`held`)."""
-    plain = _read(cluster, target, bounds, reader, folder / READS_DIR if folder else None)
-    if target.transaction_seconds is None:
-        return plain, None
-    committed_folder = folder / COMMITTED_DIR if folder else None
-    limited = tuple(
-        bound.model_copy(update={"end_offset": held.get(bound.partition, bound.end_offset)})
-        for bound in bounds
-    )
-    return plain, _read(cluster, target, limited, f"{reader}-committed", committed_folder, committed=True)
-
-
-def _read(
-    cluster: LiveCluster,
-    target: FinalReadTarget,
-    bounds: tuple[PartitionBounds, ...],
-    reader: str,
-    folder: Path | None,
+    folder: Path | None = None,
     *,
-    committed: bool = False,
+    held: Mapping[int, int] | None = None,
+    rows: RowMaker | None = None,
 ) -> Passes:
+    """Read a topic once, within these bounds. With `held` it is read with read_committed, and the partitions
+    named there end at their last stable offset."""
+    ends = held or {}
     return read_range(
         cluster.bootstrap,
         topic=target.topic,
-        bounds={bound.partition: (bound.log_start_offset, bound.end_offset) for bound in bounds},
+        bounds={
+            bound.partition: (bound.log_start_offset, ends.get(bound.partition, bound.end_offset))
+            for bound in bounds
+        },
         run_id=target.run_id,
         reader=reader,
         folder=folder,
         deadline=time.monotonic() + READ_SECONDS,
-        committed=committed,
+        committed=held is not None,
         first_part=target.first_part,
         security=cluster.access.properties,
+        rows=rows,
     )

@@ -25,12 +25,12 @@ from harness.model.application_journal import OUTPUTS
 from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import OUTPUTS_DIR
 from harness.model.progress import report_progress
-from harness.run.reads.final_read import READ_SECONDS, Bounds, FinalReadTarget, Passes, read_twice
+from harness.run.reads.final_read import Bounds, FinalReadTarget, Passes, read_pass, read_twice
 from harness.run.reads.offset_gaps import gap_reasons
 from workloads.application.output_identity import OutputIdentity
 from workloads.application.output_record import TableRow
 from workloads.application.output_rows import output_rows
-from workloads.reader.final_reader import RowMaker, read_range
+from workloads.reader.final_reader import RowMaker
 from workloads.reader.read_rows import PartitionFile
 
 _ROWS = 4096
@@ -61,7 +61,15 @@ def read_output_topic(
     """
 
     def one_pass(bounds: Bounds, held: Mapping[int, int], first: bool) -> tuple[Passes, Passes | None]:
-        return _pass(cluster, target, bounds, held, identity if first else None, folder)
+        """One read_uncommitted pass and, if only committed outputs count, a read_committed one before it. The
+        first time, the rows are written."""
+        committed = None
+        if target.transaction_seconds is not None:
+            committed = read_pass(cluster, target, bounds, "output", held=held)
+        if not first:
+            return read_pass(cluster, target, bounds, "output"), committed
+        rows = RowMaker(OUTPUTS, _Rows(identity, target.run_id, committed))
+        return read_pass(cluster, target, bounds, "output", folder / OUTPUTS_DIR, rows=rows), committed
 
     report_progress("reading the application's output")
     try:
@@ -76,53 +84,6 @@ def read_output_topic(
     return OutputRead(
         sum(digest.records for digest in found.first.values()),
         tuple(f"the application's output was not read to its end: {reason}" for reason in reasons),
-    )
-
-
-def _pass(
-    cluster: LiveCluster,
-    target: FinalReadTarget,
-    bounds: Bounds,
-    held: Mapping[int, int],
-    identity: OutputIdentity | None,
-    folder: Path,
-) -> tuple[Passes, Passes | None]:
-    """One read_uncommitted pass and, if only committed outputs count, a read_committed one before it. With an
-    identity, the rows are written."""
-    committed = None
-    if target.transaction_seconds is not None:
-        limited = {
-            bound.partition: (bound.log_start_offset, held.get(bound.partition, bound.end_offset))
-            for bound in bounds
-        }
-        committed = _read(cluster, target, limited, None, None, committed=True)
-    whole = {bound.partition: (bound.log_start_offset, bound.end_offset) for bound in bounds}
-    if identity is None:
-        return _read(cluster, target, whole, None, None), committed
-    rows = RowMaker(OUTPUTS, _Rows(identity, target.run_id, committed))
-    return _read(cluster, target, whole, rows, folder / OUTPUTS_DIR), committed
-
-
-def _read(
-    cluster: LiveCluster,
-    target: FinalReadTarget,
-    bounds: Mapping[int, tuple[int, int]],
-    rows: RowMaker | None,
-    folder: Path | None,
-    *,
-    committed: bool = False,
-) -> Passes:
-    return read_range(
-        cluster.bootstrap,
-        topic=target.topic,
-        bounds=bounds,
-        run_id=target.run_id,
-        reader="output",
-        folder=folder,
-        deadline=time.monotonic() + READ_SECONDS,
-        committed=committed,
-        security=cluster.access.properties,
-        rows=rows,
     )
 
 

@@ -315,7 +315,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalR
     left = list(settled)
     monkeypatch.setattr(final_read, "settle_target", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
     digest = DigestBuilder(0, 10).done()
-    monkeypatch.setattr(final_read, "_one_pass", lambda *_: ({0: digest}, None))
+    monkeypatch.setattr(final_read, "read_pass", lambda *_: {0: digest})
     monkeypatch.setattr(final_read, "differences", lambda *_: [])
     monkeypatch.setattr(final_read, "gap_reasons", lambda *_, **__: [])
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
