@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.guarantees import PROMISES
+from harness.audit.guarantees import guarantees
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
 from harness.audit.setting_values import expected_values
 from harness.audit.settings_catalog import ClientLibrary, canonical, closest_setting, known_settings
@@ -106,7 +106,7 @@ def _is_known_setting(name: str) -> bool:
 
 
 def _audited_setting(entry: PropertyLine) -> AuditedSetting:
-    promise = PROMISES.get(canonical(entry.name))
+    promise = guarantees().get(canonical(entry.name))
     says = promise.by_value.get(entry.value.strip().lower(), promise.says) if promise else None
     return AuditedSetting(
         name=entry.name,

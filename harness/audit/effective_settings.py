@@ -57,6 +57,24 @@ class EffectiveSettings:
         """Whether the configuration sets this to one of these values, ignoring case."""
         return self.written.get(name, "\0").lower() in values
 
+    def has(self, name: str, kind: SettingKind, *values: str) -> bool:
+        """As `says`, or whether the default is one of these values."""
+        return (self.value(name, kind) or "").lower() in values
+
+    def names(self, *names: str) -> bool:
+        """Whether the configuration sets one of these."""
+        return any(name in self.written for name in names)
+
+    @property
+    def producing(self) -> bool:
+        """Whether it configures a producer."""
+        return SettingKind.PRODUCER in self.kinds
+
+    @property
+    def consuming(self) -> bool:
+        """Whether it configures a consumer."""
+        return SettingKind.CONSUMER in self.kinds
+
     @property
     def acks(self) -> str:
         """`0`, `1` or `all` (or any other text as written)."""

@@ -21,10 +21,6 @@ _REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Seve
 _LATEST = ("latest", "largest", "end")
 
 
-def _consumer(subject: EffectiveSettings) -> bool:
-    return SettingKind.CONSUMER in subject.kinds
-
-
 def _storing(subject: EffectiveSettings) -> bool:
     """Whether the configuration has settings of topics or brokers."""
     return (
@@ -34,7 +30,7 @@ def _storing(subject: EffectiveSettings) -> bool:
 
 
 def _acks_all(subject: EffectiveSettings) -> bool:
-    return SettingKind.PRODUCER in subject.kinds and subject.acks == "all"
+    return subject.producing and subject.acks == "all"
 
 
 def _copies(subject: EffectiveSettings) -> int | None:
@@ -167,7 +163,7 @@ RULES: tuple[AuditRule, ...] = (
         ("isolation.level", "transactional.id"),
         lambda s: (
             s.transactional
-            and (_consumer(s) or "isolation.level" in s.written)
+            and (s.consuming or "isolation.level" in s.written)
             and s.value("isolation.level", SettingKind.CONSUMER) == "read_uncommitted"
         ),
         "the producer writes transactions, and the consumer reads with isolation.level=read_uncommitted "
@@ -181,9 +177,7 @@ RULES: tuple[AuditRule, ...] = (
         "latest",
         _RISK,
         ("auto.offset.reset",),
-        lambda s: (
-            _consumer(s) and (s.value("auto.offset.reset", SettingKind.CONSUMER) or "").lower() in _LATEST
-        ),
+        lambda s: s.consuming and s.has("auto.offset.reset", SettingKind.CONSUMER, *_LATEST),
         "auto.offset.reset={auto.offset.reset}: a group without a committed offset (new, expired or out of "
         "range) starts at the end and never gets earlier records",
         "set auto.offset.reset=earliest where every record counts",
@@ -194,9 +188,7 @@ RULES: tuple[AuditRule, ...] = (
         "auto-commit-java",
         _RISK,
         ("enable.auto.commit",),
-        lambda s: (
-            _consumer(s) and (s.value("enable.auto.commit", SettingKind.CONSUMER) or "").lower() == "true"
-        ),
+        lambda s: s.consuming and s.has("enable.auto.commit", SettingKind.CONSUMER, "true"),
         "enable.auto.commit=true: poll commits the records of the previous poll. Records that were passed to "
         "another thread may be committed before they are processed, and are skipped after a crash",
         "set enable.auto.commit=false and commit what has been processed",
@@ -209,9 +201,9 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("enable.auto.commit", "enable.auto.offset.store"),
         lambda s: (
-            _consumer(s)
-            and (s.value("enable.auto.commit", SettingKind.CONSUMER) or "").lower() == "true"
-            and (s.value("enable.auto.offset.store", SettingKind.CONSUMER) or "").lower() == "true"
+            s.consuming
+            and s.has("enable.auto.commit", SettingKind.CONSUMER, "true")
+            and s.has("enable.auto.offset.store", SettingKind.CONSUMER, "true")
         ),
         "enable.auto.commit=true with enable.auto.offset.store=true: an offset is stored when the record is "
         "delivered, and may be committed before it is processed: it is skipped after a crash",
@@ -235,8 +227,8 @@ RULES: tuple[AuditRule, ...] = (
         _REFUSED,
         ("heartbeat.interval.ms", "session.timeout.ms"),
         lambda s: (
-            bool({"heartbeat.interval.ms", "session.timeout.ms"} & s.written.keys())
-            and _consumer(s)
+            s.names("heartbeat.interval.ms", "session.timeout.ms")
+            and s.consuming
             and _number(s, "heartbeat.interval.ms") >= _number(s, "session.timeout.ms")
         ),
         "heartbeat.interval.ms={heartbeat.interval.ms} is not lower than "
@@ -250,8 +242,8 @@ RULES: tuple[AuditRule, ...] = (
         _REFUSED,
         ("max.poll.interval.ms", "session.timeout.ms"),
         lambda s: (
-            bool({"max.poll.interval.ms", "session.timeout.ms"} & s.written.keys())
-            and _consumer(s)
+            s.names("max.poll.interval.ms", "session.timeout.ms")
+            and s.consuming
             and _number(s, "max.poll.interval.ms") < _number(s, "session.timeout.ms")
         ),
         "max.poll.interval.ms={max.poll.interval.ms} is lower than session.timeout.ms={session.timeout.ms}: "
@@ -266,10 +258,7 @@ RULES: tuple[AuditRule, ...] = (
         ("group.protocol", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"),
         lambda s: (
             s.says("group.protocol", "consumer")
-            and bool(
-                {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
-                & s.written.keys()
-            )
+            and s.names("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
         ),
         "group.protocol=consumer: the brokers configure session, heartbeat and assignment, and the client "
         "refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy",

@@ -11,10 +11,6 @@ _IN_FLIGHT = "max.in.flight.requests.per.connection"
 _REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
 
 
-def _producer(subject: EffectiveSettings) -> bool:
-    return SettingKind.PRODUCER in subject.kinds
-
-
 def _wants_idempotence(subject: EffectiveSettings) -> bool:
     """Whether idempotence is configured, directly or by transactions."""
     return subject.says("enable.idempotence", "true") or subject.transactional
@@ -31,11 +27,7 @@ def _too_many_in_flight(subject: EffectiveSettings) -> bool:
         and not subject.says("enable.idempotence", "false")
         and subject.idempotent
     )
-    return (
-        wanted
-        and int(subject.number(_IN_FLIGHT, SettingKind.PRODUCER) or 0) > 5
-        and _IN_FLIGHT in subject.written
-    )
+    return wanted and _number(subject, _IN_FLIGHT) > 5 and _IN_FLIGHT in subject.written
 
 
 def _short_delivery(subject: EffectiveSettings) -> bool:
@@ -117,7 +109,7 @@ RULES: tuple[AuditRule, ...] = (
         ("delivery.timeout.ms", "linger.ms"),
         lambda s: (
             0 < _number(s, "delivery.timeout.ms") <= _number(s, "linger.ms")
-            and bool({"delivery.timeout.ms", "linger.ms"} & s.written.keys())
+            and s.names("delivery.timeout.ms", "linger.ms")
         ),
         "message.timeout.ms (delivery.timeout.ms) is {delivery.timeout.ms}, not greater than "
         "linger.ms={linger.ms}: the client refuses to start",
@@ -154,7 +146,7 @@ RULES: tuple[AuditRule, ...] = (
         "acks-0",
         _RISK,
         ("acks",),
-        lambda s: _producer(s) and s.acks == "0",
+        lambda s: s.producing and s.acks == "0",
         "acks=0: no broker ever answers. The client itself reports success, errors are not noticed and "
         "retries have no effect",
         "set acks=all where records matter",
@@ -166,7 +158,7 @@ RULES: tuple[AuditRule, ...] = (
         "acks-1",
         _RISK,
         ("acks",),
-        lambda s: _producer(s) and s.acks == "1",
+        lambda s: s.producing and s.acks == "1",
         "acks=1: records that only the leader has are lost if it fails before followers have fetched them",
         "set acks=all and min.insync.replicas=2",
         f"{JAVA_DOCS}, acks",
@@ -178,10 +170,7 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("acks", "retries", "enable.idempotence"),
         lambda s: (
-            _producer(s)
-            and "enable.idempotence" not in s.written
-            and not s.transactional
-            and not s.idempotent
+            s.producing and "enable.idempotence" not in s.written and not s.transactional and not s.idempotent
         ),
         "idempotence, which is the default, is silently switched off, since acks={acks} or retries rule "
         "it out",
@@ -196,7 +185,7 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("enable.idempotence", "acks", "retries"),
         lambda s: (
-            _producer(s)
+            s.producing
             and not s.idempotent
             and s.acks != "0"
             and _number(s, "retries") > 0
@@ -214,7 +203,7 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         (_IN_FLIGHT, "retries", "enable.idempotence"),
         lambda s: (
-            _producer(s)
+            s.producing
             and not s.idempotent
             and s.acks != "0"
             and _number(s, "retries") > 0
@@ -240,7 +229,7 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("request.timeout.ms", "replica.lag.time.max.ms"),
         lambda s: (
-            _producer(s)
+            s.producing
             and not s.idempotent
             and "replica.lag.time.max.ms" in s.written
             and _number(s, "request.timeout.ms")

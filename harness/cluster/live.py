@@ -212,10 +212,7 @@ class LiveCluster(RunningNodes):
 
     def _view_of(self, number: int, topics: tuple[str, ...], timeout: float) -> BrokerView:
         with self.connection(number, timeout) as connection:
-            try:
-                return connection.view(topics)
-            except OSError:
-                return BrokerView(broker=number, answered=False)
+            return connection.view_or_silence(topics)
 
     def _controller_of(self, number: int) -> int | None:
         with self.connection(number, 2.0) as connection, suppress(OSError):

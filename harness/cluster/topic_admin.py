@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -18,10 +18,12 @@ from confluent_kafka.admin import (
 )
 
 from harness.cluster.committed_as_consumer import committed_as_consumer
-from harness.model.errors import BadInput, ClusterError
+from harness.model.errors import BadInput, ClusterError, KafkaChaosError
 
 _SECONDS = 30.0
 _AGAIN_SECONDS = 0.25
+_REFUSED_SETTINGS = ("INVALID_CONFIG", "INVALID_REQUEST")
+_REFUSED_TOPIC = ("INVALID_CONFIG", "INVALID_REPLICATION_FACTOR", "INVALID_PARTITIONS", "POLICY_VIOLATION")
 _SESSION_SECONDS = 60.0
 """More than session.timeout.ms (45 s), after which killed members leave their group (KIP-735)."""
 
@@ -68,18 +70,9 @@ class TopicAdmin:
             # controller.socket.timeout.ms, and the second one finds the topic that the first one has made.
             if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS and not before:
                 return
-            refused = {
-                "INVALID_CONFIG",
-                "INVALID_REPLICATION_FACTOR",
-                "INVALID_PARTITIONS",
-                "POLICY_VIOLATION",
-            }
-            kind = BadInput if reason.name() in refused else ClusterError
-            raise kind(
-                "the topic could not be created",
-                where=f"{partitions} partitions, replication factor {replication_factor}, {config}",
-                found=f"{reason.name()}: {reason.str()}",
-                next_step="correct the topic's settings" if kind is BadInput else "see the brokers' logs",
+            where = f"{partitions} partitions, replication factor {replication_factor}, {config}"
+            raise _failure(
+                "the topic could not be created", where, reason, _REFUSED_TOPIC, "the topic's settings"
             ) from error
 
     def delete(self, topic: str) -> None:
@@ -199,14 +192,13 @@ class TopicAdmin:
         try:
             self._client.incremental_alter_configs([resource])[resource].result()
         except KafkaException as error:
-            reason = error.args[0]
-            refused = reason.name() in {"INVALID_CONFIG", "INVALID_REQUEST"}
-            kind = BadInput if refused else ClusterError
-            raise kind(
+            where = f"group {group}, {dict(config)}"
+            raise _failure(
                 "the settings of a group could not be set",
-                where=f"group {group}, {dict(config)}",
-                found=f"{reason.name()}: {reason.str()}",
-                next_step="correct the settings of the group" if refused else "see the brokers' logs",
+                where,
+                error.args[0],
+                _REFUSED_SETTINGS,
+                "the settings of the group",
             ) from error
 
     def config(self, topic: str) -> dict[str, str]:
@@ -225,10 +217,16 @@ class TopicAdmin:
                 if reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and time.monotonic() < deadline:
                     time.sleep(_AGAIN_SECONDS)
                     continue
-                raise ClusterError(
-                    "the topic's configuration could not be read",
-                    where=topic,
-                    found=f"{reason.name()}: {reason.str()}",
-                    next_step="see the brokers' logs",
-                ) from error
+                raise _failure("the topic's configuration could not be read", topic, reason) from error
             return {name: str(entry.value) for name, entry in entries.items()}
+
+
+def _failure(
+    what: str, where: str, reason: KafkaError, refusals: Collection[str] = (), settings: str = ""
+) -> KafkaChaosError:
+    """The error for the brokers' answer: BadInput if it is one of `refusals` of `settings`, which the user
+    chose."""
+    found = f"{reason.name()}: {reason.str()}"
+    if reason.name() in refusals:
+        return BadInput(what, where=where, found=found, next_step=f"correct {settings}")
+    return ClusterError(what, where=where, found=found, next_step="see the brokers' logs")

@@ -49,38 +49,36 @@ def _route(printed: str) -> str:
     return f"{IPv4Network((to, str(mask)), strict=False)} {how}"
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedKind:
-    """A kind that a script reads: in bash of the toolbox image in the node's network namespace, or in sh of
-    the node's own container. It prints `name: thing` for each thing; `read` puts a thing into words.
-
-    `called` names one thing in a sentence, `expected` says what should be there, `next_step` what to do.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """`called` names one thing of this kind in a sentence, `expected` says what should be there, `next_step`
+    what to do."""
 
     name: str
-    place: Place
     called: str
-    script: str
     expected: str
     next_step: str
     compared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedKind(Kind):
+    """A kind that a script reads: in bash of the toolbox image in the node's network namespace, or in sh of
+    the node's own container. It prints `name: thing` for each thing; `read` puts a thing into words."""
+
+    place: Place
+    script: str
     read: Callable[[str], str] = str
 
 
-@dataclass(frozen=True, slots=True)
-class AskedKind:
-    """A kind that a request answers, once for each broker or once for the cluster; else as `ScriptedKind`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedKind(Kind):
+    """A kind that a request answers, once for each broker or once for the cluster."""
 
-    name: str
     each: Literal["broker", "cluster"]
-    called: str
     ask: Callable[[LiveCluster, int], tuple[str, ...]]
-    expected: str
-    next_step: str
-    compared: bool = False
 
 
-Kind = ScriptedKind | AskedKind
 _AS_STARTED = "as when the cluster was started or connected to"
 _RESTART = "restart the node's container: they die with it"
 

@@ -88,7 +88,7 @@ def elect(
         for one in answer.replica_election_results
         for part in one.partition_result
     }
-    return _by_partition(wanted, answer.error_code, errors)
+    return errors_by_partition(wanted, answer.error_code, errors)
 
 
 def reassign(
@@ -117,7 +117,7 @@ def reassign(
     errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
-    return _by_partition(replicas, answer.error_code, errors)
+    return errors_by_partition(replicas, answer.error_code, errors)
 
 
 def reassignments(connection: BrokerConnection) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ def _refuse(problem: str, code: ErrorCode, broker: int) -> None:
         )
 
 
-def _by_partition(
+def errors_by_partition(
     partitions: Iterable[int], top_level: ErrorCode, errors: Mapping[int, ErrorCode]
 ) -> dict[int, str | None]:
     """Errors by partition: that of the whole request for each; a partition without an answer was not

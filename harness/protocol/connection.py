@@ -180,6 +180,13 @@ class BrokerConnection:
             ),
         )
 
+    def view_or_silence(self, topics: Iterable[str]) -> BrokerView:
+        """As `view`; of a broker that does not answer, that."""
+        try:
+            return self.view(topics)
+        except OSError:
+            return BrokerView(broker=self.broker, answered=False)
+
     def ask(self, request: Any, answer: type[_T]) -> _T:
         """Send a message of kio and wait for its answer, which is of the class `answer`."""
         try:

@@ -27,6 +27,7 @@ from kio.schema.metadata.v12 import response as metadata_response
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
+from harness.protocol.admin import errors_by_partition
 from harness.protocol.connection import BrokerConnection, error_name
 
 _SHARE = i8(2)
@@ -127,9 +128,7 @@ def move_share_starts(
         ),
     )
     answer = connection.ask(request, alter_response.AlterShareGroupOffsetsResponse)
-    if answer.error_code != ErrorCode.none:
-        return dict.fromkeys(starts, error_name(answer.error_code))
-    codes = {
+    errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
-    return {number: error_name(codes.get(number, ErrorCode.unknown_server_error)) for number in starts}
+    return errors_by_partition(starts, answer.error_code, errors)

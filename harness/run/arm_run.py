@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.cluster.convergence import await_isr
 from harness.cluster.external import ExternalCluster
@@ -29,7 +30,7 @@ from harness.model.journal import (
 )
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
-from harness.model.run import Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
+from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.run import phase_timer
 from harness.run.arm_application import ArmApplication
 from harness.run.arm_metadata import metadata_at_start
@@ -108,7 +109,7 @@ class ArmRun:
             topic=self.topic,
             topic_config=admin.config(self.topic),
             skipped=skipped,
-            application=None if self.application is None else self.application.meta(),
+            application=self._application_meta(),
         )
         self.meta.save(self.folder)
         if self.experiment.workload_of(self.arm).client == "own":
@@ -159,7 +160,11 @@ class ArmRun:
 
     def _deleted(self, before: int | None) -> None:
         deletion = Deletion(topic=self.topic, before=before, at_ns=time.time_ns())
-        self.meta = self.meta.model_copy(update={"deletions": (*self.meta.deletions, deletion)})
+        self._save(deletions=(*self.meta.deletions, deletion))
+
+    def _save(self, **update: Any) -> None:
+        """Save the metadata of the run with these changes."""
+        self.meta = self.meta.model_copy(update=update)
         self.meta.save(self.folder)
 
     def share_groups(self) -> dict[str, str]:
@@ -258,16 +263,14 @@ class ArmRun:
 
     def note(self, steps: Sequence[StepInfo], windows: tuple[FaultWindow, ...], problems: list[str]) -> None:
         """Save the metadata of the run as far as it has come."""
-        update = {
-            "steps": tuple(steps),
-            "windows": windows,
-            "readers": (*self.clients.readers.infos(), *self.clients.commits.infos()),
-            "share": self.clients.share.infos(),
-            "problems": (*problems, *self.clients.problems),
-            "application": None if self.application is None else self.application.meta(),
-        }
-        self.meta = self.meta.model_copy(update=update)
-        self.meta.save(self.folder)
+        self._save(
+            steps=tuple(steps),
+            windows=windows,
+            readers=(*self.clients.readers.infos(), *self.clients.commits.infos()),
+            share=self.clients.share.infos(),
+            problems=(*problems, *self.clients.problems),
+            application=self._application_meta(),
+        )
 
     def finish(self, timings: Mapping[str, float]) -> RunMeta:
         """Do the final read, and save the metadata of the finished run. `timings` holds the seconds of each
@@ -286,23 +289,24 @@ class ArmRun:
         timer.enter(None)
         took = timer.seconds()
         settled = min(read.settled_seconds or 0.0, took[phase_timer.READ])
-        update = {
-            "final_read": read,
-            "application": None if self.application is None else self.application.meta(),
-            "ended_ns": time.time_ns(),
-            "problems": problems,
-            "finished": True,
-            "cluster": cluster,
-            "timings": {
+        self._save(
+            final_read=read,
+            application=self._application_meta(),
+            ended_ns=time.time_ns(),
+            problems=problems,
+            finished=True,
+            cluster=cluster,
+            timings={
                 **timings,
                 phase_timer.SETTLE: round(settled, 3),
                 **took,
                 phase_timer.READ: round(took[phase_timer.READ] - settled, 3),
             },
-        }
-        self.meta = self.meta.model_copy(update=update)
-        self.meta.save(self.folder)
+        )
         return self.meta
+
+    def _application_meta(self) -> ApplicationMeta | None:
+        return None if self.application is None else self.application.meta()
 
     def _final_read(self) -> FinalRead:
         topic = self.experiment.topic

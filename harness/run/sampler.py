@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from harness.model.broker_views import BrokerView, TopologyView
+from harness.model.broker_views import TopologyView
 from harness.model.journal import RowSink
 from harness.protocol.connection import BrokerConnection
 
@@ -65,16 +65,11 @@ class Sampler:
         at_ns = time.time_ns()
         if beat % _CONTROLLER_EVERY == 0:
             self._controller = self._ask_controller(beat // _CONTROLLER_EVERY)
-        view = TopologyView(at_ns=at_ns, views=tuple(pool.map(self._ask, self._connections)))
+        views = pool.map(lambda one: one.view_or_silence((self.topic,)), self._connections)
+        view = TopologyView(at_ns=at_ns, views=tuple(views))
         self.latest = view
         for row in rows(view, self._controller):
             self.sink.append(row)
-
-    def _ask(self, connection: BrokerConnection) -> BrokerView:
-        try:
-            return connection.view((self.topic,))
-        except OSError:
-            return BrokerView(broker=connection.broker, answered=False)
 
     def _ask_controller(self, turn: int) -> int | None:
         try:

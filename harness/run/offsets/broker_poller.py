@@ -10,18 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from harness.model.journal import RowSink
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets_of_groups
+from harness.protocol.offset_fetch import fetch_offsets_of_groups
 from harness.run.offsets.offset_rows import NewAnswers
 
 _ANSWER_SECONDS = 1.0
 _PAUSE_SECONDS = 0.002
 _SILENT_SECONDS = 0.05
-
-Question = Callable[[BrokerConnection], Mapping[str, CommittedOffset]]
 
 
 @dataclass(eq=False)
@@ -46,11 +43,10 @@ class BrokerPoller:
         """Begin to ask every broker, each in a thread, about these groups: the partition of each by its name.
         `stable` is require_stable (KIP-447)."""
         deadline = time.monotonic() + seconds
-        question = partial(fetch_offsets_of_groups, topic=self.topic, partitions=partitions, stable=stable)
         for broker in self.brokers:
             thread = threading.Thread(
                 target=self._run,
-                args=(broker, question, partitions, deadline),
+                args=(broker, partitions, stable, deadline),
                 name=f"offsets-{broker}",
                 daemon=True,
             )
@@ -63,31 +59,27 @@ class BrokerPoller:
         for thread in self._threads:
             thread.join()
 
-    def _run(self, broker: int, question: Question, partitions: Mapping[str, int], deadline: float) -> None:
+    def _run(self, broker: int, partitions: Mapping[str, int], stable: bool, deadline: float) -> None:
         try:
             with self.connect(broker, _ANSWER_SECONDS) as connection:
-                self._ask(connection, question, partitions, deadline)
+                answers = NewAnswers(self.sink)
+                while time.monotonic() < deadline:
+                    pause = self._ask(connection, partitions, stable, answers)
+                    if self._stop.wait(pause):
+                        return
         except Exception as error:  # the run records it as a problem
             self.failures.append(error)
 
     def _ask(
-        self,
-        connection: BrokerConnection,
-        question: Question,
-        partitions: Mapping[str, int],
-        deadline: float,
-    ) -> None:
-        journal = NewAnswers(self.sink)
-        while time.monotonic() < deadline:
-            asked_ns = time.time_ns()
-            pause = _PAUSE_SECONDS
-            try:
-                answers = question(connection)
-            except OSError:
-                answers, pause = {}, _SILENT_SECONDS
-            at_ns = time.time_ns()
-            for group, one in answers.items():
-                partition = (self.topic, partitions[group])
-                journal.append(group, partition, connection.broker, one, (asked_ns, at_ns))
-            if self._stop.wait(pause):
-                return
+        self, connection: BrokerConnection, partitions: Mapping[str, int], stable: bool, answers: NewAnswers
+    ) -> float:
+        """Ask once; returns the seconds until the next time."""
+        asked_ns = time.time_ns()
+        try:
+            found = fetch_offsets_of_groups(connection, self.topic, partitions, stable=stable)
+        except OSError:
+            return _SILENT_SECONDS
+        times_ns = (asked_ns, time.time_ns())
+        for group, one in found.items():
+            answers.append(group, (self.topic, partitions[group]), connection.broker, one, times_ns)
+        return _PAUSE_SECONDS

@@ -35,16 +35,14 @@ def gap_reasons(
     both = [plain] if committed is None else [plain, committed]
     hidden: dict[int, Hidden] = {}
     for bound in bounds:
-        if not any(digests[bound.partition].gaps for digests in both if bound.partition in digests):
+        found_here = [digests[bound.partition] for digests in both if bound.partition in digests]
+        if not any(digest.gaps for digest in found_here):
             continue
         try:
             files = cluster.log_files(bound.leader, bound.topic, bound.partition)
             found = hidden_offsets(files)
             if compacted:
-                gone = _gone(
-                    files, [digests[bound.partition] for digests in both if bound.partition in digests]
-                )
-                found = Hidden(np.union1d(found.control, gone), found.aborted)
+                found = Hidden(np.union1d(found.control, _gone(files, found_here)), found.aborted)
             hidden[bound.partition] = found
         except (ClusterError, JournalError) as error:
             whose = f"partition {bound.partition} on its leader {bound.leader}"

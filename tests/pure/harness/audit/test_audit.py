@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, Producer
 from rich.console import Console
 
 from harness.audit.audit import RULES, Audit, audit
-from harness.audit.guarantees import PROMISES
+from harness.audit.guarantees import guarantees
 from harness.audit.remedy import remedies
 from harness.audit.rule import Severity
 from harness.audit.setting_values import expected_values
@@ -268,7 +268,7 @@ def test_every_rule_is_tested_has_a_source_and_names_what_exists() -> None:
             assert rule.proof.experiment in EXPERIMENT.builtin_names(), rule.id
             arms = {arm.name for arm in load(rule.proof.experiment).arms}
             assert set(rule.proof.arms) <= arms, rule.id
-    assert all(name in known_settings() for name in PROMISES)
+    assert all(name in known_settings() for name in guarantees())
 
 
 def test_a_good_configuration_is_left_alone() -> None:

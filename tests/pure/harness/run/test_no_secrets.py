@@ -123,12 +123,7 @@ def test_fault_events_hold_none(experiment: Experiment) -> None:
 
     assert experiment
     rows: list[dict[str, Any]] = []
-
-    class Sink:
-        def append(self, row: dict[str, Any]) -> None:
-            rows.append(row)
-
-    ledger = FaultLedger(lambda _: None, Sink(), "kc-test")  # type: ignore[arg-type,return-value]
+    ledger = FaultLedger(lambda _: None, rows, "kc-test")  # type: ignore[arg-type,return-value]
     with pytest.raises(AttributeError):
         ledger.inject(Kill.model_validate({"target": {"leader": 0}}), why={"said": f"with {PASSWORD}"})
     assert rows

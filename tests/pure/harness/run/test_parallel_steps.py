@@ -21,6 +21,7 @@ from harness.run.faults.ledger import FaultLedger
 from harness.run.steps.executor import StepExecutor
 from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_cluster import FakeCluster
+from tests.support.journal_rows import Rows
 from workloads.producer.tally import Progress
 
 pytestmark = pytest.mark.pure
@@ -94,14 +95,6 @@ class ElectingCluster(FakeCluster):
         self.elected.append(topic)
         self.led[topic] = (1, 2)
         return dict.fromkeys(partitions)
-
-
-@dataclass
-class Rows:
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def append(self, row: dict[str, Any]) -> None:
-        self.rows.append(row)
 
 
 @dataclass

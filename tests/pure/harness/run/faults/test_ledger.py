@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import pytest
 
@@ -13,6 +13,7 @@ from faults.shared.fault_cluster import FaultCluster
 from harness.cluster import state_records
 from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger
+from tests.support.journal_rows import Rows
 
 pytestmark = pytest.mark.pure
 
@@ -79,17 +80,6 @@ class Planned(FaultSpec):
         if self.fails:
             raise FaultError("no such target")
         return Done()
-
-
-@dataclass
-class Rows:
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def append(self, row: dict[str, Any]) -> None:
-        self.rows.append(row)
-
-    def phases(self) -> list[tuple[str, str]]:
-        return [(row["fault"], row["phase"]) for row in self.rows]
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, cast
@@ -23,7 +21,7 @@ from harness.model.journal import OFFSETS
 from harness.protocol.connection import BrokerConnection
 from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets_of_groups
 from harness.run.offsets.broker_poller import BrokerPoller
-from workloads.journal.row_journal import _checked
+from tests.support.journal_rows import Rows, until
 
 pytestmark = pytest.mark.pure
 
@@ -74,31 +72,17 @@ class Connection:
         )
 
 
-class Rows:
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-
-    def append(self, row: dict[str, Any]) -> None:
-        self.rows.append(_checked(row, OFFSETS))
-
-    def of(self, broker: int) -> list[tuple[str, int | None, str | None]]:
-        return [(row["group"], row["offset"], row["error"]) for row in self.rows if row["broker"] == broker]
+def of(broker: int, journal: Rows) -> list[tuple[str, int | None, str | None]]:
+    return [(row["group"], row["offset"], row["error"]) for row in journal.rows if row["broker"] == broker]
 
 
 def questions(brokers: dict[int, Broker]) -> tuple[BrokerPoller, Rows]:
-    rows = Rows()
+    rows = Rows(OFFSETS)
 
     def connect(number: int, _: float) -> BrokerConnection:
         return cast(BrokerConnection, Connection(number, brokers[number]))
 
     return BrokerPoller(connect, list(brokers), "t", rows), rows
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_answer_is_an_offset_or_none_or_an_error_of_the_group() -> None:
@@ -128,8 +112,8 @@ def test_what_changes_in_the_answers_of_each_broker_is_journaled() -> None:
     new.offset = 5
     until(lambda: len(rows.rows) == 4)
     asking.end()
-    assert rows.of(1) == [("g", 5, None)]
-    assert rows.of(2) == [("g", None, "NOT_COORDINATOR"), ("g", None, None), ("g", 5, None)]
+    assert of(1, rows) == [("g", 5, None)]
+    assert of(2, rows) == [("g", None, "NOT_COORDINATOR"), ("g", None, None), ("g", 5, None)]
     assert all(row["asked_ns"] <= row["at_ns"] and row["source"] == "fetch" for row in rows.rows)
     assert asking.failures == []
 
@@ -148,4 +132,4 @@ def test_it_ends_by_itself() -> None:
     asking, rows = questions({1: Broker(offset=5)})
     asking.ask({"g": 0}, 0.05)
     until(lambda: not any(thread.is_alive() for thread in asking._threads))
-    assert rows.of(1)[:1] == [("g", 5, None)]
+    assert of(1, rows)[:1] == [("g", 5, None)]

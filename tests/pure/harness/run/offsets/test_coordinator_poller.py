@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -22,7 +21,7 @@ from harness.model.journal import OFFSETS
 from harness.protocol.connection import BrokerConnection
 from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets
 from harness.run.offsets.coordinator_poller import AnsweredCommits, CoordinatorPoller
-from workloads.journal.row_journal import _checked
+from tests.support.journal_rows import Rows, until
 
 pytestmark = pytest.mark.pure
 
@@ -76,27 +75,13 @@ class Connection:
         return OffsetFetchResponse(throttle_time=NOW, topics=(topic,), error_code=ErrorCode.none)
 
 
-class Rows:
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-
-    def append(self, row: dict[str, Any]) -> None:
-        self.rows.append(_checked(row, OFFSETS))
-
-    def seen(self) -> list[tuple[int, int | None, str | None]]:
-        return [(row["broker"], row["offset"], row["error"]) for row in self.rows]
+def seen(journal: Rows) -> list[tuple[int, int | None, str | None]]:
+    return [(row["broker"], row["offset"], row["error"]) for row in journal.rows]
 
 
 def asking(cluster: Cluster) -> tuple[CoordinatorPoller, Rows]:
-    rows = Rows()
+    rows = Rows(OFFSETS)
     return CoordinatorPoller(cluster.connect, (1, 2), {"r-0": "g"}, [("t", 0)], rows), rows
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_answer_is_an_offset_or_none_with_its_error() -> None:
@@ -119,7 +104,7 @@ def test_what_repeats_is_journaled_once_and_a_commit_is_asked_about_soon() -> No
     one.answered({"reader": "r-0", "topic": "t", "partition": 0, "offset": 5})
     until(lambda: cluster.asked > asked + 1)
     one.stop()
-    assert rows.seen() == [(1, None, None), (1, 5, None)]
+    assert seen(rows) == [(1, None, None), (1, 5, None)]
     assert all(row["asked_ns"] <= row["at_ns"] and row["source"] == "fetch" for row in rows.rows)
     assert one.failure is None
 
@@ -133,7 +118,7 @@ def test_the_next_coordinator_is_asked_when_the_first_one_is_silent() -> None:
     cluster.silent, cluster.coordinator = {1}, 2
     until(lambda: len(rows.rows) == 2)
     one.stop()
-    assert rows.seen() == [(1, 5, None), (2, 3, None)]
+    assert seen(rows) == [(1, 5, None), (2, 3, None)]
 
 
 def test_at_the_end_it_asks_until_the_last_commit_is_there() -> None:
@@ -145,20 +130,15 @@ def test_at_the_end_it_asks_until_the_last_commit_is_there() -> None:
     began = time.monotonic()
     one.last(seconds=0.8)
     assert time.monotonic() - began >= 0.8
-    assert rows.seen() == [(1, 4, None), (1, 4, None)], "the last round is journaled though it repeats"
+    assert seen(rows) == [(1, 4, None), (1, 4, None)], "the last round is journaled though it repeats"
     cluster.offset[1] = 5
     one.last(seconds=60)
-    assert rows.seen()[2:] == [(1, 5, None)] * len(rows.rows[2:])
+    assert seen(rows)[2:] == [(1, 5, None)] * len(rows.rows[2:])
 
 
 def test_only_answers_without_an_error_are_told() -> None:
-    rows, told = Rows(), []
-    sink = AnsweredCommits(cast(Any, ListSink(rows.rows)), told.append)
+    rows, told = Rows(), list[dict[str, Any]]()
+    sink = AnsweredCommits(rows, told.append)
     sink.append({"error": "ILLEGAL_GENERATION"})
     sink.append({"error": None})
     assert (len(rows.rows), told) == (2, [{"error": None}])
-
-
-class ListSink:
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.append = rows.append

@@ -13,12 +13,9 @@ from harness.protocol.commit_flood import AnsweredCommit
 from harness.run.offsets import memberless_commits
 from harness.run.offsets.memberless_commits import MemberlessCommits
 from harness.spec.group_steps import CommitOffsets
+from tests.support.journal_rows import Rows
 
 pytestmark = pytest.mark.pure
-
-
-class Rows(list[dict[str, Any]]):
-    """A journal in memory."""
 
 
 class Cluster:
@@ -82,7 +79,7 @@ def test_the_coordinator_takes_them_and_later_steps_know_it(asked: list[Any]) ->
     made.carry_out(step("two", same_as="one", awaited=False), lambda _: ())
     made.end()
     assert asked == [(1, ("one-0",)), (2, ("one-0",)), (2, ("one-1", "one-2")), (2, ("two-0",))]
-    assert [(row["reader"], row["offset"], row["error"], row["kind"]) for row in rows] == [
+    assert [(row["reader"], row["offset"], row["error"], row["kind"]) for row in rows.rows] == [
         ("one-0", 4, None, "alone"),
         ("one-1", 4, None, "alone"),
         ("one-2", 4, None, "alone"),
@@ -101,7 +98,7 @@ def test_a_refused_commit_has_no_reader(asked: list[Any]) -> None:
         made.carry_out(step("two", other_than="one"), lambda _: ())
     assert "NOT_COORDINATOR" in str(raised.value)
     assert {broker for broker, groups in asked if groups == ("two-0",)} == {1, 3}
-    assert len(rows) == len(made.infos()) == 1
+    assert len(rows.rows) == len(made.infos()) == 1
 
 
 def test_what_expires_is_not_judged(asked: list[Any]) -> None:
@@ -109,7 +106,7 @@ def test_what_expires_is_not_judged(asked: list[Any]) -> None:
     made = commits(rows)
     made.carry_out(step("one", through={"all": True}, retention=0.1), lambda _: EVERY)
     assert asked
-    assert (list(rows), made.infos(), made.answered) == ([], (), [])
+    assert (rows.rows, made.infos(), made.answered) == ([], (), [])
 
 
 def test_a_cluster_with_a_password_is_refused() -> None:

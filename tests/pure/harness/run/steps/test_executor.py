@@ -22,6 +22,7 @@ from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger
 from harness.run.faults.scheduler import Scheduler
 from harness.run.steps.executor import ReportRate, progress_line
+from tests.support.journal_rows import Rows
 from workloads.producer.tally import Progress
 
 pytestmark = pytest.mark.pure
@@ -113,20 +114,6 @@ class Hold(FaultSpec):
 
 
 @dataclass
-class Rows:
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def append(self, row: dict[str, Any]) -> None:
-        self.rows.append(row)
-
-    def seen(self, fault: str, phase: str) -> bool:
-        return (fault, phase) in [(row["fault"], row["phase"]) for row in self.rows]
-
-    def count(self, phase: str) -> int:
-        return sum(row["phase"] == phase for row in self.rows)
-
-
-@dataclass
 class Step:
     """A scheduler at work on some tracks."""
 
@@ -139,8 +126,14 @@ class Step:
     def until(self, seen: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE
         while not seen():
-            assert time.monotonic() < deadline, [(row["fault"], row["phase"]) for row in self.rows.rows]
+            assert time.monotonic() < deadline, self.rows.phases()
             time.sleep(0.01)
+
+    def seen(self, fault: str, phase: str) -> bool:
+        return (fault, phase) in self.rows.phases()
+
+    def count(self, phase: str) -> int:
+        return [one for _, one in self.rows.phases()].count(phase)
 
     def finish(self) -> None:
         self.scheduler.end()
@@ -190,11 +183,11 @@ def test_a_slow_proof_and_a_slow_heal_hold_up_no_other_fault(step: Callable[...,
     GATES[3].verify.set()
     GATES[3].heal.set()
     under_way = step(track(0, At(0.0), 1), track(1, At(0.01), 2), track(2, At(0.02), 3))
-    under_way.until(lambda: under_way.rows.seen("hold-3", "healed"))
-    assert under_way.rows.seen("hold-1", "injected")
-    assert not under_way.rows.seen("hold-1", "verified")
-    assert under_way.rows.seen("hold-2", "undone")
-    assert not under_way.rows.seen("hold-2", "healed")
+    under_way.until(lambda: under_way.seen("hold-3", "healed"))
+    assert under_way.seen("hold-1", "injected")
+    assert not under_way.seen("hold-1", "verified")
+    assert under_way.seen("hold-2", "undone")
+    assert not under_way.seen("hold-2", "healed")
     under_way.scheduler.end()
     assert not under_way.scheduler.wait(0.1)
     for node in (1, 2):
@@ -209,7 +202,7 @@ def test_the_decision_is_journaled_with_its_entry_and_time(step: Callable[..., S
     GATES[1].verify.set()
     GATES[1].heal.set()
     under_way = step(track(0, At(0.02), 1, lasting=0.03))
-    under_way.until(lambda: under_way.rows.seen("hold-1", "healed"))
+    under_way.until(lambda: under_way.seen("hold-1", "healed"))
     under_way.finish()
     detail = json.loads(under_way.rows.rows[0]["detail"])
     assert (detail["entry"], detail["due"], detail["for"]) == ("faults[0]", 0.02, 0.03)
@@ -219,10 +212,10 @@ def test_the_decision_is_journaled_with_its_entry_and_time(step: Callable[..., S
 def test_a_node_that_another_fault_holds_is_waited_for(step: Callable[..., Step]) -> None:
     GATES[1].verify.set()
     under_way = step(track(0, At(0.0), 1), track(1, At(0.01), 1))
-    under_way.until(lambda: under_way.rows.count("put-off") > 0)
-    assert under_way.rows.count("injected") == 1
+    under_way.until(lambda: under_way.count("put-off") > 0)
+    assert under_way.count("injected") == 1
     GATES[1].heal.set()
-    under_way.until(lambda: under_way.rows.count("healed") == 2)
+    under_way.until(lambda: under_way.count("healed") == 2)
     under_way.finish()
     assert under_way.problems == []
     assert len(under_way.ledger.windows()) == 2
@@ -231,7 +224,7 @@ def test_a_node_that_another_fault_holds_is_waited_for(step: Callable[..., Step]
 def test_what_never_got_its_turn_is_a_problem(step: Callable[..., Step]) -> None:
     GATES[1].verify.set()
     under_way = step(track(0, At(0.0), 1), track(1, At(0.01), 1), track(2, At(99.0), 2))
-    under_way.until(lambda: under_way.rows.count("put-off") > 0)
+    under_way.until(lambda: under_way.count("put-off") > 0)
     under_way.scheduler.end()
     GATES[1].heal.set()
     under_way.finish()
@@ -246,10 +239,10 @@ def test_a_condition_counts_from_the_steps_beginning(step: Callable[..., Step]) 
     GATES[1].heal.set()
     condition = WhenTrue(StepCondition(acked=100), None)
     under_way = step(track(0, condition, 1), track(1, At(0.0), 2))
-    under_way.until(lambda: under_way.rows.seen("hold-1", "injected"))
-    assert under_way.rows.count("injected") == 1
+    under_way.until(lambda: under_way.seen("hold-1", "injected"))
+    assert under_way.count("injected") == 1
     under_way.acked[0] = 600
-    under_way.until(lambda: under_way.rows.count("healed") == 1)
+    under_way.until(lambda: under_way.count("healed") == 1)
     GATES[2].verify.set()
     GATES[2].heal.set()
     under_way.finish()
@@ -290,7 +283,7 @@ def test_a_heal_that_others_prevent_is_looked_at_again(step: Callable[..., Step]
         GATES[node].verify.set()
         GATES[node].heal.set()
     under_way = step(track(0, At(0.0), 1), track(1, At(0.0), 2, lasting=1.5))
-    under_way.until(lambda: under_way.rows.seen("hold-1", "healed"))
+    under_way.until(lambda: under_way.seen("hold-1", "healed"))
     under_way.finish()
     assert under_way.problems == []
 
@@ -312,13 +305,13 @@ def test_an_end_known_beforehand_ends_it(step: Callable[..., Step]) -> None:
     rhythm = Repeating(0.0, (0.1, 0.1), False, None, None, 1)
     under_way = step(track(0, rhythm, 1), seconds=1.5)
     assert under_way.scheduler.wait(PATIENCE)
-    assert 1 <= under_way.rows.count("healed") <= 15
+    assert 1 <= under_way.count("healed") <= 15
     assert under_way.problems == []
 
 
 def test_a_cancelled_step_does_not_wait(step: Callable[..., Step]) -> None:
     under_way = step(track(0, At(0.0), 1), track(1, At(0.2), 2))
-    under_way.until(lambda: under_way.rows.seen("hold-1", "injected"))
+    under_way.until(lambda: under_way.seen("hold-1", "injected"))
     under_way.scheduler.cancel()
     assert under_way.scheduler.wait(PATIENCE)
     assert under_way.problems == []
