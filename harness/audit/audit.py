@@ -41,9 +41,9 @@ class AuditFinding(Frozen):
     do: str
     source: str
     settings: dict[str, str]
-    finding: str | None
-    experiment: str | None
-    arms: tuple[str, ...]
+    finding: str | None = None
+    experiment: str | None = None
+    arms: tuple[str, ...] = ()
 
 
 class UnknownSetting(Frozen):
@@ -156,9 +156,6 @@ def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings)
                 do=f"correct the value in {entry.file}, line {entry.line}",
                 source=source_of(subject.client, kind),
                 settings={entry.name: value},
-                finding=None,
-                experiment=None,
-                arms=(),
             )
 
 

@@ -24,6 +24,8 @@ from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
 
+_SETTINGS_SECONDS = 10.0
+
 _T = TypeVar("_T")
 
 
@@ -185,11 +187,11 @@ class LiveCluster(RunningNodes):
             return ()
         return self._first("which partitions move?", admin.reassignments)
 
-    def dynamic_settings(self, number: int, within: float = 10.0) -> tuple[str, ...]:
+    def dynamic_settings(self, number: int) -> tuple[str, ...]:
         """The settings of a broker that were changed while it ran: "name=value" each.
 
         Raises:
-            ClusterError: it does not answer `within` seconds, or refuses to tell.
+            ClusterError: it does not answer within `_SETTINGS_SECONDS`, or refuses to tell.
         """
         found: list[tuple[str, ...]] = []
 
@@ -201,7 +203,7 @@ class LiveCluster(RunningNodes):
                 return str(error)
             return None
 
-        silent = poll_within(within, missing)
+        silent = poll_within(_SETTINGS_SECONDS, missing)
         if silent is not None:
             raise ClusterError("a broker's settings could not be read", found=silent)
         return found[0]

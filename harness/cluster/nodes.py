@@ -25,6 +25,7 @@ from harness.model.node_layout import (
 )
 from harness.spec.cluster import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
 
+_HEAP = "-Xms256m -Xmx512m"
 _RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Kafka's defaults suit big machines. These change no guarantee, only memory use and start time.
 _ALWAYS = {
@@ -57,7 +58,6 @@ def plan(
     spec: ClusterSpec,
     host_ports: list[int],
     cluster_id: str,
-    heap: str = "-Xms256m -Xmx512m",
     secured: Credentials | None = None,
 ) -> list[Node]:
     """The nodes of a cluster, controllers first.
@@ -75,7 +75,7 @@ def plan(
         raise ValueError(f"{spec.brokers} brokers need as many ports, not {len(host_ports)}")
     broker_ids = list(range(1, spec.brokers + 1))
     if spec.metadata is Metadata.ZOOKEEPER:
-        return _with_zookeeper(spec, host_ports, heap, secured)
+        return _with_zookeeper(spec, host_ports, secured)
     if spec.combined:
         voters = [(number, f"broker-{number}") for number in broker_ids]
     else:
@@ -88,7 +88,7 @@ def plan(
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": _protocols(spec, "CONTROLLER"),
     }
-    base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": heap}
+    base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": _HEAP}
     if spec.loggers:
         base["KAFKA_LOG4J_LOGGERS"] = ",".join(f"{name}={level}" for name, level in spec.loggers.items())
 
@@ -135,12 +135,10 @@ exec /etc/kafka/docker/run
     return ("bash", "-c", script)
 
 
-def _with_zookeeper(
-    spec: ClusterSpec, host_ports: list[int], heap: str, secured: Credentials | None
-) -> list[Node]:
+def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], secured: Credentials | None) -> list[Node]:
     keeper = f"zookeeper-{FIRST_ZOOKEEPER_ID}"
     session = str(round(SESSION_SECONDS[spec.profile] * 1000))
-    base = {"KAFKA_HEAP_OPTS": heap}
+    base = {"KAFKA_HEAP_OPTS": _HEAP}
     shared = {
         "zookeeper.session.timeout.ms": session,
         # The default is the session time-out, and a broker would end if ZooKeeper takes longer to start.
