@@ -55,10 +55,16 @@ class KnownSetting:
     """A known name; `defaults` and the possible `values` (as settings.tsv words them) are by client and kind
     (for topics and brokers: Java)."""
 
-    clients: frozenset[ClientLibrary]
-    kinds: frozenset[SettingKind]
     defaults: dict[tuple[ClientLibrary, SettingKind], str]
     values: dict[tuple[ClientLibrary, SettingKind], str]
+
+    @property
+    def clients(self) -> set[ClientLibrary]:
+        return {client for client, _ in self.values}
+
+    @property
+    def kinds(self) -> set[SettingKind]:
+        return {kind for _, kind in self.values}
 
 
 def canonical(name: str) -> str:
@@ -80,28 +86,16 @@ def listed_name(name: str) -> str:
 @cache
 def known_settings() -> dict[str, KnownSetting]:
     """Every known setting by name."""
-    found: dict[str, KnownSetting] = {
-        name: KnownSetting(
-            frozenset(ClientLibrary),
-            frozenset({SettingKind.TOPIC}),
-            {},
-            {(ClientLibrary.JAVA, SettingKind.TOPIC): _COUNT},
-        )
-        for name in OURS
-    }
+    counts = {(client, SettingKind.TOPIC): _COUNT for client in ClientLibrary}
+    found = {name: KnownSetting({}, dict(counts)) for name in OURS}
     text = (resources.files("harness.audit") / "settings.tsv").read_text()
     for line in text.splitlines():
         if line.startswith("#"):
             continue
         client, kind, name, default, _alias, values = line.split("\t")
-        before = found.get(name, KnownSetting(frozenset(), frozenset(), {}, {}))
+        known = found.setdefault(name, KnownSetting({}, {}))
         where = (ClientLibrary(client), SettingKind(kind))
-        found[name] = KnownSetting(
-            before.clients | {where[0]},
-            before.kinds | {where[1]},
-            {**before.defaults, where: default},
-            {**before.values, where: values},
-        )
+        known.defaults[where], known.values[where] = default, values
     return found
 
 

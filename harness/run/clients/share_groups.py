@@ -87,9 +87,10 @@ class ShareGroups:
 
     def start(self) -> None:
         """Set the groups' settings and start their members; when all have begun, begin to kill some."""
-        admin = self._cluster.admin() if self.groups else None
+        if not self.groups:
+            return
+        admin = self._cluster.admin()
         for group in self.groups:
-            assert admin is not None
             admin.set_group_config(group.group_id, group.spec.group_config())
             group.start_members()
         deadline = time.monotonic() + BEGIN_SECONDS
@@ -259,16 +260,10 @@ class ShareGroups:
         if all(one.lag is not None for one in starts):
             return all(one.lag == 0 for one in starts)
         with suppress(ClusterError, OSError):
-            ends = self._ends()
+            leaders = self._leaders()
+            ends = {number: state.high_watermark for number, state in leaders.items()}
             return all(ends.get(one.partition) == one.start for one in starts)
         return False
-
-    def _ends(self) -> dict[int, int]:
-        return {
-            number: state.high_watermark
-            for number, state in self._leaders().items()
-            if state.high_watermark is not None
-        }
 
     def _leaders(self) -> dict[int, PartitionState]:
         """Each partition as its leader reports it."""
