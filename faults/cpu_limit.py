@@ -32,7 +32,7 @@ class CpuLimited(Limited):
     )
     # The engine takes a quota of 0 as "no change"; -1 means no limit.
     defaults: ClassVar[tuple[int, int]] = (_PERIOD_US, -1)
-    restored: ClassVar[str] = "has its CPUs back"
+    back: ClassVar[str] = "has its CPUs back, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:

@@ -11,11 +11,9 @@ from faults.network.namespace_scripts import probe_and_query
 from faults.network.proof import ProbeReport, counting_script, parse_report
 from faults.network.rules import IptablesRule
 from faults.shared.base import Evidence, Injection, InjectionContext, node_names
-from faults.shared.waiting import evidence_within
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT_PORT
 
-_PROOF_SECONDS = 6.0
 # The clients' packets without data have 52 bytes (IP and TCP headers with timestamps) or fewer, but for those
 # of the handshake, which have 60.
 _DATA = "--tcp-flags SYN NONE -m length --length 53:"
@@ -47,20 +45,13 @@ class ResponsesDropped(IptablesInjection):
     def nodes(self) -> tuple[int, ...]:
         return self.brokers
 
-    @property
-    def holders(self) -> tuple[int, ...]:
-        return self.brokers
-
     def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:  # noqa: ARG002
         return [drop_rule(context.cluster.client_address)]
-
-    def verify(self, context: InjectionContext) -> Evidence:
-        return evidence_within(_PROOF_SECONDS, lambda: self._measure(context))
 
     def healed(self, context: InjectionContext) -> Evidence:
         return await_answers(context, self, "responses are no longer dropped, and still none arrives")
 
-    def _measure(self, context: InjectionContext) -> Evidence:
+    def measure(self, context: InjectionContext) -> Evidence:
         # Longer than the harness's own requests wait, so that one falls into it whole.
         script = counting_script(counting_rules(context.cluster.client_address), context.tag, "sleep 0.5")
         texts, answered = probe_and_query(context, self.brokers, lambda _: script, query=True)

@@ -11,12 +11,11 @@ from faults.network.iptables_injection import IptablesInjection
 from faults.network.namespace_scripts import run_script
 from faults.network.rules import IptablesRule
 from faults.shared.base import Evidence, Injection, InjectionContext, node_names
-from faults.shared.waiting import evidence_within, in_parallel
+from faults.shared.waiting import in_parallel
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT_PORT
 
-_PROOF_SECONDS = 6.0
 _ESTABLISHED = "01"
 _PEERS = "cat /proc/net/tcp /proc/net/tcp6"
 _COUNTERS = "iptables-save -c -t filter"
@@ -52,21 +51,15 @@ class ConnectionsHeld(IptablesInjection):
     """What clients send over these connections, by broker and the client's port, is dropped."""
 
     kind: Literal["hold_connections"] = "hold_connections"
+    proof_pause: ClassVar[float] = 0.1
     ports: dict[int, tuple[int, ...]]
 
     @property
     def nodes(self) -> tuple[int, ...]:
         return tuple(self.ports)
 
-    @property
-    def holders(self) -> tuple[int, ...]:
-        return self.nodes
-
     def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:
         return [hold_rule(context.cluster.client_address, port) for port in self.ports[node]]
-
-    def verify(self, context: InjectionContext) -> Evidence:
-        return evidence_within(_PROOF_SECONDS, lambda: self._measure(context), pause=0.1)
 
     def healed(self, context: InjectionContext) -> Evidence:
         return await_answers(
@@ -77,7 +70,7 @@ class ConnectionsHeld(IptablesInjection):
         # The connections that were held ended with the broker's process.
         return False
 
-    def _measure(self, context: InjectionContext) -> Evidence:
+    def measure(self, context: InjectionContext) -> Evidence:
         outputs = in_parallel(context.running(self.ports), lambda node: run_script(context, node, _COUNTERS))
         dropped = {
             node: dropped_packets(output.text, context.tag) for node, output in outputs.items() if output

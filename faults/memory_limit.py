@@ -33,7 +33,7 @@ class MemoryLimited(Limited):
         ("MemorySwap", "memswap_limit"),
     )
     defaults: ClassVar[tuple[int, int]] = (_UNLIMITED, _UNLIMITED)
-    restored: ClassVar[str] = "may use more memory again"
+    back: ClassVar[str] = "may use more memory again, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -123,9 +123,6 @@ class MemoryLimit(ProcessFault):
             self._refuse_a_kill(context, node)
         before = MemoryLimited.present(context, fields["numbers"])
         return MemoryLimited(before=before, **fields, **self.parameters())
-
-    def max_brokers_down(self, shape: ClusterShape) -> int:
-        return self.target.max_brokers(shape)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is not None and shape.disk_mib >= self.mib:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from faults.shared.base import Evidence, Injection, InjectionContext, node_names
-from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, ProcessFault
 from harness.model.polling import poll_within
 
@@ -17,6 +16,7 @@ class Paused(OnNodes):
 
     kind: Literal["pause"] = "pause"
     stops_process: ClassVar[bool] = True
+    back: ClassVar[str] = "thawed and back"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -49,10 +49,6 @@ class Paused(OnNodes):
         for node in self.nodes:
             if context.cluster.is_paused(node):
                 context.cluster.unpause(node)
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} thawed and back")
 
 
 def _cpu_ns(context: InjectionContext, node: int) -> int:

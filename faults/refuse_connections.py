@@ -13,13 +13,12 @@ from faults.network.proof import counting_script
 from faults.network.rules import IptablesRule
 from faults.network.sides import possible_nodes
 from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
-from faults.shared.waiting import await_or_fail, evidence_within, in_parallel
+from faults.shared.waiting import await_or_fail, in_parallel
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT
 
-_PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
 _OPENED = "opened"
 
@@ -66,8 +65,8 @@ class ConnectionsRefused(IptablesInjection):
     def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:  # noqa: ARG002
         return [refuse_rule(context.cluster.address(other), other) for other in self.others]
 
-    def verify(self, context: InjectionContext) -> Evidence:
-        return evidence_within(_PROOF_SECONDS, lambda: judge(self._try_all(context)))
+    def measure(self, context: InjectionContext) -> Evidence:
+        return judge(self._try_all(context))
 
     def healed(self, context: InjectionContext) -> Evidence:
         await_or_fail(

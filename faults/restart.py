@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PrivateAttr
 
 from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.shared.leadership import REJOIN_SECONDS, await_rejoined, partition_numbers
+from faults.shared.leadership import REJOIN_SECONDS, partition_numbers
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.targets import All, Target
 from faults.targets.target_context import ClusterShape
@@ -41,6 +41,7 @@ class Restarted(OnNodes):
     `epochs` the former leader epoch of each partition that one of them led."""
 
     kind: Literal["restart"] = "restart"
+    back: ClassVar[str] = "running and back"
     how: Literal["stop", "kill"] = "stop"
     started: tuple[tuple[int, int], ...]
     epochs: tuple[tuple[int, int], ...] = ()
@@ -94,10 +95,6 @@ class Restarted(OnNodes):
         self._recall.event.set()
         with self._recall.lock:
             start_stopped(context.cluster, self.numbers)
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        await_rejoined(context, self.numbers)
-        return Evidence(True, f"{self.target} running and back")
 
     def _down(self, context: InjectionContext, node: int) -> None:
         """End the node's process and wait until it has ended."""

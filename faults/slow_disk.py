@@ -18,7 +18,6 @@ from faults.limits.blockio import (
 )
 from faults.logs.disk import sidecar
 from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.shared.waiting import in_parallel
 from faults.targets.target_context import ClusterShape
@@ -44,6 +43,7 @@ class DiskSlowed(OnNodes):
     """The disk of these nodes is throttled. `devices` is the disk of each node's log dir, "major:minor"."""
 
     kind: Literal["slow_disk"] = "slow_disk"
+    back: ClassVar[str] = "has the whole disk again, and is in every ISR"
     mib_per_second: float | None
     iops: int | None
     direction: Direction
@@ -72,10 +72,6 @@ class DiskSlowed(OnNodes):
     def undo(self, context: InjectionContext) -> None:
         # A node's control group is removed with its process, and with it the limits.
         in_parallel(context.running(self.nodes), lambda node: self._throttle(context, node, {}))
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} has the whole disk again, and is in every ISR")
 
     def restarted(self, context: InjectionContext, node: int) -> bool:
         self._throttle(context, node, self._limits())

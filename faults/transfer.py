@@ -59,7 +59,8 @@ class Transferred(PartitionInjection):
         check_errors_unless_deleted(
             "the former order of replicas", context.cluster.reassign(context.topic, {**led})
         )
-        self._elect_back(context, [then.partition for then in self.before])
+        errors = context.cluster.elect(context.topic, list(led), unclean=False)
+        check_errors_unless_deleted("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
         order = {then.partition: then.replicas for then in self.before}
         check_errors_unless_deleted(
             "the former order of replicas", context.cluster.reassign(context.topic, {**order})
@@ -80,10 +81,6 @@ class Transferred(PartitionInjection):
 
         self.await_undone(context, "leadership did not go back", missing)
         return Evidence(True, "replicas in their former order, with their former leaders")
-
-    def _elect_back(self, context: InjectionContext, partitions: list[int]) -> None:
-        errors = context.cluster.elect(context.topic, partitions, unclean=False)
-        check_errors_unless_deleted("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
 
 
 class Transfer(PartitionFault):

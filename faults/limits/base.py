@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from faults.shared.base import Evidence, InjectionContext, node_name
-from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes
 from harness.model.errors import FaultError
 
@@ -98,8 +97,6 @@ class Limited(OnNodes):
     limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]]
     """The names of the two limits in `docker inspect` (HostConfig), and as arguments of `docker update`."""
     defaults: ClassVar[tuple[int, int]]
-    restored: ClassVar[str]
-    """What `healed` says of the nodes."""
 
     before: tuple[tuple[int, int, int], ...]
 
@@ -119,8 +116,7 @@ class Limited(OnNodes):
                 raise FaultError(
                     "a limit is still set", where=node_name(node), found=wrong, next_step=next_step
                 )
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} {self.restored}, and is in every ISR")
+        return super().healed(context)
 
     @classmethod
     def present(cls, context: InjectionContext, nodes: Iterable[int]) -> tuple[tuple[int, int, int], ...]:

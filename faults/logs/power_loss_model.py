@@ -47,7 +47,7 @@ class PartitionCutOff(Frozen):
 
 
 def segments_to_read(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> tuple[Segment, ...]:
-    """The segments whose batches `cut_of` has to know."""
+    """The segments whose batches `cut_partition` has to know."""
     return tuple(dict.fromkeys((_last_kept_segment(segments, recovery_point, keep), segments[-1])))
 
 
@@ -67,7 +67,7 @@ def cut_partition(
     checkpoint and the start of the active segment.
 
     Args:
-        walked: the batches of the segments that `to_walk` names, by base offset.
+        walked: the batches of the segments that `segments_to_read` names, by base offset.
         recovery_point: as checkpointed; 0 where there is none.
     """
     active = segments[-1]

@@ -6,18 +6,18 @@ from abc import abstractmethod
 
 from faults.network.namespace_scripts import insert_rules, remove_rules
 from faults.network.rules import IptablesRule
-from faults.shared.base import Injection, InjectionContext
-from faults.shared.waiting import in_parallel
+from faults.shared.base import InjectionContext
+from faults.shared.waiting import Measured, in_parallel
 
 
-class IptablesInjection(Injection):
+class IptablesInjection(Measured):
     """Rules in the network namespaces of its `holders`. A namespace dies with its container, and its rules
     with it, so a node that restarts gets them again."""
 
     @property
-    @abstractmethod
     def holders(self) -> tuple[int, ...]:
         """The nodes whose namespaces hold a rule."""
+        return self.nodes
 
     @abstractmethod
     def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:

@@ -15,19 +15,19 @@ from faults.network.namespace_scripts import address, refuse_failure, run_script
 from faults.network.sides import possible_nodes, surely_within
 from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
-from faults.shared.waiting import evidence_within, in_parallel
+from faults.shared.waiting import Measured, in_parallel
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 
-_PROOF_SECONDS = 8.0
 _DEAF = "the client's machine answers no ICMP echoes"
 
 
-class OnLinks(Injection):
+class OnLinks(Measured):
     """An injection on links."""
 
+    proof_seconds: ClassVar[float] = 8.0
     links: tuple[Link, ...]
 
     @property
@@ -46,13 +46,6 @@ class OnLinks(Injection):
         up = [node for node in context.running(self.nodes) if not context.cluster.is_paused(node)]
         await_rejoined(context, tuple(up))
         return Evidence(True, "no trace of it is left in any namespace, and all nodes are back in the ISR")
-
-    def verify(self, context: InjectionContext) -> Evidence:
-        return evidence_within(_PROOF_SECONDS, lambda: self.measure(context))
-
-    @abstractmethod
-    def measure(self, context: InjectionContext) -> Evidence:
-        """Measure once."""
 
     def trips(self, context: InjectionContext) -> dict[int, list[Link]]:
         """Round trips that together go over each link at least once, by the running node that measures

@@ -11,7 +11,7 @@ from faults.network.proof import both_directions, judge, parse_report, probe_scr
 from faults.network.rules import IptablesRule, Placed, drop_rule, place
 from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
-from faults.shared.waiting import await_or_fail, evidence_within, in_parallel
+from faults.shared.waiting import await_or_fail, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import (
     CLIENT,
@@ -21,7 +21,6 @@ from harness.model.node_layout import (
     ZOOKEEPER_PORT,
 )
 
-_PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
 _DISCARD_PORT = 9
 
@@ -49,9 +48,6 @@ class Cuts(IptablesInjection):
         mine = [placed for placed in self.placed if placed.holder == node]
         return [drop_rule(placed, address(context, placed.cut.other_end(node))) for placed in mine]
 
-    def verify(self, context: InjectionContext) -> Evidence:
-        return evidence_within(_PROOF_SECONDS, lambda: self._measure(context))
-
     def healed(self, context: InjectionContext) -> Evidence:
         await_or_fail(
             _HEAL_SECONDS,
@@ -66,7 +62,7 @@ class Cuts(IptablesInjection):
         await_rejoined(context, tuple(up))
         return Evidence(True, "no rule is left, connections can be opened, and all nodes are back in the ISR")
 
-    def _measure(self, context: InjectionContext) -> Evidence:
+    def measure(self, context: InjectionContext) -> Evidence:
         cuts = [placed.cut for placed in self.placed]
         addresses = {node: address(context, node) for node in self.nodes}
         ports = _ports(context)

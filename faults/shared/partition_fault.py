@@ -119,7 +119,7 @@ def check_errors(what: str, errors: dict[int, str | None], allowed: Collection[s
 
 
 def check_errors_unless_deleted(what: str, errors: dict[int, str | None], *allowed: str) -> None:
-    """As `refused`, for what is taken back: a topic that was deleted meanwhile needs nothing."""
+    """As `check_errors`, for what is taken back: a topic that was deleted meanwhile needs nothing."""
     check_errors(what, errors, (*allowed, _GONE))
 
 

@@ -25,6 +25,9 @@ class OnNodes(Injection):
     """An injection aimed at the nodes `numbers`. `led` holds (partition, leader) of each partition that one
     of them led when it was aimed; `active_controller` is set if one of them is a controller."""
 
+    back: ClassVar[str] = "is back, and is in every ISR"
+    """What `healed` says of the nodes when they run again and are in every ISR."""
+
     numbers: tuple[int, ...]
     led: tuple[tuple[int, int], ...] = ()
     active_controller: int | None = None
@@ -33,18 +36,19 @@ class OnNodes(Injection):
     def nodes(self) -> tuple[int, ...]:
         return self.numbers
 
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.nodes)
+        return Evidence(True, f"{self.target} {self.back}")
+
 
 class Halted(OnNodes):
     """An injection that ends the processes of its nodes; `undo` starts them again."""
 
     stops_process: ClassVar[bool] = True
+    back: ClassVar[str] = "started and back"
 
     def undo(self, context: InjectionContext) -> None:
         start_stopped(context.cluster, self.nodes)
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} started and back")
 
 
 class ProcessFault(FaultSpec):

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
-from faults.shared.base import Evidence
+from faults.shared.base import Evidence, Injection, InjectionContext
 from harness.model.errors import FaultError
 from harness.model.polling import poll_within
 
 T = TypeVar("T")
+
+
+class Measured(Injection):
+    """An injection whose effect is measured until it is seen, for at most `proof_seconds`, with a pause of
+    `proof_pause` seconds after each measurement."""
+
+    proof_seconds: ClassVar[float] = 6.0
+    proof_pause: ClassVar[float] = 0.0
+
+    def verify(self, context: InjectionContext) -> Evidence:
+        return evidence_within(self.proof_seconds, lambda: self.measure(context), self.proof_pause)
+
+    @abstractmethod
+    def measure(self, context: InjectionContext) -> Evidence:
+        """Measure once."""
 
 
 def evidence_within(seconds: float, measure: Callable[[], Evidence], pause: float = 0.0) -> Evidence:

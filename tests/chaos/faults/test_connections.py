@@ -68,7 +68,7 @@ def test_open_connections_are_held_and_new_ones_are_answered(
 def test_connections_over_which_nothing_is_sent_prove_nothing(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.hold_connections._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.hold_connections.ConnectionsHeld.proof_seconds", 0.0)
     at = context(cluster, topic)
     leader = leader_of(cluster, topic)
     port = cluster.node(leader).host_port
@@ -105,7 +105,7 @@ def test_no_new_connection_is_made_and_the_broker_lives_on(
 def test_a_connection_that_is_made_is_noticed(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.refuse_connections._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.refuse_connections.ConnectionsRefused.proof_seconds", 0.0)
     injection = REFUSE.aim(context(cluster, topic))
     evidence = injection.verify(context(cluster, topic))
     assert not evidence.seen

@@ -154,7 +154,7 @@ def test_what_was_healed_is_not_cut(
         assert injection.verify(at).seen
     finally:
         injection.heal(at)
-    monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.partition_injection.Cuts.proof_seconds", 0.0)
     assert not injection.verify(at).seen, "with the rules gone, the proof must fail"
     settle(cluster, topic, 1, 3, 60)
 
@@ -162,7 +162,7 @@ def test_what_was_healed_is_not_cut(
 def test_a_cut_both_ways_is_not_one_way(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.partition_injection.Cuts.proof_seconds", 0.0)
     at = context(cluster, topic)
     both = cut(LEADER, FOLLOWERS).aim(at)
     asked = cut(LEADER, FOLLOWERS, "from_to").aim(at)
@@ -179,7 +179,7 @@ def test_a_cut_both_ways_is_not_one_way(
 def test_one_missing_rule_is_noticed(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.partition_injection.Cuts.proof_seconds", 0.0)
     at = context(cluster, topic)
     whole = cut(LEADER, FOLLOWERS).aim(at)
     partial = whole.model_copy(update={"placed": whole.placed[:-1]})
@@ -330,7 +330,7 @@ def test_a_leader_keeps_its_half_and_the_bridge(
 def test_shapes_that_were_healed_are_gone(
     five: ManagedCluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.partition_injection.Cuts.proof_seconds", 0.0)
     at = context(five, wide)
     injection = spec.aim(at)
     injection.apply(at)

@@ -245,7 +245,7 @@ def test_a_restart_takes_rules_away_only_where_they_live() -> None:
 
 
 def test_what_is_never_seen_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.partition_injection.Cuts.proof_seconds", 0.0)
     cut = partition(LEADER, FOLLOWERS).aim(context(FakeCluster([quiet()])))
     assert not cut.verify(context(Network([quiet()]))).seen
 
