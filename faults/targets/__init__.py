@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from faults.targets.base import BaseTarget
+from faults.targets.base import BaseTarget, Beside
 from faults.targets.nodes import (
     All,
     Application,
@@ -71,11 +71,8 @@ class AnyOf(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset().union(*(target.choose(snapshot) for target in self.any_))
 
-    def may_include_client(self) -> bool:
-        return any(target.may_include_client() for target in self.any_)
-
-    def may_include_application(self) -> bool:
-        return any(target.may_include_application() for target in self.any_)
+    def beside_brokers(self) -> frozenset[Beside]:
+        return frozenset().union(*(target.beside_brokers() for target in self.any_))
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         counts = [target.broker_count(shape) for target in self.any_]
@@ -99,13 +96,9 @@ class Both(BaseTarget):
         excluded = (target.not_.choose(snapshot) for target in self.both if isinstance(target, Not))
         return reduce(frozenset.intersection, found).difference(*excluded)
 
-    def may_include_client(self) -> bool:
-        affirmed = self._affirmed()
-        return bool(affirmed) and all(target.may_include_client() for target in affirmed)
-
-    def may_include_application(self) -> bool:
-        affirmed = self._affirmed()
-        return bool(affirmed) and all(target.may_include_application() for target in affirmed)
+    def beside_brokers(self) -> frozenset[Beside]:
+        kinds = [target.beside_brokers() for target in self._affirmed()]
+        return reduce(frozenset.intersection, kinds) if kinds else frozenset()
 
     def _affirmed(self) -> list[BaseTarget]:
         return [target for target in self.both if not isinstance(target, Not)]
@@ -150,11 +143,8 @@ class Some(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return draw_nodes(snapshot, self.some.of.choose(snapshot), self.some.count)
 
-    def may_include_client(self) -> bool:
-        return self.some.of.may_include_client()
-
-    def may_include_application(self) -> bool:
-        return self.some.of.may_include_application()
+    def beside_brokers(self) -> frozenset[Beside]:
+        return self.some.of.beside_brokers()
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, min(self.some.count, self.some.of.max_brokers(shape))

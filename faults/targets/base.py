@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.errors import FaultError
@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from faults.targets import AnyOf, Both, Not
 
 
+Beside = Literal["client", "application"]
+
+
 class BaseTarget(Frozen, ABC):
     """A set of nodes, not resolved yet."""
+
+    fixed_count: ClassVar[tuple[int, int] | None] = None
+    """`broker_count` in every cluster; None: that depends on its shape."""
 
     @abstractmethod
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
@@ -50,21 +56,22 @@ class BaseTarget(Frozen, ABC):
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         """The least number of brokers that this means whenever it resolves, and the greatest."""
-        return 0, shape.brokers
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return self.broker_count(shape)[0]
+        return (0, shape.brokers) if self.fixed_count is None else self.fixed_count
 
     def max_brokers(self, shape: ClusterShape) -> int:
         return self.broker_count(shape)[1]
 
+    def beside_brokers(self) -> frozenset[Beside]:
+        """What can be among the nodes that is no node of the cluster."""
+        return frozenset()
+
     def may_include_client(self) -> bool:
         """Whether the client can be among the nodes."""
-        return False
+        return "client" in self.beside_brokers()
 
     def may_include_application(self) -> bool:
         """Whether an instance of an application under test can be among the nodes."""
-        return False
+        return "application" in self.beside_brokers()
 
     def __or__(self, other: BaseTarget) -> AnyOf:
         from faults.targets import AnyOf

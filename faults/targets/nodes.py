@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from faults.targets.base import BaseTarget, no_match
+from faults.targets.base import BaseTarget, Beside, no_match
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
@@ -43,6 +43,7 @@ class Coordinates(Frozen):
 class Coordinator(BaseTarget):
     """The coordinator of a group or of a transactional id, or the share coordinator of a share group."""
 
+    fixed_count: ClassVar[tuple[int, int]] = (0, 1)
     coordinator: Coordinates = Field(description="the group or transactional id")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
@@ -52,9 +53,6 @@ class Coordinator(BaseTarget):
             return frozenset() if stores is None else frozenset({stores})
         found = snapshot.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
         return frozenset() if found is None else frozenset({found})
-
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
-        return 0, 1
 
 
 ELECTION_SECONDS = 10.0
@@ -97,6 +95,7 @@ class Controllers(BaseTarget):
 class ZooKeeper(BaseTarget):
     """The ZooKeeper server, in a cluster that has one (`metadata: zookeeper`)."""
 
+    fixed_count: ClassVar[tuple[int, int]] = (0, 0)
     zookeeper: Literal[True]
 
     def check(self, shape: ClusterShape) -> None:
@@ -106,13 +105,11 @@ class ZooKeeper(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.zookeepers)
 
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
-        return 0, 0
-
 
 class BrokerId(BaseTarget):
     """One broker by its id."""
 
+    fixed_count: ClassVar[tuple[int, int]] = (1, 1)
     broker: int = Field(ge=1, description="broker id")
 
     def check(self, shape: ClusterShape) -> None:
@@ -128,9 +125,6 @@ class BrokerId(BaseTarget):
                 "name a broker that the cluster has",
             )
         return frozenset({self.broker})
-
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
-        return 1, 1
 
 
 class NodeIds(BaseTarget):
@@ -158,11 +152,9 @@ class NodeIds(BaseTarget):
             *snapshot.applications,
         }
 
-    def may_include_client(self) -> bool:
-        return CLIENT in self.nodes
-
-    def may_include_application(self) -> bool:
-        return max(self.nodes) >= FIRST_APPLICATION_ID
+    def beside_brokers(self) -> frozenset[Beside]:
+        client: set[Beside] = {"client"} if CLIENT in self.nodes else set()
+        return frozenset(client | ({"application"} if max(self.nodes) >= FIRST_APPLICATION_ID else set()))
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         count = len(set(self.nodes) & set(shape.broker_ids))
@@ -231,21 +223,20 @@ class All(BaseTarget):
 class Clients(BaseTarget):
     """The clients on the harness's machine, including the harness's own requests to the brokers."""
 
+    fixed_count: ClassVar[tuple[int, int]] = (0, 0)
     client: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:  # noqa: ARG002
         return frozenset({CLIENT})
 
-    def may_include_client(self) -> bool:
-        return True
-
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
-        return 0, 0
+    def beside_brokers(self) -> frozenset[Beside]:
+        return frozenset({"client"})
 
 
 class Application(BaseTarget):
     """The application under test: all of its instances, or one by its number, from 0."""
 
+    fixed_count: ClassVar[tuple[int, int]] = (0, 0)
     application: Literal["all"] | Annotated[int, Field(ge=0)] = Field(description="`all`, or an instance")
 
     def check(self, shape: ClusterShape) -> None:
@@ -260,8 +251,5 @@ class Application(BaseTarget):
             return frozenset(snapshot.applications)
         return frozenset({FIRST_APPLICATION_ID + self.application}) & frozenset(snapshot.applications)
 
-    def may_include_application(self) -> bool:
-        return True
-
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
-        return 0, 0
+    def beside_brokers(self) -> frozenset[Beside]:
+        return frozenset({"application"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from faults.targets.base import BaseTarget, no_match
@@ -38,13 +40,11 @@ class _OfPartition(BaseTarget):
 class Leader(_OfPartition):
     """The leader of a partition."""
 
+    fixed_count: ClassVar[tuple[int, int]] = (1, 1)
     leader: int = Field(ge=0, description="partition number")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset({self.state(snapshot).leader})
-
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
-        return 1, 1
 
 
 class Followers(_OfPartition):
