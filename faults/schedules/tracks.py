@@ -19,7 +19,7 @@ from faults.schedules.entries import (
     TimedFault,
     TogetherPart,
 )
-from faults.schedules.fields import StepCondition
+from faults.schedules.fields import IfImpossible, StepCondition
 from faults.shared.base import FaultSpec
 
 
@@ -66,13 +66,14 @@ Begin = At | WhenTrue | Following | Repeating
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A fault that may be from_menu, in proportion to its weight, and its duration in seconds (least, most).
+    """A fault that may be drawn, in proportion to its weight, and its duration in seconds (least, most).
     `place` is where the fault stands in the step (`faults[0].random.menu[2].fault`)."""
 
     fault: FaultSpec
     lasting: tuple[float, float]
     place: str
     weight: float = 1.0
+    if_impossible: IfImpossible = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Track:
 
     @property
     def from_menu(self) -> bool:
-        """Whether it is from_menu from a menu."""
+        """Whether its faults are drawn from a menu."""
         return isinstance(self.begin, Repeating) and self.begin.ahead
 
     def draw(self, seed: str, number: int) -> tuple[FaultSpec, float]:
@@ -142,7 +143,7 @@ def _unfold(
     key = block.name or place
     if isinstance(block, Random):
         picks = tuple(
-            Pick(one.fault, one.lasting, f"{place}.random.menu[{index}].fault", one.weight)
+            Pick(one.fault, one.lasting, f"{place}.random.menu[{index}].fault", one.weight, one.if_impossible)
             for index, one in enumerate(block.random.menu)
         )
         found.append(Track(place, key, names, begin, picks))
@@ -159,6 +160,8 @@ def _unfold(
             ends += _unfold(part, f"{place}.together[{number}]", begin, names, found)
         return tuple(ends)
     assert isinstance(block, Part)
-    pick = Pick(block.fault, (block.lasting, block.lasting), f"{place}.fault")
+    pick = Pick(
+        block.fault, (block.lasting, block.lasting), f"{place}.fault", if_impossible=block.if_impossible
+    )
     found.append(Track(place, key, names, begin, (pick,)))
     return (len(found) - 1,)

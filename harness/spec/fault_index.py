@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from faults import Fault
-from faults.schedules.entries import FaultBlock, Random, ScheduleEntry, SequencePart, TogetherPart
+from faults.schedules.entries import Random
 from faults.schedules.fields import IfImpossible
+from faults.schedules.tracks import tracks
 from faults.shared.base import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
@@ -30,21 +31,8 @@ def placed_faults(experiment: Experiment) -> Iterator[PlacedFault]:
         if step.inject is not None:
             yield PlacedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
         elif step.write is not None:
-            yield from _of_blocks(step.write.faults, f"steps[{number}].write.faults")
-
-
-def _of_blocks(blocks: Sequence[FaultBlock | ScheduleEntry], around: str) -> Iterator[PlacedFault]:
-    for number, block in enumerate(blocks):
-        place = f"{around}[{number}]"
-        if isinstance(block, Random):
-            for index, choice in enumerate(block.random.menu):
-                yield PlacedFault(f"{place}.random.menu[{index}].fault", choice.fault, choice.if_impossible)
-        elif isinstance(block, SequencePart):
-            yield from _of_blocks(block.sequence, f"{place}.sequence")
-        elif isinstance(block, TogetherPart):
-            yield from _of_blocks(block.together, f"{place}.together")
-        else:
-            yield PlacedFault(f"{place}.fault", block.fault, block.if_impossible)
+            for pick in (pick for track in tracks(step.write.faults) for pick in track.picks):
+                yield PlacedFault(f"steps[{number}].write.{pick.place}", pick.fault, pick.if_impossible)
 
 
 def without_faults(experiment: Experiment, places: Container[str]) -> Experiment:
@@ -78,11 +66,11 @@ def _remaining(blocks: Sequence[Any], around: str, places: Container[str]) -> tu
     kept = []
     for number, block in enumerate(blocks):
         place = f"{around}[{number}]"
+        empty = f"{place}.fault" in places
         for key in ("sequence", "together"):
             if key in type(block).model_fields:
-                block = block.model_copy(
-                    update={key: _remaining(getattr(block, key), f"{place}.{key}", places)}
-                )
+                rest = _remaining(getattr(block, key), f"{place}.{key}", places)
+                block, empty = block.model_copy(update={key: rest}), not rest
         if isinstance(block, Random):
             menu = tuple(
                 choice
@@ -91,10 +79,6 @@ def _remaining(blocks: Sequence[Any], around: str, places: Container[str]) -> tu
             )
             block = block.model_copy(update={"random": block.random.model_copy(update={"menu": menu})})
             empty = not menu
-        elif isinstance(block, (SequencePart, TogetherPart)):
-            empty = not (block.sequence if isinstance(block, SequencePart) else block.together)
-        else:
-            empty = f"{place}.fault" in places
         if not empty:
             kept.append(block)
     return tuple(kept)
