@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from harness.model.config_value import Setting
 from harness.model.did_you_mean import closest
 from harness.model.frozen import Frozen
 from harness.model.run import Guarantee
-from harness.spec.assignment import with_counts_of_assignment
 from harness.spec.output_cluster import OutputCluster
+from harness.spec.topic import TopicSettings
 
 PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
 """What arguments and environment variables may hold in braces."""
@@ -62,20 +61,8 @@ class ApplicationRun(Frozen):
 RUN_KINDS = ("process", "container", "builtin")
 
 
-class OutputTopic(Frozen):
+class OutputTopic(TopicSettings):
     """The output topic, created before the application starts; absent settings are those of the input."""
-
-    partitions: int | None = Field(default=None, ge=1, le=10000)
-    replication_factor: int | None = Field(default=None, ge=1)
-    assignment: tuple[tuple[int, ...], ...] | None = Field(
-        default=None, min_length=1, description="each partition's brokers, as in `topic`"
-    )
-    config: dict[str, Setting] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _counts_of_assignment(cls, value: Any) -> Any:
-        return with_counts_of_assignment(value)
 
 
 class ApplicationOutput(Frozen):

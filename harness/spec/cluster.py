@@ -111,20 +111,17 @@ class ClusterSpec(Frozen):
 
     @property
     def has_consumer_protocol(self) -> bool:
-        """Whether groups can use `group.protocol: consumer`; of an existing cluster and of an image without a
-        version this is not known, and taken to be so."""
-        numbers = self._version_numbers
-        return self.existing is not None or len(numbers) < 2 or tuple(numbers) >= CONSUMER_PROTOCOL
+        """Whether groups can use `group.protocol: consumer`."""
+        return self._is_from(CONSUMER_PROTOCOL)
 
     @property
     def without_share_groups(self) -> str | None:
         """Why the cluster has no share groups; None: it has, or this is not known (an existing cluster, an
         image without a version)."""
-        numbers = tuple(self._version_numbers)
-        if self.existing is not None or len(numbers) < 2 or numbers >= SHARE_GROUPS:
+        if self._is_from(SHARE_GROUPS):
             return None
         mode = " with ZooKeeper" if self.metadata is Metadata.ZOOKEEPER else ""
-        if numbers == SHARE_PREVIEW and not mode:
+        if tuple(self._version_numbers) == SHARE_PREVIEW and not mode:
             if self.features.get(SHARE_FEATURE, 0) >= 1:
                 return None
             return (
@@ -138,10 +135,14 @@ class ClusterSpec(Frozen):
 
     @property
     def has_group_limits(self) -> bool:
-        """Whether a share group can have a delivery limit of its own; taken to be so where it is not
-        known."""
-        numbers = tuple(self._version_numbers)
-        return self.existing is not None or len(numbers) < 2 or numbers >= SHARE_LIMITS
+        """Whether a share group can have a delivery limit of its own."""
+        return self._is_from(SHARE_LIMITS)
+
+    def _is_from(self, version: tuple[int, int]) -> bool:
+        """Whether Kafka has this version or a later one; of an existing cluster and of an image without a
+        version this is not known, and taken to be so."""
+        numbers = self._version_numbers
+        return self.existing is not None or len(numbers) < 2 or tuple(numbers) >= version
 
     @property
     def _version_numbers(self) -> list[int]:

@@ -244,7 +244,8 @@ class Experiment(Frozen):
                 try:
                     arm.producer.check_transactional()
                 except ValueError as error:
-                    yield Problem(f"arms[{number}]", f"its workload has transactions: {_message_of(error)}")
+                    why = words_of(error) if isinstance(error, ValidationError) else error
+                    yield Problem(f"arms[{number}]", f"its workload has transactions: {why}")
         partitions = self.topic.partitions
         yield from driving_problems(self.steps, [self.workload_of(arm) for arm in self.arms], partitions)
         yield from restart_problems(self.steps, {arm.name: self.readers_of(arm) for arm in self.arms})
@@ -261,10 +262,3 @@ class Experiment(Frozen):
         if any(reader.group for reader in self.readers_of(arm)):
             return "consumer group"
         return None if workload.client in ("librdkafka", "own") else "Java client"
-
-
-def _message_of(error: ValueError) -> str:
-    """The message of a validator, without the text that pydantic adds."""
-    if isinstance(error, ValidationError):
-        return words_of(error)
-    return str(error)

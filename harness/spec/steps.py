@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -279,22 +279,6 @@ Action = (
     | AlterShareGroup
     | Sleep
 )
-STEPS: dict[str, type[Frozen]] = {
-    "write": Write,
-    "drive": Drive,
-    "wait": Wait,
-    "inject": Inject,
-    "heal": Heal,
-    "ask": Ask,
-    "restart_reader": RestartReader,
-    "delete_records": DeleteRecords,
-    "recreate_topic": RecreateTopic,
-    "commit_offsets": CommitOffsets,
-    "ask_offsets": AskOffsets,
-    "alter_share_group": AlterShareGroup,
-    "sleep": Sleep,
-}
-KIND = {model: name for name, model in STEPS.items()}
 _BARE = ("heal", "recreate_topic")
 """Steps that are complete without settings."""
 
@@ -324,12 +308,17 @@ class Step(Frozen):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Step:
-        if sum(getattr(self, name) is not None for name in STEPS) != 1:
-            raise ValueError(f"a step is exactly one of {', '.join(STEPS)}")
+        if sum(action is not None for _, action in self) != 1:
+            raise ValueError(f"a step is exactly one of {', '.join(type(self).model_fields)}")
         return self
 
     @property
     def action(self) -> Action:
-        actions = (getattr(self, name) for name in STEPS)
-        chosen: Action = next(action for action in actions if action is not None)
+        chosen: Action = next(action for _, action in self if action is not None)
         return chosen
+
+
+KIND: dict[type[Action], str] = {
+    get_args(field.annotation)[0]: name for name, field in Step.model_fields.items()
+}
+"""The name of a step in files, by what it does."""

@@ -8,10 +8,30 @@ from pydantic import Field, model_validator
 
 from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
-from harness.spec.assignment import with_counts_of_assignment
 
 
-class TopicSpec(Frozen):
+class TopicSettings(Frozen):
+    """What a topic of an experiment can have."""
+
+    partitions: int | None = Field(default=None, ge=1, le=10000)
+    replication_factor: int | None = Field(default=None, ge=1)
+    assignment: tuple[tuple[int, ...], ...] | None = Field(
+        default=None, min_length=1, description="each partition's brokers, the preferred leader first"
+    )
+    config: dict[str, Setting] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counts_of_assignment(cls, value: Any) -> Any:
+        """An `assignment` implies the numbers of partitions and replicas, which other fields may still
+        contradict."""
+        assigned = value.get("assignment") if isinstance(value, dict) else None
+        if isinstance(assigned, (list, tuple)) and assigned and isinstance(assigned[0], (list, tuple)):
+            return {"partitions": len(assigned), "replication_factor": len(assigned[0]), **value}
+        return value
+
+
+class TopicSpec(TopicSettings):
     """The topic that is created for every run of the experiment.
 
     `assignment` lists each partition's brokers, the preferred leader first; it implies the numbers of
@@ -20,13 +40,6 @@ class TopicSpec(Frozen):
 
     partitions: int = Field(default=3, ge=1, le=10000)
     replication_factor: int = Field(default=3, ge=1)
-    assignment: tuple[tuple[int, ...], ...] | None = Field(default=None, min_length=1)
-    config: dict[str, Setting] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _counts_of_assignment(cls, value: Any) -> Any:
-        return with_counts_of_assignment(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> TopicSpec:
