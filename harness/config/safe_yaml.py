@@ -49,15 +49,6 @@ def construct_yaml(root: yaml.Node | None) -> Any:
     return data
 
 
-def read_yaml(text: str) -> Any:
-    """Parse a YAML text to data, as `compose_yaml` and `construct_yaml` do.
-
-    Raises:
-        NotYaml: it is not YAML, has an impossible value, or is too large.
-    """
-    return construct_yaml(compose_yaml(text))
-
-
 @contextmanager
 def explained() -> Iterator[None]:
     """Say in this block why YAML cannot be used, whatever PyYAML raises.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -50,12 +50,8 @@ def format_path(path: Path) -> str:
     return text.removeprefix(".") or "the whole file"
 
 
-def lines_of(root: yaml.Node | None, paths: Iterable[Path]) -> list[int | None]:
-    """The line (from 1) of each path below a YAML node, or its longest prefix there (None: neither is)."""
-    return [_line_below(root, path) for path in paths]
-
-
-def _line_below(root: yaml.Node | None, path: Path) -> int | None:
+def line_of(root: yaml.Node | None, path: Path) -> int | None:
+    """The line (from 1) of a path below a YAML node, or of its longest prefix there (None: neither is)."""
     line: int | None = None
     node = root
     for part in path:

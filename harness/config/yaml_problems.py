@@ -62,10 +62,10 @@ class _Found:
 def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadInput:
     """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
     problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
-    lines = yaml_location.lines_of(file.root, [problem.path for problem in problems])
     # What several arms name is wrong in each of them, and is told once.
     told: dict[Any, tuple[int | None, _Found]] = {}
-    for line, one in zip(lines, problems, strict=True):
+    for one in problems:
+        line = yaml_location.line_of(file.root, one.path)
         told.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
     placed = sorted(told.values(), key=lambda one: one[0] or 0)
     explained = [

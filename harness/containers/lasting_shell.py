@@ -44,7 +44,7 @@ class LastingShell:
         self._socket.settimeout(seconds)
         self._busy = threading.Lock()
         self._received = b""
-        self._ended = False
+        self.ended = False
 
     def run(self, script: str) -> ContainerOutput | None:
         """What a script prints, errors included, and its exit code; None: the shell runs another script.
@@ -56,7 +56,7 @@ class LastingShell:
         if not self._busy.acquire(blocking=False):
             return None
         try:
-            if self._ended:
+            if self.ended:
                 raise ShellGone
             return self._run(script)
         except (OSError, ShellGone):
@@ -65,13 +65,9 @@ class LastingShell:
         finally:
             self._busy.release()
 
-    @property
-    def ended(self) -> bool:
-        return self._ended
-
     def close(self) -> None:
         """End the shell; a script that runs is not ended."""
-        self._ended = True
+        self.ended = True
         with suppress(OSError):
             self._socket.close()
             self._stream.close()

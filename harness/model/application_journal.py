@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harness.model.journal_format import NS_MEANING, Column, define_journal
+from harness.model.journal_format import NS_MEANING, Column, define_journal, identity_columns
 
 OUTPUTS = define_journal(
     "outputs/part-*.parquet",
@@ -23,9 +23,7 @@ OUTPUTS = define_journal(
         "of the input's identity: `ok`, `foreign`, `corrupt` and `undecodable` as in reads; `unmapped`: the "
         "output identifies no input",
     ),
-    Column("run", pa.int64(), "the run that the identity names", "it names none"),
-    Column("producer", pa.int32(), "the producer that the identity names", "it names none"),
-    Column("seq", pa.int64(), "the number that the identity names", "it names none"),
+    *identity_columns("identity", "it names none"),
     Column("key", pa.int64(), "key id", "no key, or not one of ours"),
     Column(
         "value", pa.binary(), "the first 4096 bytes of the output's value if the state is not `ok`", "`ok`"

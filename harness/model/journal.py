@@ -15,7 +15,13 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from harness.model.journal_format import NS_MEANING, Column, define_journal
+from harness.model.journal_format import (
+    NS_MEANING,
+    TOPIC_PARTITION,
+    Column,
+    define_journal,
+    identity_columns,
+)
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """Errors of reading or writing a journal whose file is damaged or missing, or whose disk is full."""
@@ -130,9 +136,7 @@ READS = define_journal(
         "`ok`: decodes and was written by this run; `foreign`: by another run; `corrupt`: its "
         "checksum is wrong; `undecodable`: none of our values",
     ),
-    Column("run", pa.int64(), "the run that the value names", "undecodable"),
-    Column("producer", pa.int32(), "the producer that the value names", "undecodable"),
-    Column("seq", pa.int64(), "the number that the value names", "undecodable"),
+    *identity_columns("value", "undecodable"),
     Column("key", pa.int64(), "key id", "no key, or not one of ours"),
     Column("value", pa.binary(), "the first 4096 bytes of a value that is not `ok`", "it is `ok`"),
     Column("read_ns", pa.int64(), f"when the client returned it, {NS_MEANING}"),
@@ -158,8 +162,7 @@ ASSIGNMENTS = define_journal(
     Column("session", pa.int32(), "the session that begins or ends with it"),
     Column("at_ns", pa.int64(), NS_MEANING),
     Column("event", pa.string(), "`assigned`, `revoked` or `lost`"),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("offset", pa.int64(), "where reading begins", "not known"),
     Column("member", pa.string(), _MEMBER, "not known, or the folder is from before this column"),
 )
@@ -171,8 +174,7 @@ COMMITS = define_journal(
     Column("reader", pa.string(), _READER),
     Column("session", pa.int32(), "session of the reader"),
     Column("at_ns", pa.int64(), f"when it was answered or given up, {NS_MEANING}"),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("offset", pa.int64(), "the next offset that its group would read"),
     Column(
         "error",
@@ -205,8 +207,7 @@ OFFSETS = define_journal(
     "left out, except at the end. The end also has a row per record of these groups in each replica's own "
     "files of `__consumer_offsets`.",
     Column("group", pa.string(), "group.id"),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),
     Column("at_ns", pa.int64(), "when the answer came, ns as above"),
     Column(
@@ -284,8 +285,7 @@ CHECKPOINTS = define_journal(
         "the file's name: `replication-offset-checkpoint`, `recovery-point-offset-checkpoint`, "
         "`log-start-offset-checkpoint` or `leader-epoch-checkpoint`",
     ),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("leader_epoch", pa.int32(), "of leader-epoch-checkpoint", "another file"),
     Column(
         "offset",
@@ -298,16 +298,13 @@ REPLICAS = define_journal(
     "replicas/part-*.parquet",
     "One row per record in a replica's own segment files, where these were read.",
     Column("broker", pa.int32(), "node id of the replica"),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("offset", pa.int64(), "offset; for a broken batch the offsets that it claims"),
     Column("leader_epoch", pa.int32(), "partition leader epoch of its batch"),
     Column("timestamp_ms", pa.int64(), "ms since the epoch", "the batch has none"),
     Column("control", pa.bool_(), "a control record: the end of a transaction, not data"),
     Column("state", pa.string(), "as in reads"),
-    Column("run", pa.int64(), "the run that the value names", "it names none"),
-    Column("producer", pa.int32(), "the producer that the value names", "it names none"),
-    Column("seq", pa.int64(), "the number that the value names", "it names none"),
+    *identity_columns("value", "it names none"),
     Column(
         "crc", pa.int64(), "equal for records of equal value", "a control batch, or bytes that are no record"
     ),

@@ -39,3 +39,14 @@ def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
 
 
 NS_MEANING = "ns since the epoch, by the clock of the machine that wrote the journal"
+TOPIC_PARTITION = (Column("topic", pa.string(), "topic"), Column("partition", pa.int32(), "partition"))
+
+
+def identity_columns(of: str, null: str) -> tuple[Column, ...]:
+    """The columns of a record's identity (ARCHITECTURE.md), as the value or the output that `of` says names
+    it; `null`: when it names none."""
+    return (
+        Column("run", pa.int64(), f"the run that the {of} names", null),
+        Column("producer", pa.int32(), f"the producer that the {of} names", null),
+        Column("seq", pa.int64(), f"the number that the {of} names", null),
+    )

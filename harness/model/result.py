@@ -9,7 +9,7 @@ from pydantic import Field
 
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
-from harness.model.run import FaultWindow, RunMeta
+from harness.model.run import RunMeta
 
 
 class Breaks(StrEnum):
@@ -330,21 +330,3 @@ class ExperimentResult(Frozen):
         if any(answer is False for answer in answers):
             return 1
         return 0 if answers and all(answers) else 3
-
-
-__all__ = [
-    "ArmResult",
-    "Breaks",
-    "BrokenPromise",
-    "CountRow",
-    "Example",
-    "ExperimentResult",
-    "FailedTest",
-    "FaultWindow",
-    "FindingClass",
-    "Judgement",
-    "OwnerlessTime",
-    "ShareCount",
-    "Summary",
-    "VerdictWord",
-]

@@ -92,39 +92,27 @@ def this_command(*more: str) -> str:
     return format_command(["kafka-chaos", *sys.argv[1:], *more])
 
 
-class _KnownSecrets:
-    """The secrets that this process was given, so that it never writes one: neither when a client's error
-    quotes it, nor in a command line of a fault."""
-
-    def __init__(self) -> None:
-        self._values: set[str] = set()
-
-    def add(self, data: Any) -> None:
-        if isinstance(data, Mapping):
-            for name, value in data.items():
-                if isinstance(value, str) and is_secret(str(name), "") and len(value) >= _SHORTEST_KNOWN:
-                    self._values.add(value)
-                else:
-                    self.add(value)
-        elif isinstance(data, list | tuple):
-            for value in data:
-                self.add(value)
-
-    def redact(self, text: str) -> str:
-        for value in sorted(self._values, key=len, reverse=True):
-            for form in (value, json.dumps(value)[1:-1]):
-                text = text.replace(form, MASK)
-        return text
-
-
-_KNOWN = _KnownSecrets()
+_KNOWN: set[str] = set()
+"""The secrets that this process was given, so that it never writes one: neither when a client's error quotes
+it, nor in a command line of a fault."""
 
 
 def remember_secrets(data: Any) -> None:
     """Remember the secrets among these settings (mappings may hold mappings and lists) for `redact`."""
-    _KNOWN.add(data)
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            if isinstance(value, str) and is_secret(str(name), "") and len(value) >= _SHORTEST_KNOWN:
+                _KNOWN.add(value)
+            else:
+                remember_secrets(value)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            remember_secrets(value)
 
 
 def redact(text: str) -> str:
     """The text with every remembered secret masked."""
-    return _KNOWN.redact(text)
+    for value in sorted(_KNOWN, key=len, reverse=True):
+        for form in (value, json.dumps(value)[1:-1]):
+            text = text.replace(form, MASK)
+    return text

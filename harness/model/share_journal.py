@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harness.model.journal_format import NS_MEANING, Column, define_journal
+from harness.model.journal_format import (
+    NS_MEANING,
+    TOPIC_PARTITION,
+    Column,
+    define_journal,
+    identity_columns,
+)
 
 _GROUP = "group.id of the share group, as the brokers know it"
 
@@ -16,14 +22,11 @@ DELIVERIES = define_journal(
     Column("member", pa.string(), "name of the member"),
     Column("session", pa.int32(), "number of the member's client, from 0: a killed one gets a successor"),
     Column("group", pa.string(), _GROUP),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("offset", pa.int64(), "its offset"),
     Column("delivery_count", pa.int32(), "how often it was delivered, as the broker counts", "not told"),
     Column("state", pa.string(), "as in reads"),
-    Column("run", pa.int64(), "the run that the value names", "undecodable"),
-    Column("producer", pa.int32(), "the producer that the value names", "undecodable"),
-    Column("seq", pa.int64(), "the number that the value names", "undecodable"),
+    *identity_columns("value", "undecodable"),
     Column("asked_ns", pa.int64(), f"the broker acquired it for the member no earlier, {NS_MEANING}"),
     Column("acquired_ns", pa.int64(), "when the client returned it (poll), ns as above"),
     Column(
@@ -39,8 +42,7 @@ SHARE_OFFSETS = define_journal(
     "One row per answer about where a share group begins in a partition, asked while its members read the "
     "rest, and at the end. An answer that repeats the one before it is left out, except at the end.",
     Column("group", pa.string(), _GROUP),
-    Column("topic", pa.string(), "topic"),
-    Column("partition", pa.int32(), "partition"),
+    *TOPIC_PARTITION,
     Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),
     Column("at_ns", pa.int64(), "when the answer came, ns as above"),
     Column("start_offset", pa.int64(), "all records below it are finished for the group", "it has none yet"),

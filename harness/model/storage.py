@@ -91,13 +91,9 @@ class UrlPath:
         inner = [info.path.removeprefix(path).strip("/") for info in found if info.base_name in names]
         return sorted(self / one for one in inner)
 
-    def open_input(self) -> pa.NativeFile:
-        """Open the file for random access."""
-        system, path = self._place()
-        return system.open_input_file(path)
-
     def read_bytes(self) -> bytes:
-        with self.open_input() as file:
+        system, path = self._place()
+        with system.open_input_file(path) as file:
             return bytes(file.read())
 
     def read_text(self) -> str:

@@ -11,7 +11,7 @@ from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
 from harness.preflight.kernel_probes import Capability
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import PlacedFault, placed_faults, without_faults
+from harness.spec.fault_index import placed_faults, without_faults
 
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
@@ -35,22 +35,18 @@ def without_impossible_faults(
     cannot = [(one, reason) for one, reason in reasons if reason]
     for one, reason in cannot:
         if one.if_impossible != "skip":
-            raise _refusal(experiment.name, one, reason)
+            raise BadInput(
+                f"the fault {one.fault.name()!r} is not possible on this machine",
+                where=f"{experiment.name}: {one.place}",
+                expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
+                found=reason,
+                next_step="leave it out, or write `if_impossible: skip` beside it; "
+                "`kafka-chaos faults` lists what is possible here",
+            )
     if not cannot:
         return experiment, ()
     skipped = tuple(f"{one.place}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
     return without_faults(experiment, {one.place for one, _ in cannot}), skipped
-
-
-def _refusal(name: str, one: PlacedFault, reason: str) -> BadInput:
-    return BadInput(
-        f"the fault {one.fault.name()!r} is not possible on this machine",
-        where=f"{name}: {one.place}",
-        expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
-        found=reason,
-        next_step="leave it out, or write `if_impossible: skip` beside it; "
-        "`kafka-chaos faults` lists what is possible here",
-    )
 
 
 def unmet_needs(needs: Iterable[str], found: Sequence[kernel_probes.Capability]) -> list[str]:

@@ -202,7 +202,7 @@ def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
 def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
+    monkeypatch.setattr(secrets, "_KNOWN", set())
     cluster = SMALL.get("cluster", {}) | {"properties": {"ssl.keystore.password": "correct-horse-battery"}}
     store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60, cluster=cluster)
     assert result.violations

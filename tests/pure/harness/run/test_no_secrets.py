@@ -44,7 +44,7 @@ arms:
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
+    monkeypatch.setattr(secrets, "_KNOWN", set())
 
 
 @pytest.fixture
