@@ -30,7 +30,8 @@ class Breaks(StrEnum):
 
 
 class FindingClass(StrEnum):
-    """The classes of findings: name, when a finding breaks the verdict, and how the verdict words it.
+    """The classes of findings: name, how the verdict words a finding, and when it breaks the verdict: always,
+    if nothing else is said; never, if the verdict has no words for it.
 
     A record is in at most one of the classes about records; those from `invented` on are about outputs of
     applications, deliveries, groups, share groups and replicas and are counted in addition. Classes that
@@ -43,107 +44,68 @@ class FindingClass(StrEnum):
     reason: str
     """What follows a number of findings above 1 in a reason of the verdict ("": never a reason)."""
 
-    def __new__(cls, value: str, breaks: Breaks = Breaks.NEVER, reason: str = "") -> Self:
+    def __new__(cls, value: str, reason: str = "", breaks: Breaks = Breaks.ALWAYS) -> Self:
         member = str.__new__(cls, value)
-        member._value_, member.breaks, member.reason = value, breaks, reason
+        member._value_, member.reason, member.breaks = value, reason, breaks if reason else Breaks.NEVER
         return member
 
-    LOST = "lost", Breaks.ALWAYS, "acknowledged records are lost"
-    DUPLICATE = "duplicate", Breaks.WHEN_IDEMPOTENT, "records are in the log more than once"
-    PHANTOM = "phantom", Breaks.ALWAYS, "records are in the log that this run never sent"
-    CORRUPT = "corrupt", Breaks.ALWAYS, "records are corrupt"
-    MISPLACED = (
-        "misplaced",
-        Breaks.ALWAYS,
-        "records are read from another topic or partition than sent to",
-    )
-    REJECTED_PRESENT = "rejected_present", Breaks.ALWAYS, "refused records are in the log all the same"
-    VANISHED = "vanished", Breaks.ALWAYS, "records are gone from the log after a reader was given them"
+    LOST = "lost", "acknowledged records are lost"
+    DUPLICATE = "duplicate", "records are in the log more than once", Breaks.WHEN_IDEMPOTENT
+    PHANTOM = "phantom", "records are in the log that this run never sent"
+    CORRUPT = "corrupt", "records are corrupt"
+    MISPLACED = "misplaced", "records are read from another topic or partition than sent to"
+    REJECTED_PRESENT = "rejected_present", "refused records are in the log all the same"
+    VANISHED = "vanished", "records are gone from the log after a reader was given them"
     INCONSISTENT_OFFSET = (
         "inconsistent_offset",
-        Breaks.ALWAYS,
         "records are at another offset than acknowledged or read before",
     )
-    ABORTED_READ = "aborted_read", Breaks.ALWAYS, "aborted records are given to a reader of committed records"
+    ABORTED_READ = "aborted_read", "aborted records are given to a reader of committed records"
     TORN_TRANSACTION = (
         "torn_transaction",
-        Breaks.ALWAYS,
         "committed records are missing from a transaction of which others are read",
     )
-    REORDERED = "reordered", Breaks.WHEN_ORDERED, "records are in the log after one that was sent later"
-    RECOVERED = "recovered", Breaks.NEVER
-    UNCONFIRMED_ABSENT = "unconfirmed_absent", Breaks.AS_PROMISED, "unconfirmed records are absent"
-    EXPIRED = "expired", Breaks.NEVER
-    COMPACTED = "compacted", Breaks.NEVER
-    INVENTED = "invented", Breaks.ALWAYS, "outputs are of no input of this run"
-    PREMATURE = "premature", Breaks.ALWAYS, "inputs have outputs that they must not have"
-    UNPROCESSED = "unprocessed", Breaks.UNLESS_AT_MOST_ONCE, "inputs have no output"
-    REPROCESSED = "reprocessed", Breaks.UNLESS_AT_LEAST_ONCE, "inputs have more outputs than they should"
+    REORDERED = "reordered", "records are in the log after one that was sent later", Breaks.WHEN_ORDERED
+    RECOVERED = "recovered"
+    UNCONFIRMED_ABSENT = "unconfirmed_absent", "unconfirmed records are absent", Breaks.AS_PROMISED
+    EXPIRED = "expired"
+    COMPACTED = "compacted"
+    INVENTED = "invented", "outputs are of no input of this run"
+    PREMATURE = "premature", "inputs have outputs that they must not have"
+    UNPROCESSED = "unprocessed", "inputs have no output", Breaks.UNLESS_AT_MOST_ONCE
+    REPROCESSED = "reprocessed", "inputs have more outputs than they should", Breaks.UNLESS_AT_LEAST_ONCE
     REORDERED_OUTPUT = (
         "reordered_output",
-        Breaks.ALWAYS,
         "inputs have their output after that of a later input, though the application promises an order",
     )
-    SKIPPED = "skipped", Breaks.ALWAYS, "times a reader passed over records that the log holds"
-    NONMONOTONIC_READ = (
-        "nonmonotonic_read",
-        Breaks.ALWAYS,
-        "times a reader's offsets went back without a new assignment",
-    )
-    REDELIVERED = "redelivered", Breaks.NEVER
-    COMMIT_LOST = "commit_lost", Breaks.ALWAYS, "committed offsets of a group are lost"
-    COMMIT_AHEAD = (
-        "commit_ahead",
-        Breaks.ALWAYS,
-        "offsets are committed beyond what any member of the group was given",
-    )
+    SKIPPED = "skipped", "times a reader passed over records that the log holds"
+    NONMONOTONIC_READ = "nonmonotonic_read", "times a reader's offsets went back without a new assignment"
+    REDELIVERED = "redelivered"
+    COMMIT_LOST = "commit_lost", "committed offsets of a group are lost"
+    COMMIT_AHEAD = "commit_ahead", "offsets are committed beyond what any member of the group was given"
     TWO_OWNERS = (
         "two_owners",
-        Breaks.ALWAYS,
         "times two members of a group owned a partition at once and were given its records",
     )
-    FOREIGN_COMMIT = (
-        "foreign_commit",
-        Breaks.ALWAYS,
-        "commits are accepted from a member that does not own the partition",
-    )
-    COMMIT_STALE = "commit_stale", Breaks.NEVER
-    SHARE_LOST = (
-        "share_lost",
-        Breaks.ALWAYS,
-        "times a share group passed over records that none of its members was given",
-    )
+    FOREIGN_COMMIT = "foreign_commit", "commits are accepted from a member that does not own the partition"
+    COMMIT_STALE = "commit_stale"
+    SHARE_LOST = "share_lost", "times a share group passed over records that none of its members was given"
     SHARE_AGAIN = (
         "share_again",
-        Breaks.ALWAYS,
         "records are given to a share group again after they were accepted or rejected",
     )
     SHARE_ARCHIVED_UNSEEN = (
         "share_archived_unseen",
-        Breaks.ALWAYS,
         "records are finished for a share group without being accepted, rejected or at the delivery limit",
     )
-    SHARE_STUCK = (
-        "share_stuck",
-        Breaks.ALWAYS,
-        "times records of a share group are given to nobody any more",
-    )
-    SHARE_DOUBLE_LEASE = (
-        "share_double_lease",
-        Breaks.ALWAYS,
-        "records are held by two members of a share group at once",
-    )
+    SHARE_STUCK = "share_stuck", "times records of a share group are given to nobody any more"
+    SHARE_DOUBLE_LEASE = "share_double_lease", "records are held by two members of a share group at once"
     SHARE_OVER_LIMIT = (
         "share_over_limit",
-        Breaks.ALWAYS,
         "records are given to a share group more often than its delivery limit allows",
     )
-    SHARE_REDELIVERED = "share_redelivered", Breaks.NEVER
-    DIVERGED = (
-        "diverged",
-        Breaks.ALWAYS,
-        "times replicas hold different records at an offset below the high watermark",
-    )
+    SHARE_REDELIVERED = "share_redelivered"
+    DIVERGED = "diverged", "times replicas hold different records at an offset below the high watermark"
 
 
 ABORTED_INPUT = "aborted"
