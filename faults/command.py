@@ -51,7 +51,6 @@ class Commanded(Injection):
     others: tuple[int, ...] = ()
     bootstrap: str = ""
     seconds: float = 60.0
-    stops_process: ClassVar[bool] = False
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -158,9 +157,6 @@ class Command(FaultSpec):
     stops: bool = Field(
         default=False, description="whether the target's brokers do not serve while it is open"
     )
-
-    def targets(self) -> tuple[Target, ...]:
-        return tuple(one for one in (self.target, self.other) if one is not None)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

@@ -26,12 +26,11 @@ class CpuLimited(Limited):
     kind: Literal["cpu_limit"] = "cpu_limit"
     cpus: float
 
-    limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]] = (
-        ("CpuPeriod", "cpu_period"),
-        ("CpuQuota", "cpu_quota"),
+    limits: ClassVar[tuple[tuple[str, str, int], tuple[str, str, int]]] = (
+        ("CpuPeriod", "cpu_period", _PERIOD_US),
+        # The engine takes a quota of 0 as "no change"; -1 means no limit.
+        ("CpuQuota", "cpu_quota", -1),
     )
-    # The engine takes a quota of 0 as "no change"; -1 means no limit.
-    defaults: ClassVar[tuple[int, int]] = (_PERIOD_US, -1)
     back: ClassVar[str] = "has its CPUs back, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:

@@ -28,11 +28,10 @@ class MemoryLimited(Limited):
     kind: Literal["memory_limit"] = "memory_limit"
     mib: int
 
-    limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]] = (
-        ("Memory", "mem_limit"),
-        ("MemorySwap", "memswap_limit"),
+    limits: ClassVar[tuple[tuple[str, str, int], tuple[str, str, int]]] = (
+        ("Memory", "mem_limit", _UNLIMITED),
+        ("MemorySwap", "memswap_limit", _UNLIMITED),
     )
-    defaults: ClassVar[tuple[int, int]] = (_UNLIMITED, _UNLIMITED)
     back: ClassVar[str] = "may use more memory again, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:

@@ -94,23 +94,22 @@ class Limited(OnNodes):
     """Limits of these nodes' containers were changed. `before` is (node, two values) as the engine had them;
     0 stands for its default."""
 
-    limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]]
-    """The names of the two limits in `docker inspect` (HostConfig), and as arguments of `docker update`."""
-    defaults: ClassVar[tuple[int, int]]
+    limits: ClassVar[tuple[tuple[str, str, int], tuple[str, str, int]]]
+    """The names of the two limits in `docker inspect` (HostConfig), and as arguments of `docker update`, and
+    the engine's defaults."""
 
     before: tuple[tuple[int, int, int], ...]
 
     def undo(self, context: InjectionContext) -> None:
         for node, *values in self.before:
-            arguments = {
-                name: value for (_, name), value in zip(self.limits, self._former(values), strict=True)
-            }
-            context.cluster.limit(node, **arguments)
+            former = zip(self.limits, values, strict=True)
+            context.cluster.limit(node, **{name: value or default for (_, name, default), value in former})
 
     def healed(self, context: InjectionContext) -> Evidence:
         for node, *values in self.before:
-            former = {name: value for (name, _), value in zip(self.limits, self._former(values), strict=True)}
-            wrong = describe_difference(context, node, former)
+            former = zip(self.limits, values, strict=True)
+            asked = {name: value or default for (name, _, default), value in former}
+            wrong = describe_difference(context, node, asked)
             if wrong is not None:
                 next_step = "`kafka-chaos heal` tries again; `docker update` sets it by hand"
                 raise FaultError(
@@ -121,9 +120,6 @@ class Limited(OnNodes):
     @classmethod
     def present(cls, context: InjectionContext, nodes: Iterable[int]) -> tuple[tuple[int, int, int], ...]:
         """The present values of the two limits, by node."""
-        (first, _), (second, _) = cls.limits
+        (first, *_), (second, *_) = cls.limits
         configs = {node: host_config(context, node) for node in nodes}
         return tuple((node, config[first], config[second]) for node, config in configs.items())
-
-    def _former(self, values: Iterable[int]) -> list[int]:
-        return [value or default for value, default in zip(values, self.defaults, strict=True)]

@@ -43,8 +43,8 @@ class Prerequisite:
     state: PrerequisiteState
     found: str
     needed_for: str
-    remedy: str
-    required: bool
+    remedy: str = ""
+    required: bool = False
 
 
 def examine() -> tuple[Prerequisite, ...]:
@@ -97,7 +97,7 @@ def without_engine(error: PrerequisiteMissing) -> tuple[Prerequisite, ...]:
     rows = [Prerequisite("Docker engine", "missing", found, "every cluster", error.next_step or "", True)]
     for name, needed_for in (("Kafka image", "every cluster"), ("toolbox image", "network faults")):
         # Not required: the first run pulls or builds it once there is an engine.
-        rows.append(Prerequisite(name, "limited", f"not checked: {reason}", needed_for, "", False))
+        rows.append(Prerequisite(name, "limited", f"not checked: {reason}", needed_for))
     return (*rows, *(capability(row) for row in kernel_probes.not_probed(reason)))
 
 
@@ -154,8 +154,8 @@ def _packages() -> Prerequisite:
     conflicts = package_names.conflicts()
     if conflicts:
         remedy = "install kafka-chaos in a virtual environment of its own"
-        return Prerequisite("package names", "limited", "; ".join(conflicts), needed_for, remedy, False)
-    return Prerequisite("package names", "ok", "no other package has them", needed_for, "", False)
+        return Prerequisite("package names", "limited", "; ".join(conflicts), needed_for, remedy)
+    return Prerequisite("package names", "ok", "no other package has them", needed_for)
 
 
 def _java() -> Prerequisite:
@@ -186,7 +186,7 @@ def _memory() -> Prerequisite:
         meminfo = Path("/proc/meminfo").read_text()
         available = int(re.findall(r"MemAvailable:\s+(\d+) kB", meminfo)[0]) / 2**20
     except (OSError, IndexError):
-        return Prerequisite("memory", "limited", "unknown on this system", needed_for, "", False)
+        return Prerequisite("memory", "limited", "unknown on this system", needed_for)
     return _amount(
         "memory", available, MIN_MEMORY_GIB, needed_for, "stop other programs, or use a larger machine"
     )
@@ -194,15 +194,15 @@ def _memory() -> Prerequisite:
 
 def _amount(name: str, gib: float, least: float, needed_for: str, remedy: str) -> Prerequisite:
     if gib >= least:
-        return Prerequisite(name, "ok", f"{gib:.1f} GiB", needed_for, "", False)
-    return Prerequisite(name, "limited", f"{gib:.1f} GiB, recommended {least:g}", needed_for, remedy, False)
+        return Prerequisite(name, "ok", f"{gib:.1f} GiB", needed_for)
+    return Prerequisite(name, "limited", f"{gib:.1f} GiB, recommended {least:g}", needed_for, remedy)
 
 
 def _cores() -> Prerequisite:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     enough = count >= MIN_CORES
     remedy = "" if enough else "expect slow starts and elections; use a machine with two cores"
-    return Prerequisite("cores", "ok" if enough else "limited", str(count), "cluster and load", remedy, False)
+    return Prerequisite("cores", "ok" if enough else "limited", str(count), "cluster and load", remedy)
 
 
 def _engine(client: DockerClient) -> Prerequisite:
@@ -217,9 +217,7 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
         info = images.local(client)
     except DockerException as error:
         found = engine.one_line(str(error), 90)
-        return Prerequisite(
-            "Kafka image", "limited", found, "every cluster", "look at the engine's log", False
-        )
+        return Prerequisite("Kafka image", "limited", found, "every cluster", "look at the engine's log")
     if info is not None:
         return Prerequisite("Kafka image", "ok", info.reference, "every cluster", "", True)
     found = f"not on this machine yet; pulled from {images.OFFICIAL} or built at first use"
@@ -230,16 +228,14 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
 
 def _toolbox(reference: str | None) -> Prerequisite:
     if reference is not None:
-        return Prerequisite("toolbox image", "ok", reference, "network faults", "", False)
+        return Prerequisite("toolbox image", "ok", reference, "network faults")
     found, remedy = "not on this machine yet", "run compose/setup.sh, or let the first run build it"
-    return Prerequisite("toolbox image", "limited", found, "network faults", remedy, False)
+    return Prerequisite("toolbox image", "limited", found, "network faults", remedy)
 
 
 def _ryuk(client: DockerClient) -> Prerequisite:
     needed_for = "cleaning up after a harness that was killed"
     if engine.ryuk_available(client):
-        return Prerequisite("Ryuk", "ok", "available", needed_for, "", False)
+        return Prerequisite("Ryuk", "ok", "available", needed_for)
     found = "switched off, or its image cannot be pulled"
-    return Prerequisite(
-        "Ryuk", "limited", found, needed_for, "run `kafka-chaos clean` after such a kill", False
-    )
+    return Prerequisite("Ryuk", "limited", found, needed_for, "run `kafka-chaos clean` after such a kill")
