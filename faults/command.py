@@ -176,14 +176,13 @@ class Command(FaultSpec):
         )
         reached = [context.cluster.endpoint(one) for one in numbers if one in context.cluster.broker_ids]
         return Commanded(
-            inject=self.inject,
+            **self.parameters(),
             proof=self.verify,
             heal_line=self.heal,
             numbers=numbers,
             others=others,
             hosts=tuple(f"{host}:{port}" for host, port in reached),
             bootstrap=context.cluster.bootstrap,
-            seconds=self.seconds,
         )
 
 

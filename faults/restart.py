@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.shared.leadership import REJOIN_SECONDS, partition_numbers
-from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
+from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.targets import All, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
@@ -18,8 +18,6 @@ from harness.model.errors import FaultError
 from harness.model.polling import poll_within
 
 _EXIT_SECONDS = 60.0
-_CLEAN_EXITS = (0, 143)
-"""143: ended by SIGTERM after the JVM's shutdown hooks have run."""
 
 
 class _Recall:
@@ -112,7 +110,7 @@ class Restarted(OnNodes):
                 next_step="see whether another fault has paused it, and its log",
             )
         code = cluster.exit_code(node)
-        if self.how == "stop" and code not in _CLEAN_EXITS:
+        if self.how == "stop" and code not in CLEAN_EXITS:
             raise FaultError(
                 "a node that is being restarted did not end cleanly",
                 where=node_name(node),

@@ -7,11 +7,9 @@ from typing import ClassVar, Literal
 
 from faults.shared.base import Evidence, Injection, InjectionContext
 from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
-from faults.shared.process_fault import Halted, ProcessFault
+from faults.shared.process_fault import CLEAN_EXITS, Halted, ProcessFault
 
 _SECONDS = 60.0
-_CLEAN_EXITS = (0, 143)
-"""143: ended by SIGTERM after the JVM's shutdown hooks have run."""
 
 
 class Stopped(Halted):
@@ -38,7 +36,7 @@ class Stopped(Halted):
                     moved_while_running = leaders_of(view, topic, self.led)
         codes = {node: cluster.exit_code(node) for node in self.nodes}
         facts: dict[str, object] = {"exit_codes": codes, "led": dict(self.led)}
-        unclean = {node: code for node, code in codes.items() if code not in _CLEAN_EXITS}
+        unclean = {node: code for node, code in codes.items() if code not in CLEAN_EXITS}
         if unclean:
             return Evidence(False, f"not a clean exit: {unclean}", facts)
         if not self.led:

@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
-    from harness.spec.topic import TopicSpec
-    from harness.spec.topic_steps import DeleteRecords, RecreateTopic
+    from harness.spec.topic import DeleteRecords, RecreateTopic, TopicSpec
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
     from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
@@ -148,11 +147,10 @@ _HOME = {
     "DrainedWhen OutputTopic ReadyWhen",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",
     "harness.spec.experiment": "Arm Experiment",
-    "harness.spec.topic": "TopicSpec",
+    "harness.spec.topic": "DeleteRecords RecreateTopic TopicSpec",
     "harness.spec.group_steps": "AskOffsets CommitOffsets RestartReader",
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
-    "harness.spec.topic_steps": "DeleteRecords RecreateTopic",
     "workloads.config.reader_spec": "ReaderSpec",
     "workloads.config.spec": "ProducerSettings TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",

@@ -94,12 +94,7 @@ class PartitionFault(FaultSpec):
 
 def partition_before(state: PartitionState) -> PartitionBefore:
     """What the injection stores of a partition."""
-    return PartitionBefore(
-        partition=state.partition,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        replicas=state.replicas,
-    )
+    return PartitionBefore.model_validate(state, from_attributes=True)
 
 
 def check_errors(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:

@@ -16,6 +16,8 @@ from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within
 
+CLEAN_EXITS = (0, 143)
+"""143: ended by SIGTERM after the JVM's shutdown hooks have run."""
 _EXIT_SECONDS = 60.0
 _ENDING = "Terminating process due to signal"
 """The first line that Kafka logs after SIGTERM (2.0 and later)."""

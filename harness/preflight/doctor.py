@@ -129,16 +129,13 @@ def capability(row: kernel_probes.Capability) -> Prerequisite:
 
 
 def _python() -> Prerequisite:
-    here = platform.python_version()
+    found, remedy = platform.python_version(), ""
     lacking = [part for part in PARTS if not _installed(part)]
-    needed_for = "everything"
     if sys.version_info < MIN_PYTHON:
         remedy = "install Python 3.11 or later and run compose/setup.sh"
-        return Prerequisite("Python", "missing", here, needed_for, remedy, True)
-    if lacking:
-        found = f"{here} without {', '.join(lacking)}"
-        return Prerequisite("Python", "missing", found, needed_for, "run compose/setup.sh", True)
-    return Prerequisite("Python", "ok", here, needed_for, "", True)
+    elif lacking:
+        found, remedy = f"{found} without {', '.join(lacking)}", "run compose/setup.sh"
+    return Prerequisite("Python", "missing" if remedy else "ok", found, "everything", remedy, True)
 
 
 def _installed(part: str) -> bool:

@@ -15,7 +15,7 @@ from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsetsCall
 from harness.spec.steps import KIND, Ask, Call, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
-from harness.spec.topic_steps import DeleteRecords, RecreateTopic
+from harness.spec.topic import DeleteRecords, RecreateTopic
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from harness.spec.group_steps import (
     SendOffsets,
     SendOffsetsCall,
 )
-from harness.spec.topic_steps import DeleteRecords, RecreateTopic
+from harness.spec.topic import DeleteRecords, RecreateTopic
 from workloads.record.identity import PREFIX
 
 
