@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -12,7 +12,7 @@ from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
 from faults.network.namespace_scripts import address, run_script
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 
@@ -141,9 +141,9 @@ class Bandwidth(LinkFault):
     """
 
     kind: Literal["bandwidth"] = "bandwidth"
-    needs: ClassVar[tuple[str, ...]] = ("tc htb", "tc tbf", "raw sockets")
+    needs = ("tc htb", "tc tbf", "raw sockets")
     external = "containers"
-    injection: ClassVar[type[Injection]] = Slowed
+    injection = Slowed
     rate: str = Field(
         pattern=_RATE.pattern,
         description="maximum rate per second: a number and `kbit` or `mbit` (1,000 and 1,000,000 bits, "

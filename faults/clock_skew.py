@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -105,8 +105,8 @@ class ClockSkew(ProcessFault):
         allow_inf_nan=False,
         description="how far the clock is ahead of the true time, in seconds; behind it, if negative",
     )
-    needs: ClassVar[tuple[str, ...]] = ("clock shift",)
-    injection: ClassVar[type[Injection]] = ClockShifted
+    needs = ("clock shift",)
+    injection = ClockShifted
 
     @field_validator("seconds")
     @classmethod

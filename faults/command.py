@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -145,8 +145,8 @@ class Command(FaultSpec):
 
     kind: Literal["command"] = "command"
     external = "requests"
-    injection: ClassVar[type[Injection]] = Commanded
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {"whatever its `heal` line does not undo": ()}
+    injection = Commanded
+    leaves = {"whatever its `heal` line does not undo": ()}
 
     inject: str = Field(min_length=1, description="shell line that injects the fault; exit code 0: done")
     verify: str = Field(min_length=1, description="shell line whose exit code 0 proves it")

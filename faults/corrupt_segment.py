@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from crc32c import crc32c
 from pydantic import Field
@@ -29,7 +28,7 @@ from faults.logs.files import (
     loaded_end_offsets,
     log_path,
 )
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
@@ -55,7 +54,7 @@ class _Plan(Frozen):
 class SegmentCorrupted(OnDisk):
     """One batch of a partition was damaged on each of these nodes."""
 
-    not_done: ClassVar[str] = "no batch was damaged"
+    not_done = "no batch was damaged"
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
     partition: int
@@ -186,8 +185,8 @@ class CorruptSegment(DiskFault):
     """
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
-    injection: ClassVar[type[Injection]] = SegmentCorrupted
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+    injection = SegmentCorrupted
+    leaves = {
         **NOTES,
         "after a kill, the log as Kafka has truncated it, where no other replica has the rest": (),
     }

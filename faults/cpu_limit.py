@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from faults.limits.base import Limited, cpu_sample, describe_difference
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name
+from faults.shared.base import Evidence, InjectionContext, node_name
 from faults.shared.process_fault import ProcessFault, resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
@@ -26,12 +26,12 @@ class CpuLimited(Limited):
     kind: Literal["cpu_limit"] = "cpu_limit"
     cpus: float
 
-    limits: ClassVar[tuple[tuple[str, str, int], tuple[str, str, int]]] = (
+    limits = (
         ("CpuPeriod", "cpu_period", _PERIOD_US),
         # The engine takes a quota of 0 as "no change"; -1 means no limit.
         ("CpuQuota", "cpu_quota", -1),
     )
-    back: ClassVar[str] = "has its CPUs back, and is in every ISR"
+    back = "has its CPUs back, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -84,9 +84,9 @@ class CpuLimit(ProcessFault):
 
     kind: Literal["cpu_limit"] = "cpu_limit"
     cpus: float = Field(ge=0.01, allow_inf_nan=False, description="number of CPUs that a node may use")
-    needs: ClassVar[tuple[str, ...]] = ("cpu limit",)
+    needs = ("cpu limit",)
     applications = "containers"
-    injection: ClassVar[type[Injection]] = CpuLimited
+    injection = CpuLimited
 
     def aim(self, context: InjectionContext) -> CpuLimited:
         fields = resolve_nodes(context, self.target)

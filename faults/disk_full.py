@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from faults.logs.disk import DiskFault, sidecar
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, resolve_nodes
 from faults.shared.waiting import in_parallel
@@ -121,8 +121,8 @@ class DiskFull(DiskFault):
 
     kind: Literal["disk_full"] = "disk_full"
     leave_kib: int = Field(default=0, ge=0, description="space to leave free, in KiB")
-    needs: ClassVar[tuple[str, ...]] = ("tmpfs volume",)
-    injection: ClassVar[type[Injection]] = DiskFilled
+    needs = ("tmpfs volume",)
+    injection = DiskFilled
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from faults.network.client_traffic import BrokerClientFault, await_answers
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.namespace_scripts import probe_and_query
 from faults.network.proof import ProbeReport, counting_script, parse_report
 from faults.network.rules import IptablesRule
-from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.base import Evidence, InjectionContext, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT_PORT
 
@@ -114,9 +114,9 @@ class DropResponses(BrokerClientFault):
     """
 
     kind: Literal["drop_responses"] = "drop_responses"
-    needs: ClassVar[tuple[str, ...]] = ("iptables", "iptables length")
-    injection: ClassVar[type[Injection]] = ResponsesDropped
-    why_brokers: ClassVar[str] = "only brokers answer clients"
+    needs = ("iptables", "iptables length")
+    injection = ResponsesDropped
+    why_brokers = "only brokers answer clients"
 
     def aim(self, context: InjectionContext) -> ResponsesDropped:
         return ResponsesDropped(brokers=self.brokers(context))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.base import Evidence, InjectionContext
 from faults.shared.partition_fault import (
     PartitionFault,
     PartitionInjection,
@@ -77,8 +76,8 @@ class Elect(PartitionFault):
     """
 
     kind: Literal["elect"] = "elect"
-    injection: ClassVar[type[Injection]] = Elected
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {"the elected leader": ()}
+    injection = Elected
+    leaves = {"the elected leader": ()}
 
     election: Literal["preferred", "unclean"] = Field(
         default="preferred",

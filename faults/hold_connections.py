@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from faults.network.client_traffic import BrokerClientFault, await_answers
 from faults.network.iptables_injection import IptablesInjection
 from faults.network.namespace_scripts import run_script
 from faults.network.rules import IptablesRule
-from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.base import Evidence, InjectionContext, node_names
 from faults.shared.waiting import in_parallel
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
@@ -51,7 +51,7 @@ class ConnectionsHeld(IptablesInjection):
     """What clients send over these connections, by broker and the client's port, is dropped."""
 
     kind: Literal["hold_connections"] = "hold_connections"
-    proof_pause: ClassVar[float] = 0.1
+    proof_pause = 0.1
     ports: dict[int, tuple[int, ...]]
 
     @property
@@ -111,9 +111,9 @@ class HoldConnections(BrokerClientFault):
     """
 
     kind: Literal["hold_connections"] = "hold_connections"
-    needs: ClassVar[tuple[str, ...]] = ("iptables",)
-    injection: ClassVar[type[Injection]] = ConnectionsHeld
-    why_brokers: ClassVar[str] = "only brokers have connections with clients"
+    needs = ("iptables",)
+    injection = ConnectionsHeld
+    why_brokers = "only brokers have connections with clients"
 
     def aim(self, context: InjectionContext) -> ConnectionsHeld:
         brokers = self.brokers(context)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.base import Evidence, InjectionContext, node_names
 from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
 from faults.shared.process_fault import Halted, ProcessFault
 from harness.model.polling import poll_within
@@ -74,4 +74,4 @@ class Kill(ProcessFault):
     kind: Literal["kill"] = "kill"
     external = "containers"
     applications = "all"
-    injection: ClassVar[type[Injection]] = Killed
+    injection = Killed

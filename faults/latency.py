@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -98,7 +98,7 @@ class Latency(DelayFault):
     """
 
     kind: Literal["latency"] = "latency"
-    injection: ClassVar[type[Injection]] = Delayed
+    injection = Delayed
     delay_ms: float = Field(ge=1, le=5000, description="delay of each packet, in milliseconds")
 
 
@@ -118,7 +118,7 @@ class Jitter(DelayFault):
     """
 
     kind: Literal["jitter"] = "jitter"
-    injection: ClassVar[type[Injection]] = Jittered
+    injection = Jittered
     delay_ms: float = Field(ge=1, le=5000, description="mean delay of packets, in ms")
     spread_ms: float = Field(gt=0, le=5000, description="greatest deviation of delays from it, in ms")
 

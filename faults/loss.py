@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from faults.network.link_probe import Echoes, enough_for, judge_share
 from faults.network.links import Link, ways
 from faults.network.namespace_scripts import address
 from faults.network.rules import IptablesRule
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.base import Evidence, InjectionContext
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 
@@ -81,9 +81,9 @@ class Loss(LinkFault):
     """
 
     kind: Literal["loss"] = "loss"
-    needs: ClassVar[tuple[str, ...]] = ("iptables", "iptables statistic", "raw sockets")
+    needs = ("iptables", "iptables statistic", "raw sockets")
     external = "containers"
-    injection: ClassVar[type[Injection]] = PacketsLost
+    injection = PacketsLost
     percent: float = Field(
         ge=0.5,
         le=99.5,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from faults.limits.base import MIB, Limited, describe_difference, memory_sample
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import ProcessFault, resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
@@ -28,11 +27,11 @@ class MemoryLimited(Limited):
     kind: Literal["memory_limit"] = "memory_limit"
     mib: int
 
-    limits: ClassVar[tuple[tuple[str, str, int], tuple[str, str, int]]] = (
+    limits = (
         ("Memory", "mem_limit", _UNLIMITED),
         ("MemorySwap", "memswap_limit", _UNLIMITED),
     )
-    back: ClassVar[str] = "may use more memory again, and is in every ISR"
+    back = "may use more memory again, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -109,12 +108,10 @@ class MemoryLimit(ProcessFault):
 
     kind: Literal["memory_limit"] = "memory_limit"
     mib: int = Field(ge=64, description="maximum memory of a node, in MiB")
-    needs: ClassVar[tuple[str, ...]] = ("memory limit",)
+    needs = ("memory limit",)
     applications = "containers"
-    injection: ClassVar[type[Injection]] = MemoryLimited
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "a limit of 4 EiB, which is none, but under cgroup v2 leaves the node without swap": ()
-    }
+    injection = MemoryLimited
+    leaves = {"a limit of 4 EiB, which is none, but under cgroup v2 leaves the node without swap": ()}
 
     def aim(self, context: InjectionContext) -> MemoryLimited:
         fields = resolve_nodes(context, self.target)

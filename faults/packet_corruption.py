@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Echoes, bounds, enough_for, judge_share
 from faults.network.links import NETEM, UNLIMITED, Link, ways
 from faults.network.namespace_scripts import run_script
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.base import Evidence, InjectionContext
 from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 
@@ -138,7 +138,7 @@ class Reorder(LinkFault):
     """
 
     kind: Literal["reorder"] = "reorder"
-    injection: ClassVar[type[Injection]] = Reordered
+    injection = Reordered
     percent: float = Field(ge=0.5, le=50, description="the share of packets that is sent at once, in percent")
     delay_ms: float = Field(
         default=20, ge=5, le=1000, description="how much later all others are sent, in milliseconds"
@@ -160,7 +160,7 @@ class DuplicatePackets(LinkFault):
     """
 
     kind: Literal["duplicate_packets"] = "duplicate_packets"
-    injection: ClassVar[type[Injection]] = Duplicated
+    injection = Duplicated
     percent: float = Field(ge=0.5, le=99.5, description="the share of packets that arrives twice, in percent")
 
 
@@ -180,5 +180,5 @@ class CorruptPackets(LinkFault):
     """
 
     kind: Literal["corrupt_packets"] = "corrupt_packets"
-    injection: ClassVar[type[Injection]] = PacketsCorrupted
+    injection = PacketsCorrupted
     percent: float = Field(ge=0.5, le=99.5, description="the share of packets that is corrupted, in percent")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from faults.network.grudge import Lost, between
 from faults.network.partition_injection import Cuts, place_cuts
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
-from faults.shared.base import FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.base import FaultSpec, InjectionContext, node_names
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
@@ -64,10 +64,10 @@ class Partition(FaultSpec):
     """
 
     kind: Literal["partition"] = "partition"
-    needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    needs = ("iptables",)
     external = "containers"
     applications = "containers"
-    injection: ClassVar[type[Injection]] = PartitionCuts
+    injection = PartitionCuts
     side: Target = Field(alias="from", description="the nodes of one side")
     other: Target = Field(alias="to", description="the nodes of the other side")
     lost: Lost = Field(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from faults.network.grudge import bridge, halves, middle, ring
 from faults.network.partition_injection import Cuts, place_cuts
 from faults.network.sides import fixed_nodes, possible_nodes
-from faults.shared.base import FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.base import FaultSpec, InjectionContext, node_names
 from faults.targets import All, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
@@ -45,9 +45,9 @@ class Ring(FaultSpec):
     """
 
     kind: Literal["ring"] = "ring"
-    needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    needs = ("iptables",)
     external = "containers"
-    injection: ClassVar[type[Injection]] = RingCuts
+    injection = RingCuts
     target: Target = Field(default=_EVERY, description="the nodes of the ring, four or more")
 
     def aim(self, context: InjectionContext) -> Cuts:
@@ -74,9 +74,9 @@ class Bridge(FaultSpec):
     """
 
     kind: Literal["bridge"] = "bridge"
-    needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    needs = ("iptables",)
     external = "containers"
-    injection: ClassVar[type[Injection]] = BridgeCuts
+    injection = BridgeCuts
     target: Target = Field(default=_EVERY, description="all nodes, including the bridge")
     via: Target | None = Field(
         default=None, description="the node or nodes of the bridge; default: the middle one by id"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from faults.shared.base import Evidence, Injection, InjectionContext, node_names
+from faults.shared.base import Evidence, InjectionContext, node_names
 from faults.shared.process_fault import OnNodes, ProcessFault
 from harness.model.polling import poll_within
 
@@ -15,8 +15,8 @@ class Paused(OnNodes):
     """These nodes were frozen."""
 
     kind: Literal["pause"] = "pause"
-    stops_process: ClassVar[bool] = True
-    back: ClassVar[str] = "thawed and back"
+    stops_process = True
+    back = "thawed and back"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -70,7 +70,7 @@ class Pause(ProcessFault):
     """
 
     kind: Literal["pause"] = "pause"
-    needs: ClassVar[tuple[str, ...]] = ("cgroup freezer",)
+    needs = ("cgroup freezer",)
     external = "containers"
     applications = "all"
-    injection: ClassVar[type[Injection]] = Paused
+    injection = Paused

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
-from typing import ClassVar, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ from faults.logs.power_loss_model import (
     describe_uncut,
     segments_to_read,
 )
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
@@ -43,7 +43,7 @@ class _Plan(Frozen):
 class LostPower(OnDisk):
     """These nodes were killed, and their logs cut."""
 
-    not_done: ClassVar[str] = "its logs were not cut"
+    not_done = "its logs were not cut"
 
     kind: Literal["power_loss"] = "power_loss"
     keep: KeptUpTo
@@ -154,8 +154,8 @@ class PowerLoss(DiskFault):
     """
 
     kind: Literal["power_loss"] = "power_loss"
-    injection: ClassVar[type[Injection]] = LostPower
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+    injection = LostPower
+    leaves = {
         **NOTES,
         "logs without what was cut, where no other replica has it": (),
     }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.base import Evidence, InjectionContext
 from faults.shared.partition_fault import (
     PartitionBefore,
     PartitionFault,
@@ -99,10 +98,8 @@ class Reassign(PartitionFault):
     """
 
     kind: Literal["reassign"] = "reassign"
-    injection: ClassVar[type[Injection]] = Reassigned
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "another leader, where the move has removed the former one": ()
-    }
+    injection = Reassigned
+    leaves = {"another leader, where the move has removed the former one": ()}
 
     to: Target = Field(description="the brokers that will hold the partition")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from faults.network.namespace_scripts import run_script
 from faults.network.proof import counting_script
 from faults.network.rules import IptablesRule
 from faults.network.sides import possible_nodes
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, FaultSpec, InjectionContext, node_name, node_names
 from faults.shared.waiting import await_or_fail, in_parallel
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
@@ -126,8 +126,8 @@ class RefuseConnections(FaultSpec):
     """
 
     kind: Literal["refuse_connections"] = "refuse_connections"
-    needs: ClassVar[tuple[str, ...]] = ("iptables",)
-    injection: ClassVar[type[Injection]] = ConnectionsRefused
+    needs = ("iptables",)
+    injection = ConnectionsRefused
     side: Target = Field(alias="from", description="the nodes that cannot open connections")
     other: Target = Field(alias="to", description="the nodes to which they cannot")
 

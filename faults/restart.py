@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import REJOIN_SECONDS, partition_numbers
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.targets import All, Target
@@ -39,7 +39,7 @@ class Restarted(OnNodes):
     `epochs` the former leader epoch of each partition that one of them led."""
 
     kind: Literal["restart"] = "restart"
-    back: ClassVar[str] = "running and back"
+    back = "running and back"
     how: Literal["stop", "kill"] = "stop"
     started: tuple[tuple[int, int], ...]
     epochs: tuple[tuple[int, int], ...] = ()
@@ -171,7 +171,7 @@ class Restart(ProcessFault):
 
     kind: Literal["restart"] = "restart"
     applications = "all"
-    injection: ClassVar[type[Injection]] = Restarted
+    injection = Restarted
 
     target: Target = Field(default=All(all=True), description="the nodes to restart; default: every broker")
     how: Literal["stop", "kill"] = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,7 @@ from faults.limits.blockio import (
     parse_limits,
 )
 from faults.logs.disk import sidecar
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.shared.waiting import in_parallel
 from faults.targets.target_context import ClusterShape
@@ -43,7 +43,7 @@ class DiskSlowed(OnNodes):
     """The disk of these nodes is throttled. `devices` is the disk of each node's log dir, "major:minor"."""
 
     kind: Literal["slow_disk"] = "slow_disk"
-    back: ClassVar[str] = "has the whole disk again, and is in every ISR"
+    back = "has the whole disk again, and is in every ISR"
     mib_per_second: float | None
     iops: int | None
     direction: Direction
@@ -136,8 +136,8 @@ class SlowDisk(ProcessFault):
     )
     iops: int | None = Field(default=None, ge=2, description="maximum number of operations per second")
     direction: Direction = Field(default="both", description="what is throttled: read, write or both")
-    needs: ClassVar[tuple[str, ...]] = ("disk throttle",)
-    injection: ClassVar[type[Injection]] = DiskSlowed
+    needs = ("disk throttle",)
+    injection = DiskSlowed
 
     @model_validator(mode="after")
     def _slow_somehow(self) -> SlowDisk:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar, Literal
+from typing import Literal
 
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.base import Evidence, InjectionContext
 from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
 from faults.shared.process_fault import CLEAN_EXITS, Halted, ProcessFault
 
@@ -63,4 +63,4 @@ class Stop(ProcessFault):
     kind: Literal["stop"] = "stop"
     external = "containers"
     applications = "all"
-    injection: ClassVar[type[Injection]] = Stopped
+    injection = Stopped

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.base import Evidence, InjectionContext
 from faults.shared.partition_fault import (
     PartitionBefore,
     PartitionFault,
@@ -101,7 +101,7 @@ class Transfer(PartitionFault):
     """
 
     kind: Literal["transfer"] = "transfer"
-    injection: ClassVar[type[Injection]] = Transferred
+    injection = Transferred
 
     to: Target | None = Field(
         default=None, description="nodes that may become leader; default: any replica in sync"

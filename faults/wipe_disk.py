@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -35,7 +34,7 @@ def _empty(*, but_identity: bool) -> str:
 class Wiped(OnDisk):
     """These nodes were killed, and their log dirs emptied."""
 
-    not_done: ClassVar[str] = "its log dir was not emptied"
+    not_done = "its log dir was not emptied"
 
     kind: Literal["wipe_disk"] = "wipe_disk"
     keep_identity: bool = False
@@ -92,8 +91,8 @@ class WipeDisk(DiskFault):
     """
 
     kind: Literal["wipe_disk"] = "wipe_disk"
-    injection: ClassVar[type[Injection]] = Wiped
-    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+    injection = Wiped
+    leaves = {
         **NOTES,
         "a new log dir, with a new directory id unless `keep_identity` is set": (),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ _DEAF = "the client's machine answers no ICMP echoes"
 class OnLinks(Measured):
     """An injection on links."""
 
-    proof_seconds: ClassVar[float] = 8.0
+    proof_seconds = 8.0
     links: tuple[Link, ...]
 
     @property
@@ -130,7 +130,7 @@ class Shaped(OnLinks):
 class LinkFault(FaultSpec):
     """Base of faults on the links from a target to its peers: by default of those that shape packets."""
 
-    needs: ClassVar[tuple[str, ...]] = ("tc htb", "tc netem", "raw sockets")
+    needs = ("tc htb", "tc netem", "raw sockets")
     target: Target = Field(description="the nodes whose outgoing packets are affected")
     to: Target | None = Field(
         default=None,

@@ -46,8 +46,8 @@ class OnNodes(Injection):
 class Halted(OnNodes):
     """An injection that ends the processes of its nodes; `undo` starts them again."""
 
-    stops_process: ClassVar[bool] = True
-    back: ClassVar[str] = "started and back"
+    stops_process = True
+    back = "started and back"
 
     def undo(self, context: InjectionContext) -> None:
         start_stopped(context.cluster, self.nodes)

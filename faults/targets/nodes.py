@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -43,7 +43,7 @@ class Coordinates(Frozen):
 class Coordinator(BaseTarget):
     """The coordinator of a group or of a transactional id, or the share coordinator of a share group."""
 
-    fixed_count: ClassVar[tuple[int, int]] = (0, 1)
+    fixed_count = (0, 1)
     coordinator: Coordinates = Field(description="the group or transactional id")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
@@ -95,7 +95,7 @@ class Controllers(BaseTarget):
 class ZooKeeper(BaseTarget):
     """The ZooKeeper server, in a cluster that has one (`metadata: zookeeper`)."""
 
-    fixed_count: ClassVar[tuple[int, int]] = (0, 0)
+    fixed_count = (0, 0)
     zookeeper: Literal[True]
 
     def check(self, shape: ClusterShape) -> None:
@@ -109,7 +109,7 @@ class ZooKeeper(BaseTarget):
 class BrokerId(BaseTarget):
     """One broker by its id."""
 
-    fixed_count: ClassVar[tuple[int, int]] = (1, 1)
+    fixed_count = (1, 1)
     broker: int = Field(ge=1, description="broker id")
 
     def check(self, shape: ClusterShape) -> None:
@@ -223,7 +223,7 @@ class All(BaseTarget):
 class Clients(BaseTarget):
     """The clients on the harness's machine, including the harness's own requests to the brokers."""
 
-    fixed_count: ClassVar[tuple[int, int]] = (0, 0)
+    fixed_count = (0, 0)
     client: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:  # noqa: ARG002
@@ -236,7 +236,7 @@ class Clients(BaseTarget):
 class Application(BaseTarget):
     """The application under test: all of its instances, or one by its number, from 0."""
 
-    fixed_count: ClassVar[tuple[int, int]] = (0, 0)
+    fixed_count = (0, 0)
     application: Literal["all"] | Annotated[int, Field(ge=0)] = Field(description="`all`, or an instance")
 
     def check(self, shape: ClusterShape) -> None:

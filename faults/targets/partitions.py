@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from faults.targets.base import BaseTarget, no_match
@@ -40,7 +38,7 @@ class _OfPartition(BaseTarget):
 class Leader(_OfPartition):
     """The leader of a partition."""
 
-    fixed_count: ClassVar[tuple[int, int]] = (1, 1)
+    fixed_count = (1, 1)
     leader: int = Field(ge=0, description="partition number")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
