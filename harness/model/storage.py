@@ -159,8 +159,6 @@ def storage_path(text: str | Path) -> StoragePath:
 
 def matching(folder: StoragePath, pattern: str) -> list[StoragePath]:
     """Files and folders in `folder` that match a shell pattern, sorted by name."""
-    if isinstance(folder, UrlPath):
-        return list(folder.glob(pattern))
     return sorted(folder.glob(pattern))
 
 
