@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.cluster.live import LiveCluster
 from harness.host.ports import HOST
 from harness.model.broker_views import TopologyView
+from harness.model.errors import ClusterError
 from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
 
@@ -22,14 +23,20 @@ _INTERNAL = "__"
 
 
 def reset(cluster: LiveCluster) -> str:
-    """Delete every topic of runs, and wait until the cluster is like a new one; returns what was verified.
+    """Delete every topic, and wait until the cluster is like a new one; returns what was verified.
 
     Verified for every broker: it answers, knows all other brokers and no topic but Kafka's own, and reports
     the same leader and a full ISR for each partition of those.
 
     Raises:
-        ClusterError: it is not so within 60 s.
+        ClusterError: it is not so within 60 s, or kafka-chaos did not start the cluster: nothing is deleted.
     """
+    if cluster.spec.existing is not None:
+        raise ClusterError(
+            "the topics of a cluster that kafka-chaos did not start are not deleted",
+            where=cluster.spec.existing.bootstrap_servers,
+            next_step="leave `existing` out",
+        )
     began = time.monotonic()
     admin = cluster.admin()
     deleted = sorted({name for names in _topics(cluster).values() for name in names or () if not _own(name)})

@@ -20,6 +20,7 @@ from harness.model.journal import RUN_FILE
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 from harness.preflight import feasibility
+from harness.preflight.external_limits import check_external_limits
 from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
@@ -37,8 +38,11 @@ class DockerBackend:
         harness left, and probe the kernel.
 
         Raises:
+            BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
             PrerequisiteMissing: no Java, no container engine.
         """
+        for experiment in experiments:
+            check_external_limits(experiment, owned=False)
         self._how = prepare_checks(self._how.engine, self._how)
         client = engine.connect()
         engine.sweep(client)

@@ -96,6 +96,12 @@ class ExploreMenu(Frozen):
 
     def _problems(self) -> Iterator[Problem]:
         """What is not possible, with its place in the file."""
+        if self.cluster.existing is not None:
+            yield Problem(
+                "cluster.existing",
+                "exploration deletes every topic between two trials, so it needs clusters of its own; `run`, "
+                "`matrix` and `claims` leave the topics of an existing cluster alone",
+            )
         seen: set[str] = set()
         for number, fault in enumerate(self.faults):
             place = f"faults[{number}]"

@@ -82,7 +82,7 @@ def check_external_limits(experiment: Experiment, *, owned: bool) -> None:
             where=f"label {existing.containers}",
             expected="--i-own-these-containers",
             found="no confirmation that faults may hit them",
-            next_step="add the option if they are yours; leave the label out to spare them",
+            next_step="`kafka-chaos run` has it, for containers of yours; leave the label out to spare them",
         )
     offered = ("requests",) if existing.containers is None else ("requests", "containers")
     allowed = {name for name, spec in fault_specs().items() if spec.external in offered}

@@ -88,7 +88,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
         choose_arms(experiment, options.arms)
         check_external_limits(experiment, owned=options.owned_containers)
     options = with_engine(options)
-    capabilities = _capabilities(experiments)
+    capabilities = capabilities_for(experiments)
     jobs = [job_of(experiment, options, capabilities) for experiment in experiments]
     specs = [job.experiment.cluster for job in jobs]
     try:
@@ -111,7 +111,7 @@ def with_engine(options: Options) -> Options:
     return replace(options, engine=prepare_checks(options.engine).engine)
 
 
-def _capabilities(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
+def capabilities_for(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """What kernel and engine can do, as far as a fault that acts on containers needs it; and whether there is
     an engine at all, if one is needed."""
     in_containers = [

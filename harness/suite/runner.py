@@ -11,8 +11,8 @@ from harness.campaign.worker import Workers
 from harness.campaign.worker_processes import WorkerPool
 from harness.containers import engine, images
 from harness.model.result import ArmResult, VerdictWord
-from harness.preflight import feasibility
-from harness.run.executor import Options, with_engine
+from harness.preflight.external_limits import check_external_limits
+from harness.run.executor import Options, capabilities_for, with_engine
 from harness.spec.overrides import overridden
 from harness.suite.expect_records import acks_curve
 from harness.suite.expectations import Observation
@@ -51,14 +51,17 @@ def run_items(
     does not run to its end, makes its item `unknown`; after one that broke the next one gets a new cluster.
 
     Raises:
+        BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
         PrerequisiteMissing: no Java for Spark, no container engine or no image: before anything is started.
     """
-    options = with_engine(options)
     experiments = experiments_of(items)
-    client = engine.connect()
-    capabilities = feasibility.probe_for(client, [one.experiment for one in experiments])
-    for version, image in {(one.cluster.version, one.cluster.image) for one in experiments}:
-        images.resolve(client, version, image)
+    for one in experiments:
+        check_external_limits(one.experiment, owned=options.owned_containers)
+    options = with_engine(options)
+    capabilities = capabilities_for([one.experiment for one in experiments])
+    started = [one.cluster for one in experiments if one.cluster.existing is None]
+    for version, image in {(cluster.version, cluster.image) for cluster in started}:
+        images.resolve(engine.connect(), version, image)
     schedule = ExperimentSchedule(experiments, options, capabilities)
     of = {
         item.id: [one for one in experiments if any(arm.experiment == one.experiment for arm in item.arms)]

@@ -43,7 +43,7 @@ def interrupt_runs(monkeypatch: pytest.MonkeyPatch, *, after: int) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(executor, "with_engine", lambda options: options)
-    monkeypatch.setattr(executor, "_capabilities", lambda _: ())
+    monkeypatch.setattr(executor, "capabilities_for", lambda _: ())
     monkeypatch.setattr(executor, "ClusterHolder", NoCluster)
     monkeypatch.setattr(RunningExperiment, "run", run)
 

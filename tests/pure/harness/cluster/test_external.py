@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
 
+from harness.campaign import docker_backend
+from harness.campaign.cluster_reset import reset
+from harness.claims.files import CLAIMS
 from harness.cluster import running, state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
+from harness.cluster.live import LiveCluster
+from harness.explore.menu import MENU
 from harness.host import process_identity
 from harness.model.errors import BadInput, ClusterError
 from harness.preflight.external_limits import check_external_limits
 from harness.protocol.client_config import client_security_of, read_client_security
 from harness.protocol.client_security import ClientSecurity
+from harness.run.executor import Options
 from harness.run.faults.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
 from harness.spec.external_cluster import ExternalClusterSpec
 from harness.spec.fault_index import fault_specs
 from harness.spec.files import parse
+from harness.suite import runner
+from harness.suite.model import Item
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
@@ -91,6 +100,45 @@ def test_what_can_be_had_there(fault: str, cluster: str | None, owned: bool, ref
         return
     with pytest.raises(BadInput, match=refused):
         check_external_limits(experiment, owned=owned)
+
+
+def test_a_matrix_and_a_claim_spare_containers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def started(*_: Any) -> None:
+        pytest.fail("an engine was started")
+
+    monkeypatch.setattr(docker_backend, "prepare_checks", started)
+    monkeypatch.setattr(runner, "with_engine", started)
+    for fault, cluster in ((KILL, LABELLED), (KILL, "{existing: {bootstrap_servers: 'a:1'}}")):
+        experiment = _experiment(fault, cluster)
+        with pytest.raises(BadInput, match="did not start"):
+            docker_backend.DockerBackend().feasibility([experiment])
+        with pytest.raises(BadInput, match="did not start"):
+            runner.run_items([_claim(experiment)], Options())
+
+
+def _claim(experiment: Experiment) -> Item:
+    (first, *_) = CLAIMS
+    arms = tuple(arm.model_copy(update={"experiment": experiment, "arm": "one"}) for arm in first.arms)
+    return first.model_copy(update={"arms": arms})
+
+
+def test_exploration_deletes_topics_so_it_refuses_existing_clusters() -> None:
+    body = "name: mine\ntitle: Mine\ncluster: %s\nfaults: [{name: kill, fault: %s, for: [1, 2]}]\n"
+    assert MENU.parse(body % ("{}", KILL), "menu.yaml").name == "mine"
+    with pytest.raises(BadInput) as caught:
+        MENU.parse(body % ("{existing: {bootstrap_servers: 'a:1'}}", COMMAND), "menu.yaml")
+    assert "exploration deletes every topic" in str(caught.value)
+
+
+def test_the_topics_of_an_existing_cluster_are_never_reset() -> None:
+    class Untouched:
+        spec = SPEC
+
+        def admin(self) -> None:
+            pytest.fail("its topics were asked for")
+
+    with pytest.raises(ClusterError, match="are not deleted"):
+        reset(cast("LiveCluster", Untouched()))
 
 
 def test_what_each_fault_needs_of_such_a_cluster() -> None:

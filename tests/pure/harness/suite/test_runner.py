@@ -103,7 +103,7 @@ def run_fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunFake:
     monkeypatch.setattr(runner, "with_engine", lambda options: options)
     monkeypatch.setattr(runner.engine, "connect", lambda: None)
     monkeypatch.setattr(runner.images, "resolve", lambda *_: None)
-    monkeypatch.setattr(runner.feasibility, "probe_for", lambda *_: ())
+    monkeypatch.setattr(runner, "capabilities_for", lambda _: ())
 
     def run(
         ids: list[str], size: int = 1, **answers: RequestFinished
