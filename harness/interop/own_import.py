@@ -9,11 +9,10 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -28,9 +27,9 @@ from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.spec.cluster import ClusterSpec
 from workloads.config.spec import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.journal.row_journal import RowJournal
-from workloads.own.json_events import import_events, target_of_events
-from workloads.own.producer_folder import PRODUCERS_DIR, TARGET_FILE, ProducerFolder, ProducerTarget
-from workloads.own.take_over import take_over, without_end
+from workloads.own.json_events import target_of_events
+from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+from workloads.own.take_over import import_events
 from workloads.producer.send_journal import SendJournal
 
 _VIEW_SECONDS = 5.0
@@ -110,20 +109,25 @@ def _target_of(path: Path) -> ProducerTarget:
         return target_of_events(path)
     folder = ProducerFolder(path)
     files = folder.event_files()
-    return target_of_events(files[0]) if files and not (path / TARGET_FILE).exists() else folder.target()
+    return target_of_events(files[0]) if files and not folder.exists else folder.target()
+
+
+def _event_files(path: Path) -> list[Path]:
+    return ProducerFolder(path).event_files() if path.is_dir() else [path]
 
 
 def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder: Path) -> RunMeta:
-    producers = ProducerFolder(folder / PRODUCERS_DIR)
-    producers.create(target)
-    problems = [problem for path in source.journals for problem in _copy(path, producers, target)]
-    transactional = any(any(one.glob(f"{TRANSACTIONS_DIR}/*")) for one in producers.producers().values())
-    with ExitStack() as stack:
-        sends = stack.enter_context(SendJournal(folder / SENDS_DIR, target.topic))
-        transactions = None
-        if transactional:
-            transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
-        problems += take_over(producers, sends, transactions)
+    rows: list[dict[str, Any]] = []
+    taken: set[int] = set()
+    with SendJournal(folder / SENDS_DIR, target.topic) as sends:
+        files = [file for path in source.journals for file in _event_files(path)]
+        done = [import_events(file, target, sends, rows, taken=taken) for file in files]
+    problems = tuple(one.problem for one in done if one.problem is not None)
+    transactional = bool(rows)
+    if transactional:
+        with RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS) as transactions:
+            for row in rows:
+                transactions.append(row)
     began, wrote = _times(folder)
     with running_cluster(spec, folder) as cluster:
         partitions, replicas = _shape(cluster, target.topic)
@@ -155,26 +159,12 @@ def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder
             steps=(StepInfo(index=0, name="imported", kind="write", started_ns=began, ended_ns=wrote),),
             final_read=final_read(cluster, subject, folder),
             finished=True,
-            problems=tuple(problems),
+            problems=problems,
             skipped=cluster.remarks(),
         )
     meta = meta.model_copy(update={"ended_ns": time.time_ns()})
     meta.save(folder)
     return meta
-
-
-def _copy(path: Path, producers: ProducerFolder, target: ProducerTarget) -> Iterator[str]:
-    """Copy the journals of one source; yields what is in doubt."""
-    files = [path]
-    if path.is_dir():
-        source = ProducerFolder(path)
-        files = source.event_files()
-        for number, own in source.producers().items():
-            _, claimed = producers.claim(number)
-            shutil.copytree(own, claimed, dirs_exist_ok=True)
-    for file in files:
-        if not import_events(file, producers, target).ended:
-            yield without_end(file)
 
 
 def _times(folder: Path) -> tuple[int, int]:

@@ -18,7 +18,6 @@ from harness.model.journal import SendOutcome, TxnOutcome
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal
 from workloads.own.own_transactions import OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
-from workloads.producer.open_sends import NO_TXN
 from workloads.producer.outcomes import classify
 from workloads.producer.shutdown import flush, purge, purge_and_close
 from workloads.record.carried_identity import IDENTITY_HEADER, carry
@@ -88,8 +87,8 @@ def journaled(
             found=topic,
             next_step="use a folder for each topic; in a run, leave `topic` out",
         )
-    number, own = folder.claim(producer_id)
-    return JournaledProducer(producer, folder, target, OwnJournal(own, number, target.topic), on_delivery)
+    number, file = folder.claim(producer_id)
+    return JournaledProducer(producer, folder, target, OwnJournal(file, number, target), on_delivery)
 
 
 class JournaledProducer:
@@ -152,10 +151,10 @@ class JournaledProducer:
             return
         content, raw_key = _bytes(value), _bytes(key)
         passed_on = _pairs(headers)
-        transaction = self._transactions.open
-        refusal: list[KafkaException] = []
-
-        def work(seq: int) -> None:
+        refused: KafkaException | None = None
+        with self._journal.lock:
+            self._journal.check()
+            at_ns, seq, transaction = time.time_ns(), self._journal.next_seq, self._transactions.open
             carried = carry(content, self._target.run_id, self.number, seq)
             added = [] if carried.header is None else [(IDENTITY_HEADER, carried.header)]
             report = partial(self._report, seq, given or self._on_delivery)
@@ -170,18 +169,14 @@ class JournaledProducer:
                     **more,
                 )
             except KafkaException as error:
-                refusal.append(error)
-
-        txn = NO_TXN if transaction is None else transaction.number
-        seq = self._journal.send(partition, raw_key, len(content or b""), txn, work)
-        if transaction is not None:
-            transaction.records += 1
-        if refusal:
-            name = refusal[0].args[0].name()
-            self._journal.report(
-                seq, classify(name, self._target.acks, queued=False), error=name, partition=partition
-            )
-            raise refusal[0]
+                refused = error
+            # A BufferError ends it here: nothing was sent, and the seq is given to the next send.
+            txn = None if transaction is None else transaction.number
+            self._journal.sent(at_ns, max(partition, ANY_PARTITION), raw_key, len(content or b""), txn)
+        if refused is not None:
+            name = refused.args[0].name()
+            self._journal.report(seq, classify(name, self._target.acks, queued=False), error=name)
+            raise refused
 
     def produce_batch(self, *_: Any, **__: Any) -> None:
         """Not journaled.

@@ -1,96 +1,105 @@
-"""The journal of one producer of the user's own: sends, reports and transactions, from any thread."""
+"""The journal of one producer of the user's own: sends, reports and transactions, from any thread.
+
+It is a file of events in JSON lines, as programs in other languages write it (`workloads.own.json_events`).
+Each line is handed to the operating system at once, so that a program that is killed leaves all that it has
+journaled.
+
+Measured with `JournaledProducer` on a client that reports at once: 10.8 to 12.4 us of CPU time for a send
+with its report, against 10.0 to 14.7 us with Parquet parts, of which a killed program lost its last second.
+On an idle machine, which is 2.2 times as fast, these are 180,000 to 200,000 sends a second in one process.
+The price is paid later: a send takes 210 bytes instead of 4, and 13 us at the end of a run instead of 3.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable
-from itertools import groupby
+from base64 import b64encode
 from pathlib import Path
 
-import numpy as np
-
-from harness.model.journal import (
-    SENDS_DIR,
-    TRANSACTIONS,
-    TRANSACTIONS_DIR,
-    SendOutcome,
-    TxnOutcome,
-)
-from workloads.journal.parquet_parts import Flusher
-from workloads.journal.row_journal import RowJournal
-from workloads.own.producer_folder import mark_closed
-from workloads.producer.open_sends import NO_KEY, SendBatch
-from workloads.producer.send_journal import NO_OFFSET, SendJournal
-from workloads.record.identity import decode_keys
+from harness.model.errors import JournalError
+from harness.model.journal import SendOutcome, TxnOutcome
+from workloads.own.producer_folder import ProducerTarget, unwritable
 
 ANY_PARTITION = -1
 """The client chose the partition, and its report names it."""
-_MOST_WAITING = 10_000
-
-_Send = tuple[int, int, bytes | None, int, int]
-"""Time (ns), partition, key, size, transaction."""
-_Report = tuple[int, int, SendOutcome, int, str | None, int]
-"""Seq, time (ns), outcome, offset, error, partition."""
+EVENT_OF_OUTCOME = {
+    SendOutcome.ACKED: "acked",
+    SendOutcome.UNCONFIRMED: "acked",
+    SendOutcome.INDETERMINATE: "failed",
+    SendOutcome.REJECTED: "refused",
+}
 
 
 class OwnJournal:
-    """Sends of producer `number` to `topic`, in `folder`. Threads may share it.
+    """Writes the events of producer `number` of `target` into `file`. Threads may share it.
 
-    `next_seq` is the number of the next send, `open` the number of sends without a report.
+    `lock` must be held from before a record is handed to the client until `sent` has returned. `next_seq` is
+    the number of the next send, `open` the number of sends without a report, `last_ns` the time of the last
+    event.
+
+    Raises:
+        JournalError: the file cannot be written.
     """
 
-    def __init__(self, folder: Path, number: int, topic: str) -> None:
-        self.folder = folder
+    def __init__(self, file: Path, number: int, target: ProducerTarget) -> None:
         self.number = number
         self.next_seq = 0
         self.last_ns = time.time_ns()
+        self.lock = threading.RLock()
+        self._path = file
         self._reported = 0
-        self._sends: list[_Send] = []
-        self._drained = 0
-        self._reports: list[_Report] = []
-        self._adding = threading.Lock()
-        self._reporting = threading.Lock()
-        self._draining = threading.Lock()
-        self._journal = SendJournal(folder / SENDS_DIR, topic)
-        self._transactions: RowJournal | None = None
+        self._early: list[str] = []
+        self._failure: JournalError | None = None
         self._closed = False
-        self._flusher = Flusher(self._drain, f"journal-own-{number}")
+        try:
+            self._file = file.open("a", encoding="utf-8", newline="\n", buffering=1)
+        except OSError as error:
+            raise unwritable(file, error) from error
+        begin = {
+            "event": "begin",
+            "producer": number,
+            "run": target.run_id,
+            "topic": target.topic,
+            "acks": target.acks,
+        }
+        self._write(json.dumps(begin))
 
     @property
     def open(self) -> int:
         return self.next_seq - self._reported
 
-    def send(
-        self,
-        partition: int,
-        key: bytes | None,
-        size: int,
-        txn: int,
-        work: Callable[[int], None] = lambda _seq: None,
-        *,
-        at_ns: int | None = None,
-    ) -> int:
-        """Journal a send and carry it out with `work`, which gets its seq; returns that.
-
-        If `work` raises, nothing was sent, and the seq is given to the next send.
+    def check(self) -> None:
+        """Whether a send can be journaled.
 
         Raises:
-            JournalError: the journal cannot be written.
+            JournalError: the journal could not be written.
             ValueError: it is closed.
         """
-        self._flusher.check()
-        with self._adding:
-            if self._closed:
-                raise ValueError("the journal of this producer is closed")
+        if self._failure is not None:
+            raise self._failure
+        if self._closed:
+            raise ValueError("the journal of this producer is closed")
+
+    def sent(self, at_ns: int, partition: int, key: bytes | None, size: int, txn: int | None = None) -> int:
+        """Journal a send that was handed to the client at `at_ns`, or refused by it; returns its seq, which
+        was `next_seq`."""
+        with self.lock:
+            self.check()
             seq = self.next_seq
-            now = time.time_ns() if at_ns is None else at_ns
-            work(seq)
-            self._sends.append((now, partition, key, size, txn))
+            keyed = "" if key is None else f', "key_base64": "{b64encode(key).decode()}"'
+            within = "" if txn is None else f', "txn": {txn}'
+            self._write(
+                f'{{"event": "sent", "seq": {seq}, "time_ns": {at_ns}, "partition": {partition}, '
+                f'"size": {size}{keyed}{within}}}'
+            )
             self.next_seq += 1
-            self.last_ns = now
-        if len(self._sends) >= _MOST_WAITING:
-            self._drain()
+            self.last_ns = at_ns
+            # A client may report a record before `produce` returns.
+            early, self._early = self._early, []
+            for line in early:
+                self._write(line)
         return seq
 
     def report(
@@ -101,104 +110,69 @@ class OwnJournal:
         offset: int | None = None,
         error: str | None = None,
         partition: int | None = None,
-        at_ns: int | None = None,
     ) -> None:
-        """Journal the report of a send."""
-        now = time.time_ns() if at_ns is None else at_ns
-        place = ANY_PARTITION if partition is None else partition
-        with self._reporting:
-            self._reports.append((seq, now, outcome, NO_OFFSET if offset is None else offset, error, place))
+        """Journal the report of a send; ignored once the journal is closed."""
+        now = time.time_ns()
+        placed = "" if partition is None else f', "partition": {partition}'
+        more = f', "error": {json.dumps(error)}' if error is not None else ""
+        found = "" if offset is None or offset < 0 else f', "offset": {offset}'
+        line = (
+            f'{{"event": "{EVENT_OF_OUTCOME[outcome]}", "seq": {seq}, "time_ns": {now}{placed}{found}{more}}}'
+        )
+        with self.lock:
+            if seq < self.next_seq:
+                self._write(line)
+            else:
+                self._early.append(line)
             self._reported += 1
         self.last_ns = now
 
     def transaction(
         self,
         number: int,
+        outcome: TxnOutcome,
         *,
         begun_ns: int,
-        ended_ns: int | None,
         asked: str,
-        outcome: TxnOutcome,
-        records: int,
+        answered: bool,
         error: str | None,
     ) -> None:
-        """Journal a transaction that has ended."""
-        if self._transactions is None:
-            self._transactions = RowJournal(self.folder / TRANSACTIONS_DIR, TRANSACTIONS)
-        self._transactions.append(
-            {
-                "producer": self.number,
-                "txn": number,
-                "begun_ns": begun_ns,
-                "ended_ns": ended_ns,
-                "asked": asked,
-                "outcome": outcome.value,
-                "records": records,
-                "error": error,
-            }
-        )
+        """Journal a transaction that has ended; `answered` tells whether a broker said so."""
+        event = {
+            "event": outcome.value,
+            "txn": number,
+            "time_ns": time.time_ns(),
+            "begun_ns": begun_ns,
+            "asked": asked,
+            "answered": answered,
+        }
+        with self.lock:
+            self._write(json.dumps(event if error is None else {**event, "error": error}))
 
     def close(self) -> None:
-        """Write everything and note that nothing will be added. Sends without a report are `indeterminate`.
-        Safe to call again.
+        """Note that nothing will be added. Sends without a report are `indeterminate`. Safe to call again.
 
         Raises:
             JournalError: something could not be written.
         """
-        with self._adding:
+        with self.lock:
             if self._closed:
                 return
+            self._write('{"event": "end"}')
             self._closed = True
-        self._flusher.close()
-        self._drain()
-        self._journal.close()
-        if self._transactions is not None:
-            self._transactions.close()
-        mark_closed(self.folder)
+            try:
+                self._file.close()
+            except OSError as error:
+                self._failure = self._failure or unwritable(self._path, error)
+        if self._failure is not None:
+            raise self._failure
 
-    def _drain(self) -> None:
-        """Hand what has come to the journal of sends."""
-        with self._draining:
-            with self._reporting:
-                reports, self._reports = self._reports, []
-            with self._adding:
-                sends, self._sends = self._sends, []
-            self._open_sends(sends)
-            # A report may come before its send is added: `work` returned in one thread, and another polls.
-            early = [one for one in reports if one[0] >= self._drained]
-            with self._reporting:
-                self._reports += early
-            self._close_sends([one for one in reports if one[0] < self._drained])
-
-    def _open_sends(self, sends: list[_Send]) -> None:
-        for txn, group in groupby(sends, key=lambda one: one[4]):
-            block = list(group)
-            self._journal.opened(
-                SendBatch(
-                    producer=self.number,
-                    first=self._drained,
-                    step=0,
-                    size=np.array([one[3] for one in block], dtype=np.int32),
-                    sent_ns=np.array([one[0] for one in block], dtype=np.int64),
-                    partition=np.array([one[1] for one in block], dtype=np.int32),
-                    key=decode_keys([one[2] for one in block])
-                    .fill_null(NO_KEY)
-                    .to_numpy(zero_copy_only=False),
-                    txn=txn,
-                )
-            )
-            self._drained += len(block)
-
-    def _close_sends(self, reports: list[_Report]) -> None:
-        if not reports:
+    def _write(self, line: str) -> None:
+        """Append a line. After an error nothing is written any more, and `check` and `close` raise it: the
+        callback of a report is no place for an exception."""
+        if self._failure is not None or self._closed:
             return
-        seq, at_ns, outcomes, offsets, errors, partitions = zip(*reports, strict=True)
-        self._journal.closed(
-            self.number,
-            np.array(seq, dtype=np.int64),
-            np.array(at_ns, dtype=np.int64),
-            outcomes,
-            offsets=np.array(offsets, dtype=np.int64),
-            errors=errors,
-            partitions=np.array(partitions, dtype=np.int32),
-        )
+        try:
+            self._file.write(f"{line}\n")
+        except OSError as error:
+            self._failure = unwritable(self._path, error)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from harness.model.errors import BadInput, JournalError
-from harness.model.journal import OPEN_SENDS, SENDS, SENDS_DIR, RowSink, SendOutcome
-from harness.model.journal_reader import PARTS, part_batches
+from harness.model.errors import BadInput
+from harness.model.journal import RowSink, SendOutcome
 from harness.model.progress import report_progress
 from workloads.own.journaled import open_in
-from workloads.own.json_events import import_events
+from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import (
     BOOTSTRAP_VARIABLE,
     FOLDER_VARIABLE,
     RUN_VARIABLE,
     TOPIC_VARIABLE,
     ProducerFolder,
-    is_closed,
 )
-from workloads.own.take_over import take_over, without_end
+from workloads.own.take_over import Steps, Times, import_events
+from workloads.producer.outcomes import NO_REPORT, classify
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress
 
@@ -34,6 +34,7 @@ IDLE_SECONDS = 2.0
 """After the run, a producer of this process without a send for so long is taken to be done."""
 _POLL_SECONDS = 0.05
 _READ_SECONDS = 0.5
+_EVENT = re.compile(rb'"event"\s*:\s*"(\w+)"')
 
 
 class OwnProducers:
@@ -53,7 +54,7 @@ class OwnProducers:
         self._transactions = transactions
         self._until: float | None = None
         self._steps: list[tuple[int, int]] = []
-        self._tally = PartTally(folder)
+        self._tally = EventTally(folder)
         self._problems: list[str] = []
         self._closed = False
 
@@ -121,8 +122,7 @@ class OwnProducers:
         self._take_over()
 
     def progress(self) -> Progress:
-        """Counts of what the journals hold so far; without events in JSON lines, which are read at the
-        end."""
+        """Counts of what the journals hold so far."""
         return self._tally.progress()
 
     @property
@@ -131,91 +131,93 @@ class OwnProducers:
         return tuple(self._problems)
 
     def _count(self) -> int:
-        return len(self._folder.producers()) + len(self._folder.event_files())
+        return len(self._folder.event_files())
 
     def _all_closed(self) -> bool:
         """Whether all expected producers have opened and closed their journals."""
         if self._count() < self._expected:
             return False
-        files = all(_ended(file) for file in self._folder.event_files())
-        return files and all(is_closed(folder) for folder in self._folder.producers().values())
+        return all(has_ended(file) for file in self._folder.event_files())
 
     def _take_over(self) -> None:
         target = self._folder.target()
+        taken: set[int] = set()
+        unexpected: list[str] = []
         for file in self._folder.event_files():
+            rows: list[dict[str, Any]] = []
+            into = rows if self._transactions is None else self._transactions
             try:
-                if not import_events(file, self._folder, target).ended:
-                    self._problems.append(without_end(file))
+                done = import_events(file, target, self._journal, into, taken=taken, steps=self._steps_of)
             except BadInput as error:
                 self._problems.append(str(error))
-        found = len(self._folder.producers())
-        if found < self._expected:
+            else:
+                self._problems += [done.problem] if done.problem is not None else []
+            if rows:
+                unexpected.append(
+                    f"producer {rows[0]['producer']} wrote {len(rows):,} transactions, which the experiment "
+                    "does not expect: set `own: {transactional: true}` below `workload`"
+                )
+        if len(taken) < self._expected:
             self._problems.append(
-                f"{self._expected} producer(s) of your own were expected, {found} opened a journal"
+                f"{self._expected} producer(s) of your own were expected, {len(taken)} opened a journal"
             )
-        self._problems += take_over(self._folder, self._journal, self._transactions, self._with_steps)
+        self._problems += unexpected
 
-    def _with_steps(self, table: pa.Table) -> pa.Table:
-        """The rows with the write step in which each was sent; what was sent before counts to the first."""
+    def _steps_of(self, sent_ns: Times) -> Steps:
+        """The write step in which each was sent; what was sent before counts to the first."""
         begun = np.array([at_ns for at_ns, _ in self._steps[1:]], dtype=np.int64)
         steps = np.array([step for _, step in self._steps] or [0], dtype=np.int32)
-        sent = table["sent_ns"].to_numpy()
-        column = pa.array(steps[np.searchsorted(begun, sent, side="right")])
-        return table.set_column(SENDS.get_field_index("step"), SENDS.field("step"), column)
+        return steps[np.searchsorted(begun, sent_ns, side="right")]
 
 
-class PartTally:
-    """Counts sends by outcome in the journals of a folder; each part is read once."""
+class EventTally:
+    """Counts sends by outcome in the files of a folder while they grow; each line is looked at once."""
 
     def __init__(self, folder: ProducerFolder) -> None:
         self._folder = folder
-        self._seen: set[Path] = set()
-        self._outcomes: Counter[str] = Counter()
+        self._read_to: Counter[Path] = Counter()
+        self._events: dict[Path, Counter[str]] = {}
         self._errors: Counter[str] = Counter()
         self._last_error: str | None = None
-        self._open = 0
         self._next = 0.0
 
     def progress(self) -> Progress:
         """The counts, at most half a second old."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _READ_SECONDS
-            self._read()
-        outcomes = {one.value: self._outcomes[one.value] for one in SendOutcome}
+            for file in self._folder.event_files():
+                # A file that cannot be read is a problem of the run, which the end of the run reports.
+                with suppress(OSError):
+                    self._read(file)
+        total = sum(self._events.values(), Counter[str]())
+        open_at_end = sum(
+            one["sent"] - one["acked"] - one["failed"] - one["refused"]
+            for one in self._events.values()
+            if one["end"]
+        )
+        outcomes = Counter({SendOutcome.REJECTED: total["refused"]})
+        outcomes[SendOutcome.INDETERMINATE] = total["failed"] + open_at_end
+        if total["acked"]:
+            outcomes[classify(None, self._folder.target().acks)] = total["acked"]
         return Progress(
-            sent=sum(outcomes.values()) + self._open,
+            sent=total["sent"],
             last_error=self._last_error,
-            errors=dict(self._errors),
-            **outcomes,
+            errors=dict(self._errors + Counter({NO_REPORT: open_at_end})),
+            **{one.value: outcomes[one] for one in SendOutcome},
         )
 
-    def _read(self) -> None:
-        self._open = 0
-        for folder in self._folder.producers().values():
-            for part in sorted((folder / SENDS_DIR).glob(PARTS)):
-                if part not in self._seen:
-                    self._seen.add(part)
-                    self._count(part)
-            # Its producer may have closed the journal meanwhile.
-            with suppress(JournalError):
-                waiting = folder / SENDS_DIR / OPEN_SENDS
-                self._open += sum(table.num_rows for table in part_batches(waiting, ["seq"]))
-
-    def _count(self, part: Path) -> None:
-        # A damaged part is a problem of the run, which the end of the run reports.
-        with suppress(JournalError):
-            for table in part_batches(part, ["outcome", "error"]):
-                self._outcomes.update(table["outcome"].to_pylist())
-                errors = pc.drop_null(table["error"]).to_pylist()
-                self._errors.update(errors)
-                self._last_error = errors[-1] if errors else self._last_error
-
-
-def _ended(file: Path) -> bool:
-    """Whether the last line of a file of events is `end`."""
-    try:
+    def _read(self, file: Path) -> None:
         with file.open("rb") as source:
-            source.seek(max(0, file.stat().st_size - 200))
-            return b'"end"' in source.read().rstrip().rpartition(b"\n")[2]
-    except OSError:
-        return False
+            source.seek(self._read_to[file])
+            lines = source.read()
+        lines = lines[: lines.rfind(b"\n") + 1]
+        self._read_to[file] += len(lines)
+        events = self._events.setdefault(file, Counter())
+        events.update(name.decode() for name in _EVENT.findall(lines))
+        for line in lines.splitlines() if b'"error"' in lines else ():
+            # A line that is no event is a problem of the run, too.
+            with suppress(ValueError, KeyError, TypeError, AttributeError):
+                event = json.loads(line) if b'"error"' in line else {}
+                if event.get("event") in ("failed", "refused"):
+                    self._last_error = event["error"]
+                    self._errors[event["error"]] += 1

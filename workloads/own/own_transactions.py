@@ -13,11 +13,10 @@ from workloads.own.own_journal import OwnJournal
 
 @dataclass(slots=True)
 class OpenTransaction:
-    """The transaction that a producer has begun; `records` counts what was sent in it."""
+    """The transaction that a producer has begun."""
 
     number: int
     begun_ns: int
-    records: int = 0
     commit_requested: bool = False
     error: str | None = None
 
@@ -59,15 +58,14 @@ class OwnTransactions:
 
     def ended(self, outcome: TxnOutcome, *, answered: bool = True) -> None:
         """Journal its end, which a broker `answered` or not."""
-        ended, self.open = self.open, None
-        if ended is None:
-            return
-        self._journal.transaction(
-            ended.number,
-            begun_ns=ended.begun_ns,
-            ended_ns=time.time_ns() if answered else None,
-            asked="commit" if ended.commit_requested else "abort",
-            outcome=outcome,
-            records=ended.records,
-            error=ended.error,
-        )
+        with self._journal.lock:
+            ended, self.open = self.open, None
+            if ended is not None:
+                self._journal.transaction(
+                    ended.number,
+                    outcome,
+                    begun_ns=ended.begun_ns,
+                    asked="commit" if ended.commit_requested else "abort",
+                    answered=answered,
+                    error=ended.error,
+                )

@@ -2,11 +2,10 @@
 
     target.json        the run and the topic that the producers write for
     over               exists once the write steps of the run are over
-    0/, 1/, ...        one folder for each producer, by its number: `sends/`, `transactions/`, and `closed`
-                       once nothing will be added
-    *.jsonl            events of programs in other languages (`workloads.own.json_events`)
+    *.jsonl            events of one producer each (`workloads.own.json_events`); those of `journaled` are
+                       named by its number: 0.jsonl, 1.jsonl, ...
 
-A producer that ends without closing its journal may have sent records that are not in it.
+A producer whose file does not end with `end` may have sent records that are not in it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ BOOTSTRAP_VARIABLE = "KAFKA_CHAOS_BOOTSTRAP"
 PRODUCERS_DIR = "producers"
 """Its name in a run folder."""
 TARGET_FILE = "target.json"
-_OVER, _CLOSED = "over", "closed"
+_OVER = "over"
 _ACKS = ("0", "1", "all")
 
 
@@ -73,7 +72,7 @@ class ProducerFolder:
         except FileExistsError:
             return self.target()
         except OSError as error:
-            raise _unwritable(self.path, error) from error
+            raise unwritable(self.path, error) from error
         return target
 
     @property
@@ -109,7 +108,7 @@ class ProducerFolder:
         }
 
     def claim(self, number: int | None = None) -> tuple[int, Path]:
-        """Create the folder of a new producer, with this number or the first free one.
+        """Create the file of events of a new producer, with this number or the first free one.
 
         Raises:
             BadInput: another producer has that number.
@@ -123,29 +122,24 @@ class ProducerFolder:
             )
         candidate = 0 if number is None else number
         while True:
-            folder = self.path / str(candidate)
+            file = self.path / f"{candidate}.jsonl"
             try:
-                folder.mkdir()
-                return candidate, folder
+                file.touch(exist_ok=False)
+                return candidate, file
             except FileExistsError:
                 if number is not None:
                     raise BadInput(
                         f"producer {number} has a journal already",
-                        where=str(folder),
+                        where=str(file),
                         expected="a number of its own for each producer, also after a restart",
                         next_step="leave the number out: the first free one is taken",
                     ) from None
                 candidate += 1
             except OSError as error:
-                raise _unwritable(folder, error) from error
-
-    def producers(self) -> dict[int, Path]:
-        """The folders of all producers, by number."""
-        found = (one for one in self.path.glob("*/") if one.name.isdecimal() and one.name.isascii())
-        return {int(one.name): one for one in sorted(found, key=lambda one: int(one.name))}
+                raise unwritable(file, error) from error
 
     def event_files(self) -> list[Path]:
-        """The files with events of other programs."""
+        """The files of all producers."""
         return sorted(self.path.glob("*.jsonl"))
 
     @property
@@ -155,26 +149,14 @@ class ProducerFolder:
 
     def end(self) -> None:
         """Tell the programs that the write steps are over."""
-        _touch(self.path / _OVER)
+        try:
+            (self.path / _OVER).touch()
+        except OSError as error:
+            raise unwritable(self.path / _OVER, error) from error
 
 
-def mark_closed(folder: Path) -> None:
-    """Note that nothing will be added to a producer's folder."""
-    _touch(folder / _CLOSED)
-
-
-def is_closed(folder: Path) -> bool:
-    return (folder / _CLOSED).exists()
-
-
-def _touch(path: Path) -> None:
-    try:
-        path.touch()
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> JournalError:
+def unwritable(path: Path, error: OSError) -> JournalError:
+    """The error for a file of a producer that cannot be written."""
     return JournalError(
         "a producer's journal cannot be written",
         where=str(path),

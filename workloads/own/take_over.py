@@ -1,88 +1,246 @@
-"""Moves the journals of a folder of producers into those of a run."""
+"""Takes the events of own producers over into the journals of a run: of one under way, or of an import."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
+import numpy.typing as npt
 
-from harness.model.errors import JournalError
-from harness.model.journal import OPEN_SENDS, SENDS, SENDS_DIR, TRANSACTIONS_DIR, RowSink
-from harness.model.journal_reader import journal_batches, journal_rows, part_batches
-from workloads.own.producer_folder import ProducerFolder, is_closed
-from workloads.producer.send_journal import SendJournal
+from harness.model.journal import RowSink, SendOutcome, TxnOutcome
+from workloads.own.json_events import (
+    CUT_OFF,
+    MOST_NS,
+    TRANSACTION_ENDS,
+    EventLine,
+    event_lines,
+    first_line,
+    target_in,
+)
+from workloads.own.own_journal import ANY_PARTITION
+from workloads.own.producer_folder import ProducerTarget
+from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
+from workloads.producer.outcomes import classify
+from workloads.producer.send_journal import NO_OFFSET, SendJournal
+from workloads.record.identity import MAX_PRODUCER, decode_keys
+
+_MOST_WAITING = 10_000
 
 
-def without_end(file: Path) -> str:
-    """The problem of a run with a file of events that lacks its last line."""
-    return f"{file.name} does not end with `end`: what was sent last is not known"
+@dataclass(frozen=True, slots=True)
+class ImportedEvents:
+    """What a file held. `problem`: why it is not known what was sent; None if the file is whole."""
+
+    number: int
+    sends: int
+    problem: str | None = None
 
 
-def take_over(
-    folder: ProducerFolder,
+@dataclass(slots=True)
+class _Transaction:
+    begun_ns: int
+    records: int = 0
+
+
+Times = npt.NDArray[np.int64]
+Steps = int | npt.NDArray[np.int32]
+_Send = tuple[int, int, bytes | None, int, int]
+"""Time (ns), partition, key, size, transaction."""
+_Report = tuple[int, int, SendOutcome, int, str | None, int]
+"""Seq, time (ns), outcome, offset, error, partition."""
+
+
+@dataclass(slots=True)
+class _Replay:
+    """Puts the events of one file into the journals of a run."""
+
+    number: int
+    acks: str
+    journal: SendJournal
+    transactions: RowSink
+    steps: Callable[[Times], Steps]
+    next_seq: int = 0
+    open: set[int] = field(default_factory=set)
+    open_transactions: dict[int, _Transaction] = field(default_factory=dict)
+    ended_transactions: set[int] = field(default_factory=set)
+    sends: list[_Send] = field(default_factory=list)
+    reports: list[_Report] = field(default_factory=list)
+
+    def take(self, line: EventLine) -> None:
+        if line.event == "sent":
+            self._sent(line)
+        elif line.event in TRANSACTION_ENDS:
+            self._transaction(line, TRANSACTION_ENDS[line.event])
+        else:
+            self._reported(line)
+        if len(self.sends) + len(self.reports) >= _MOST_WAITING:
+            self.drain()
+
+    def _sent(self, line: EventLine) -> None:
+        seq, expected = line.number_of("seq", 2**62), self.next_seq
+        if seq != expected:
+            raise line.bad("sends are not numbered one after the other", f"seq {expected}", f"seq {seq}")
+        txn = line.number_of("txn", 2**31 - 1, NO_TXN, least=NO_TXN)
+        if txn in self.ended_transactions:
+            raise line.bad("a send belongs to a transaction that has ended", "another txn", f"txn {txn}")
+        at_ns = line.time()
+        partition = line.number_of("partition", 2**31 - 1, ANY_PARTITION, least=ANY_PARTITION)
+        self.sends.append((at_ns, partition, line.key(), line.number_of("size", 2**31 - 1, 0), txn))
+        self.next_seq += 1
+        self.open.add(seq)
+        if txn != NO_TXN:
+            self.open_transactions.setdefault(txn, _Transaction(at_ns)).records += 1
+
+    def _reported(self, line: EventLine) -> None:
+        seq = line.number_of("seq", 2**62)
+        if seq not in self.open:
+            known = seq < self.next_seq
+            raise line.bad(
+                "a report is about no open send",
+                "a `sent` line before it, and one report for each send",
+                f"a second report for seq {seq}" if known else f"no `sent` line for seq {seq}",
+            )
+        at_ns, offset, error = line.time(), NO_OFFSET, None
+        partition = line.number_of("partition", 2**31 - 1, ANY_PARTITION, least=ANY_PARTITION)
+        if line.event == "acked":
+            outcome = classify(None, self.acks)
+            given = line.number_of("offset", 2**62, NO_OFFSET, least=NO_OFFSET)
+            offset = NO_OFFSET if outcome is SendOutcome.UNCONFIRMED else given
+        else:
+            # How often the client tried is not known, so no broker's error proves that nothing was written.
+            refused = line.event == "refused"
+            outcome = SendOutcome.REJECTED if refused else SendOutcome.INDETERMINATE
+            error = line.error()
+        self.reports.append((seq, at_ns, outcome, offset, error, partition))
+        self.open.remove(seq)
+
+    def _transaction(self, line: EventLine, outcome: TxnOutcome) -> None:
+        number = line.number_of("txn", 2**31 - 1)
+        if number in self.ended_transactions:
+            raise line.bad("a transaction ends twice", "one end for each transaction", f"txn {number}")
+        at_ns = line.time()
+        begun = self.open_transactions.pop(number, _Transaction(at_ns))
+        self.ended_transactions.add(number)
+        aborted, unclear = outcome is TxnOutcome.ABORTED, outcome is TxnOutcome.INDETERMINATE
+        asked = line.one_of("asked", ("commit", "abort"), "abort" if aborted else "commit")
+        answered = line.one_of("answered", (True, False), not unclear)
+        begun.begun_ns = line.number_of("begun_ns", MOST_NS, begun.begun_ns)
+        error = line.error() if "error" in line.fields else None
+        self._append(number, begun, at_ns if answered else None, asked, outcome, error)
+
+    def _append(
+        self,
+        number: int,
+        begun: _Transaction,
+        ended_ns: int | None,
+        asked: str,
+        outcome: TxnOutcome,
+        error: str | None = None,
+    ) -> None:
+        self.transactions.append(
+            {
+                "producer": self.number,
+                "txn": number,
+                "begun_ns": begun.begun_ns,
+                "ended_ns": ended_ns,
+                "asked": asked,
+                "outcome": outcome.value,
+                "records": begun.records,
+                "error": error,
+            }
+        )
+
+    def finish(self) -> None:
+        """Add what waits. A transaction without an end may have been committed."""
+        self.drain()
+        for number, begun in self.open_transactions.items():
+            self._append(number, begun, None, "commit", TxnOutcome.INDETERMINATE)
+
+    def drain(self) -> None:
+        """Hand the sends and reports that have come to the journal of sends."""
+        if self.sends:
+            sent_ns, partitions, keys, sizes, txns = zip(*self.sends, strict=True)
+            times = np.array(sent_ns, dtype=np.int64)
+            self.journal.opened(
+                SendBatch(
+                    producer=self.number,
+                    first=self.next_seq - len(self.sends),
+                    step=self.steps(times),
+                    size=np.array(sizes, dtype=np.int32),
+                    sent_ns=times,
+                    partition=np.array(partitions, dtype=np.int32),
+                    key=decode_keys(keys).fill_null(NO_KEY).to_numpy(zero_copy_only=False),
+                    txn=np.array(txns, dtype=np.int64),
+                )
+            )
+            self.sends = []
+        if self.reports:
+            seqs, closed_ns, outcomes, offsets, errors, places = zip(*self.reports, strict=True)
+            self.journal.closed(
+                self.number,
+                np.array(seqs, dtype=np.int64),
+                np.array(closed_ns, dtype=np.int64),
+                outcomes,
+                offsets=np.array(offsets, dtype=np.int64),
+                errors=errors,
+                partitions=np.array(places, dtype=np.int32),
+            )
+            self.reports = []
+
+
+def import_events(
+    file: Path,
+    target: ProducerTarget,
     journal: SendJournal,
-    transactions: RowSink | None,
-    change: Callable[[pa.Table], pa.Table] = lambda table: table,
-) -> list[str]:
-    """Add the rows of every producer to the run's journals; returns why it is not known what was sent.
+    transactions: RowSink,
+    *,
+    taken: set[int],
+    steps: Callable[[Times], Steps] = lambda _: 0,
+) -> ImportedEvents:
+    """Add the sends and transactions of the producer of `file` to the journals of a run. Sends without a
+    report stay open. Memory grows with the open sends only.
 
     Args:
-        transactions: None if the run expects none.
-        change: changes each table of sends first.
+        taken: numbers of the producers that the journals have already; that of the file is added.
+        steps: the write steps of sends, from their times (ns).
 
     Raises:
-        JournalError: the run's journals cannot be written.
+        BadInput: a line cannot be used, the file is of another run or topic, or its producer is
+            `taken`; the error names the line. What the lines before it tell is added.
+        JournalError: the journal cannot be written.
     """
-    problems = []
-    for number, own in folder.producers().items():
-        if not is_closed(own):
-            problems.append(f"producer {number} has not closed its journal: what it sent last is not known")
-        try:
-            rows = list(journal_rows(own / TRANSACTIONS_DIR))
-            for table in producer_rows(own, number):
-                journal.add_rows(change(table))
-        except JournalError as error:
-            problems.append(str(error))
-            continue
-        if rows and transactions is None:
-            problems.append(
-                f"producer {number} wrote {len(rows):,} transactions, which the experiment does not expect: "
-                "set `own: {transactional: true}` below `workload`"
-            )
-        elif transactions is not None:
-            for row in rows:
-                transactions.append(row)
-    return problems
-
-
-def producer_rows(folder: Path, number: int) -> Iterator[pa.Table]:
-    """The SENDS rows of a producer's folder; those open when it ended are `indeterminate`.
-
-    Raises:
-        JournalError: a file is damaged, or holds rows of another producer.
-    """
-    closed: set[int] = set()
-    waiting = folder / SENDS_DIR / OPEN_SENDS
-    crashed = waiting.exists()
-    for table in journal_batches(folder / SENDS_DIR):
-        _refuse_foreign(table, folder, number)
-        if crashed:
-            closed.update(table["seq"].to_pylist())
-        yield table
-    if crashed:
-        for table in part_batches(waiting):
-            _refuse_foreign(table, folder, number)
-            yield table.filter(pa.array([seq not in closed for seq in table["seq"].to_pylist()], pa.bool_()))
-
-
-def _refuse_foreign(table: pa.Table, folder: Path, number: int) -> None:
-    if table.schema.names != SENDS.names or pc.unique(table["producer"]).to_pylist() not in ([], [number]):
-        raise JournalError(
-            "a producer's journal cannot be used",
-            where=str(folder),
-            expected=f"sends of producer {number}",
-            found="columns or producers of another journal",
-            next_step="leave the folders of producers as their programs wrote them",
+    lines = event_lines(file)
+    begin = first_line(lines, file)
+    its = target_in(begin)
+    for what, expected, found in (("run", target.run_id, its.run_id), ("topic", target.topic, its.topic)):
+        if expected != found:
+            raise begin.bad(f"the events are of another {what}", str(expected), str(found))
+    number = begin.number_of("producer", MAX_PRODUCER)
+    if number in taken:
+        raise begin.bad(
+            f"producer {number} has a journal already",
+            "a number of its own for each producer, also after a restart",
+            f"a second file of producer {number}",
         )
+    taken.add(number)
+    replay = _Replay(number, target.acks, journal, transactions, steps)
+    ended, cut = False, ""
+    try:
+        for line in lines:
+            if ended:
+                raise line.bad("there are lines after the event 'end'", "`end` as the last line", line.event)
+            if line.event == "begin":
+                raise line.bad("a second `begin`", "one file for each producer", "another producer begins")
+            if line.event == "end":
+                ended = True
+            elif line.event == CUT_OFF:
+                text = line.fields["text"]
+                cut = f" and its last line has no line end: the program ended while it wrote {text}"
+            else:
+                replay.take(line)
+    finally:
+        replay.finish()
+    problem = f"{file.name} does not end with `end`{cut}: what was sent last is not known"
+    return ImportedEvents(number, replay.next_seq, None if ended else problem)

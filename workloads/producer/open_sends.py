@@ -28,19 +28,20 @@ _TYPES: dict[str, type[np.generic]] = {
 
 @dataclass(frozen=True, slots=True)
 class SendBatch:
-    """Sends of one producer with seq `first`, `first + 1`, ...; each array has one element per send.
+    """Sends of one producer with seq `first`, `first + 1`, ...; each array has one element per send, and a
+    single number applies to all of them.
 
-    `key` holds `NO_KEY` where there is none. `txn` is the transaction they were all sent in.
+    `key` holds `NO_KEY` where there is none, and `txn` `NO_TXN` outside of a transaction.
     """
 
     producer: int
     first: int
-    step: int
+    step: int | npt.NDArray[np.int32]
     size: int | npt.NDArray[np.int32]
     sent_ns: npt.NDArray[np.int64]
     partition: npt.NDArray[np.int32]
     key: npt.NDArray[np.int64]
-    txn: int = NO_TXN
+    txn: int | npt.NDArray[np.int64] = NO_TXN
 
 
 class OpenSends:

@@ -141,16 +141,6 @@ class SendJournal:
                 )
             )
 
-    def add_rows(self, table: pa.Table) -> None:
-        """Add closed sends that another process journaled, as rows of SENDS.
-
-        Raises:
-            JournalError: an earlier flush failed.
-        """
-        self._flusher.check()
-        with self._lock:
-            self._done.append(table)
-
     def flush(self) -> None:
         """Write the closed sends as a part and the open ones as `open.parquet`. The flusher's thread calls
         it."""

@@ -154,4 +154,4 @@ def test_programs_of_ones_own_are_accounted_for(cluster: ManagedCluster, results
     assert mine.summary.sent == len(programs.reported), "the program's own callbacks were called"
     assert mine.summary.outcomes["acked"] == programs.reported.count(None)
     assert "gone after kill" in " ".join(mine.summary.blame)
-    assert (folder / "this-process" / "producers" / "0").is_dir()
+    assert (folder / "this-process" / "producers" / "0.jsonl").is_file()

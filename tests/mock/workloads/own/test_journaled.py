@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from confluent_kafka import (
 )
 
 from harness.model.errors import BadInput
-from harness.model.journal import TRANSACTIONS_DIR
+from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
 from workloads.config.client_log import client_logger
 from workloads.own.journaled import journaled
-from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, is_closed
-from workloads.own.take_over import producer_rows
+from workloads.own.json_events import has_ended
+from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder
+from workloads.own.take_over import import_events
+from workloads.producer.send_journal import SendJournal
 from workloads.record.carried_identity import IDENTITY_HEADER, decode_carried
 
 pytestmark = pytest.mark.mock
@@ -43,13 +46,23 @@ def client(bootstrap: str, **settings: Any) -> Producer:
     return Producer(config, logger=client_logger())
 
 
+def taken_over(folder: ProducerFolder, number: int) -> tuple[Rows, Rows]:
+    """The sends and the transactions of a producer, as a run takes them over."""
+    transactions: Rows = []
+    with tempfile.TemporaryDirectory() as to:
+        sends = Path(to) / SENDS_DIR
+        with SendJournal(sends, folder.target().topic) as journal:
+            file = folder.path / f"{number}.jsonl"
+            import_events(file, folder.target(), journal, transactions, taken=set())
+        return sorted(journal_rows(sends), key=lambda row: row["seq"]), transactions
+
+
 def sends(folder: ProducerFolder, number: int = 0) -> Rows:
-    rows = [row for table in producer_rows(folder.path / str(number), number) for row in table.to_pylist()]
-    return sorted(rows, key=lambda row: row["seq"])
+    return taken_over(folder, number)[0]
 
 
 def transactions(folder: ProducerFolder) -> Rows:
-    return list(journal_rows(folder.path / "0" / TRANSACTIONS_DIR))
+    return taken_over(folder, 0)[1]
 
 
 def consumed(bootstrap: str, topic: str, count: int) -> list[Any]:
@@ -86,7 +99,7 @@ def test_every_send_and_its_report_is_journaled(
     assert len({(row["partition"], row["offset"]) for row in rows}) == 3000
     assert all(row["closed_ns"] >= row["sent_ns"] for row in rows)
     assert rows[10]["size"] == len('{"id": 10}')
-    assert is_closed(folder.path / "0")
+    assert has_ended(folder.path / "0.jsonl")
     records = consumed(mock_bootstrap, mock_topic, 3000)
     decoded = decode_carried(
         [one.value() for one in records],
@@ -328,12 +341,7 @@ for number in range(100):
     producer.produce(sys.argv[2], str(number))
 if sys.argv[3] == "crash":
     import os
-    from pathlib import Path
-    import pyarrow.parquet as pq
     producer.flush()
-    parts = Path(os.environ["KAFKA_CHAOS_JOURNAL"]) / "1" / "sends"
-    while sum(pq.read_metadata(part).num_rows for part in parts.glob("part-*")) < 100:
-        pass
     os._exit(1)
 """
 
@@ -347,7 +355,7 @@ def test_a_program_in_another_process(
     subprocess.run([sys.executable, "-c", PROGRAM, mock_bootstrap, mock_topic, end], check=end == "end")
     assert {row["outcome"] for row in sends(folder, 1)} == {"acked"}
     assert len(sends(folder, 1)) == 100
-    assert is_closed(folder.path / "1") is (end == "end"), "the end of a program closes its journal"
+    assert has_ended(folder.path / "1.jsonl") is (end == "end"), "the end of a program closes its journal"
 
 
 def test_what_cannot_be_journaled_is_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,14 +76,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> StandIn:
 def journals(path: Path, *, sends: int = 3, closed: bool = True, run_id: int = 5) -> Path:
     folder = ProducerFolder(path)
     folder.create(ProducerTarget(run_id, "t"))
-    number, own = folder.claim()
-    journal = OwnJournal(own, number, "t")
+    number, file = folder.claim()
+    journal = OwnJournal(file, number, folder.target())
     for _ in range(sends):
-        seq = journal.send(0, None, 10, -1)
+        seq = journal.sent(time.time_ns(), 0, None, 10)
         journal.report(seq, SendOutcome.ACKED, offset=seq, partition=0)
-    journal.close()
-    if not closed:
-        (own / "closed").unlink()
+    if closed:
+        journal.close()
     return path
 
 
@@ -113,18 +113,17 @@ def test_a_run_folder_comes_of_it(cluster: StandIn, tmp_path: Path) -> None:
         (8, 0, "indeterminate"),
     ]
     assert cluster.subject == FinalReadTarget("t", 1, 3, 5)  # type: ignore[attr-defined]
-    assert not (folder / "7").exists(), "the source stays as it is"
+    names = {"target.json", "0.jsonl", "in-the-folder.jsonl"}
+    assert {one.name for one in folder.iterdir()} == names, "the source stays as it is"
     assert not list(tmp_path.glob(".*importing"))
 
 
 def test_transactions_make_a_transactional_run(cluster: StandIn, tmp_path: Path) -> None:
     folder = journals(tmp_path / "sent", sends=0)
-    number, own = ProducerFolder(folder).claim()
-    journal = OwnJournal(own, number, "t")
-    journal.send(0, None, 1, 0)
-    journal.transaction(
-        0, begun_ns=1, ended_ns=2, asked="commit", outcome=TxnOutcome.COMMITTED, records=1, error=None
-    )
+    number, file = ProducerFolder(folder).claim()
+    journal = OwnJournal(file, number, ProducerFolder(folder).target())
+    journal.sent(time.time_ns(), 0, None, 1, txn=0)
+    journal.transaction(0, TxnOutcome.COMMITTED, begun_ns=1, asked="commit", answered=True, error=None)
     journal.close()
     meta = import_own(OwnSource((folder,), SERVERS, transaction_timeout_ms=9000), tmp_path / "run")
     assert (meta.transactional, meta.idempotent) == (True, True)
@@ -140,7 +139,7 @@ def test_what_is_in_doubt_is_a_problem_and_printed(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["import-sends", str(tmp_path / "run"), *options])
     assert done.exit_code == 0, done.output
     assert "cut.jsonl does not end with `end`" in done.output
-    assert "producer 0 has not closed its journal" in done.output
+    assert "0.jsonl does not end with `end`" in done.output
     assert f"kafka-chaos check {tmp_path / 'run'}" in done.output
     assert len(RunMeta.load(tmp_path / "run").problems) == 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import BadInput
-from harness.model.journal import SENDS_DIR, TRANSACTIONS_DIR
+from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
-from workloads.own.json_events import ImportedEvents, import_events, target_of_events
-from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+from workloads.own.json_events import target_of_events
+from workloads.own.producer_folder import ProducerTarget
+from workloads.own.take_over import ImportedEvents, import_events
+from workloads.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.pure
 
@@ -31,18 +34,23 @@ def report(event: str, seq: int, **more: Any) -> Event:
     return {"event": event, "seq": seq, "time_ms": 2000 + seq, **more}
 
 
-def imported(tmp_path: Path, *events: Event | str, acks: str = "all") -> ImportedEvents:
+def imported(
+    tmp_path: Path, *events: Event | str, acks: str = "all", transactions: list[Event] | None = None
+) -> ImportedEvents:
     file = tmp_path / "shop.jsonl"
     file.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in events))
-    return import_events(file, ProducerFolder(tmp_path / "to"), target(tmp_path, acks))
+    return import_file(file, acks, [] if transactions is None else transactions)
 
 
-def target(tmp_path: Path, acks: str = "all") -> ProducerTarget:
-    return ProducerFolder(tmp_path / "to").create(ProducerTarget(5, "orders", acks))
+def import_file(
+    file: Path, acks: str, transactions: list[Event], taken: Iterable[int] = ()
+) -> ImportedEvents:
+    with SendJournal(file.parent / SENDS_DIR, "orders") as journal:
+        return import_events(file, ProducerTarget(5, "orders", acks), journal, transactions, taken=set(taken))
 
 
-def rows(tmp_path: Path, journal: str = SENDS_DIR) -> list[dict[str, Any]]:
-    return list(journal_rows(tmp_path / "to" / "2" / journal))
+def rows(tmp_path: Path) -> list[dict[str, Any]]:
+    return list(journal_rows(tmp_path / SENDS_DIR))
 
 
 def test_every_event_becomes_what_is_known_of_the_send(tmp_path: Path) -> None:
@@ -61,7 +69,7 @@ def test_every_event_becomes_what_is_known_of_the_send(tmp_path: Path) -> None:
         sent(4),
         END,
     )
-    assert done == ImportedEvents(number=2, sends=5, ended=True)
+    assert done == ImportedEvents(number=2, sends=5)
     found = sorted(rows(tmp_path), key=lambda row: row["seq"])
     assert [(row["outcome"], row["error"]) for row in found] == [
         ("acked", None),
@@ -83,6 +91,7 @@ def test_without_acks_a_success_is_unconfirmed(tmp_path: Path) -> None:
 
 
 def test_transactions_end_as_the_program_says(tmp_path: Path) -> None:
+    found: list[Event] = []
     done = imported(
         tmp_path,
         BEGIN,
@@ -93,9 +102,9 @@ def test_transactions_end_as_the_program_says(tmp_path: Path) -> None:
         sent(2, txn=2),
         {"event": "indeterminate", "txn": 2, "time_ms": 3002},
         sent(3, txn=3),
+        transactions=found,
     )
-    assert not done.ended
-    found = rows(tmp_path, TRANSACTIONS_DIR)
+    assert done.problem == "shop.jsonl does not end with `end`: what was sent last is not known"
     assert [(row["txn"], row["asked"], row["outcome"], row["records"]) for row in found] == [
         (0, "commit", "committed", 1),
         (1, "abort", "aborted", 1),
@@ -148,6 +157,21 @@ def test_transactions_end_as_the_program_says(tmp_path: Path) -> None:
             "another txn",
             "txn 0",
         ),
+        ([BEGIN, {"event": "aborted", "txn": 0, "time_ns": -1}], 2, "no usable 'time_ns'", "from 0", "-1"),
+        (
+            [BEGIN, {"event": "aborted", "txn": 0, "time_ms": 1, "asked": "b"}],
+            2,
+            "no usable 'asked'",
+            '"commit" or "abort"',
+            '"b"',
+        ),
+        (
+            [BEGIN, {"event": "aborted", "txn": 0, "time_ms": 1, "answered": 1}],
+            2,
+            "no usable 'answered'",
+            "true or false",
+            "1",
+        ),
         (
             [BEGIN, *[{"event": "aborted", "txn": 0, "time_ms": 1}] * 2],
             3,
@@ -171,14 +195,36 @@ def test_each_bad_line_is_one_message(
 
 def test_a_file_that_is_cut_off_or_missing_is_told(tmp_path: Path) -> None:
     file = tmp_path / "cut.jsonl"
-    file.write_text(json.dumps(BEGIN) + '\n{"event": "se')
-    folder = ProducerFolder(tmp_path / "to")
-    with pytest.raises(BadInput, match="no line end: the program ended while it wrote"):
-        import_events(file, folder, target(tmp_path))
+    lines = [json.dumps(one) + "\n" for one in (BEGIN, sent(0))]
+    file.write_text("".join(lines) + '{"event": "se')
+    done = import_file(file, "all", [])
+    assert done.sends == 1, "what a program has written before it died is kept"
+    assert 'no line end: the program ended while it wrote b\'{"event": "se\'' in str(done.problem)
+    assert [row["seq"] for row in rows(tmp_path)] == [0]
     with pytest.raises(BadInput, match="producer 2 has a journal already"):
-        imported(tmp_path, BEGIN)
+        import_file(file, "all", [], taken=[2])
+    file.write_text(lines[0][:-9])
+    with pytest.raises(BadInput, match="the events do not begin with `begin`"):
+        import_file(file, "all", [])
     with pytest.raises(BadInput, match="a file of events cannot be read"):
         target_of_events(tmp_path / "none.jsonl")
+
+
+def test_more_can_be_told_of_times_and_of_transactions(tmp_path: Path) -> None:
+    found: list[Event] = []
+    events: list[Event] = [
+        {"event": "sent", "seq": 0, "time_ns": 1_000_000_001, "txn": 0},
+        {"event": "acked", "seq": 0, "time_ns": 1_000_000_002},
+        {"event": "aborted", "txn": 0, "time_ns": 3, "begun_ns": 1, "asked": "commit", "answered": False},
+        {"event": "aborted", "txn": 1, "time_ns": 4},
+    ]
+    imported(tmp_path, BEGIN, *events, END, transactions=found)
+    (row,) = rows(tmp_path)
+    assert (row["sent_ns"], row["closed_ns"]) == (1_000_000_001, 1_000_000_002)
+    assert [(one["begun_ns"], one["asked"], one["ended_ns"], one["records"]) for one in found] == [
+        (1, "commit", None, 1),
+        (4, "abort", 4, 0),
+    ]
 
 
 def test_the_first_line_names_the_target(tmp_path: Path) -> None:
@@ -205,7 +251,7 @@ def test_no_input_ends_in_anything_but_an_error_for_the_user(
     (folder / "x.jsonl").write_bytes("\n".join(written).encode(errors="surrogatepass"))
     refused: list[BadInput] = []
     try:
-        import_events(folder / "x.jsonl", ProducerFolder(folder / "to"), target(folder))
+        import_file(folder / "x.jsonl", "all", [])
     except BadInput as error:
         refused.append(error)
     assert all("x.jsonl, line " in str(one.where) for one in refused)

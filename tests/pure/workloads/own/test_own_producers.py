@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.model.errors import BadInput
-from harness.model.journal import OPEN_SENDS, SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
 from workloads.journal.row_journal import RowJournal
 from workloads.own.own_journal import OwnJournal
@@ -38,12 +38,16 @@ def journal(tmp_path: Path) -> Iterator[SendJournal]:
 
 
 def opened(folder: ProducerFolder, sends: int = 0) -> OwnJournal:
-    number, own = folder.claim()
-    journal = OwnJournal(own, number, "t")
+    number, file = folder.claim()
+    journal = OwnJournal(file, number, folder.target())
     for _ in range(sends):
-        seq = journal.send(-1, None, 10, -1)
+        seq = sent(journal, -1, None, 10)
         journal.report(seq, SendOutcome.ACKED, offset=seq, partition=0)
     return journal
+
+
+def sent(journal: OwnJournal, partition: int, key: bytes | None, size: int, txn: int | None = None) -> int:
+    return journal.sent(time.time_ns(), partition, key, size, txn)
 
 
 def rows(tmp_path: Path) -> list[dict[str, Any]]:
@@ -58,7 +62,7 @@ def test_a_step_ends_when_all_have_closed_and_what_they_sent_is_the_runs(
     first, second = opened(folder, 3), opened(folder)
     assert run.ready(0)
     run.start(2, seconds=LONG)
-    first.send(1, b"12345678", 4, -1)
+    sent(first, 1, b"12345678", 4)
     assert not run.finish(time.monotonic())
     first.close()
     assert not run.finish(time.monotonic())
@@ -93,7 +97,7 @@ def test_sends_belong_to_the_write_step_in_which_they_were_sent(
     for step in (1, 3):
         run.start(step, seconds=0.0)
         assert run.finish()
-        producer.send(0, None, 1, -1)
+        sent(producer, 0, None, 1)
     producer.close()
     run.close(LONG)
     journal.close()
@@ -105,16 +109,13 @@ def test_a_journal_that_was_not_closed_is_a_problem_and_its_sends_are_kept(
 ) -> None:
     run = OwnProducers(folder, 2, journal, None)
     producer = opened(folder, 2)
-    producer.send(0, None, 1, -1)
-    producer._drain()
-    producer._journal.flush()
-    assert (producer.folder / SENDS_DIR / OPEN_SENDS).exists()
+    sent(producer, 0, None, 1)
     run.close(0.0)
     journal.close()
     assert [row["outcome"] for row in rows(tmp_path)] == ["acked", "acked", "indeterminate"]
     assert run.problems == (
+        "0.jsonl does not end with `end`: what was sent last is not known",
         "2 producer(s) of your own were expected, 1 opened a journal",
-        "producer 0 has not closed its journal: what it sent last is not known",
     )
     producer.close()
 
@@ -123,16 +124,17 @@ def test_transactions_are_taken_over_if_the_experiment_expects_them(
     folder: ProducerFolder, journal: SendJournal, tmp_path: Path
 ) -> None:
     producer = opened(folder)
-    producer.send(0, None, 1, 0)
-    producer.transaction(
-        0, begun_ns=1, ended_ns=2, asked="commit", outcome=TxnOutcome.COMMITTED, records=1, error=None
-    )
+    sent(producer, 0, None, 1, txn=0)
+    producer.transaction(0, TxnOutcome.COMMITTED, begun_ns=1, asked="commit", answered=True, error=None)
     producer.close()
     unexpected = OwnProducers(folder, 1, journal, None)
     unexpected.close(LONG)
     assert "set `own: {transactional: true}`" in unexpected.problems[0]
-    with RowJournal(tmp_path / "transactions", TRANSACTIONS) as transactions:
-        expected = OwnProducers(folder, 1, journal, transactions)
+    with (
+        SendJournal(tmp_path / "again", "t") as again,
+        RowJournal(tmp_path / "transactions", TRANSACTIONS) as transactions,
+    ):
+        expected = OwnProducers(folder, 1, again, transactions)
         expected.close(LONG)
         assert expected.problems == ()
     assert [row["outcome"] for row in journal_rows(tmp_path / "transactions")] == ["committed"]
@@ -146,11 +148,15 @@ def test_events_in_json_lines_are_taken_over_and_bad_ones_are_a_problem(
     events: list[dict[str, Any]] = [
         {"event": "begin", "producer": 3, "run": 5, "topic": "t"},
         {"event": "sent", "seq": 0, "time_ms": 1000},
+        {"event": "sent", "seq": 1, "time_ms": 1000},
+        {"event": "failed", "seq": 1, "time_ms": 1000, "error": "TimeoutException"},
     ]
     file.write_text("".join(json.dumps(one) + "\n" for one in events))
     assert run.ready(0)
     run.start(0, seconds=LONG)
     assert not run.finish(time.monotonic())
+    progress = run.progress()
+    assert (progress.sent, progress.indeterminate, progress.errors) == (2, 1, {"TimeoutException": 1})
     with file.open("a") as more:
         more.write('{"event": "end"}\n')
     assert run.finish()
@@ -158,25 +164,30 @@ def test_events_in_json_lines_are_taken_over_and_bad_ones_are_a_problem(
     (folder.path / "bad.jsonl").write_text('{"event": "start"}\n')
     run.close(0.0)
     journal.close()
-    assert [(row["producer"], row["outcome"]) for row in rows(tmp_path)] == [(3, "indeterminate")]
+    assert [(row["producer"], row["outcome"]) for row in rows(tmp_path)] == [(3, "indeterminate")] * 2
     bad, cut = run.problems
     assert "bad.jsonl, line 1" in bad
     assert cut == "cut.jsonl does not end with `end`: what was sent last is not known"
 
 
-def test_a_damaged_journal_is_a_problem(folder: ProducerFolder, journal: SendJournal) -> None:
-    producer = opened(folder, 1)
-    producer.close()
-    (next((producer.folder / SENDS_DIR).glob("part-*"))).write_bytes(b"PAR1")
-    foreign = opened(folder, 1)
-    foreign.close()
-    foreign.folder.rename(folder.path / "9")
+def test_a_damaged_journal_is_a_problem(folder: ProducerFolder, journal: SendJournal, tmp_path: Path) -> None:
+    opened(folder, 1).close()
+    with (folder.path / "0.jsonl").open("a") as file:
+        file.write("PAR1\n")
+    opened(folder, 1).close()
+    foreign = (folder.path / "1.jsonl").read_text().replace('"run": 5', '"run": 6')
+    (folder.path / "1.jsonl").write_text(foreign)
     run = OwnProducers(folder, 2, journal, None)
-    assert run.progress().sent == 1
+    assert run.progress().sent == 2
     run.close(LONG)
-    damaged, other = run.problems
-    assert "a journal cannot be read" in damaged
-    assert "sends of producer 9" in other
+    journal.close()
+    damaged, other, missing = run.problems
+    assert (
+        "0.jsonl, line 5: a line is no JSON" in damaged.replace("\n", " ") or "a line is no JSON" in damaged
+    )
+    assert "of another run" in other
+    assert missing == "2 producer(s) of your own were expected, 1 opened a journal"
+    assert [row["producer"] for row in rows(tmp_path)] == [0], "what stands before the damage is kept"
 
 
 @pytest.mark.parametrize(
@@ -214,11 +225,36 @@ def test_a_number_that_no_producer_can_have_is_refused(number: int, folder: Prod
         folder.claim(number)
 
 
-def test_any_key_of_8_bytes_is_kept(folder: ProducerFolder) -> None:
+def test_any_key_of_8_bytes_is_kept(folder: ProducerFolder, journal: SendJournal, tmp_path: Path) -> None:
     producer = opened(folder)
     for key in (bytes(8), b"\xff" * 8, b"\x80" + bytes(7), b"7", None):
-        producer.send(0, key, 1, -1)
+        sent(producer, 0, key, 1)
     producer.close()
-    keys = [row["key"] for row in journal_rows(producer.folder / SENDS_DIR)]
+    OwnProducers(folder, 1, journal, None).close(LONG)
+    journal.close()
     # The smallest number stands for no key, to readers of the journal too.
-    assert keys == [0, -1, None, None, None]
+    assert [row["key"] for row in rows(tmp_path)] == [0, -1, None, None, None]
+
+
+def test_a_journal_that_cannot_be_written_refuses_the_next_send(folder: ProducerFolder) -> None:
+    full = OwnJournal(Path("/dev/full"), 0, folder.target())
+    with pytest.raises(JournalError, match="No space left on device"):
+        full.check()
+    full.report(0, SendOutcome.ACKED)
+    with pytest.raises(JournalError, match="a producer's journal cannot be written"):
+        full.close()
+
+
+def test_a_report_may_come_before_the_send_is_journaled(
+    folder: ProducerFolder, journal: SendJournal, tmp_path: Path
+) -> None:
+    producer = opened(folder)
+    producer.report(0, SendOutcome.ACKED, offset=0, partition=0)
+    sent(producer, 0, None, 1)
+    producer.close()
+    producer.report(0, SendOutcome.ACKED, offset=0, partition=0)
+    run = OwnProducers(folder, 1, journal, None)
+    run.close(LONG)
+    journal.close()
+    assert run.problems == ()
+    assert [row["outcome"] for row in rows(tmp_path)] == ["acked"]
