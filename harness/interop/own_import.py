@@ -7,7 +7,6 @@ of any run is; what else is in doubt becomes a problem of the run, so that its v
 from __future__ import annotations
 
 import platform
-import shutil
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,8 +17,9 @@ import pyarrow.compute as pc
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.running import running_cluster
-from harness.model.errors import BadInput, JournalError
-from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR, UNREADABLE
+from harness.interop.run_folder import new_run_folder, refuse_taken
+from harness.model.errors import BadInput
+from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR
 from harness.model.journal_reader import journal_batches
 from harness.model.run import RunMeta, StepInfo
 from harness.preflight.external_limits import external_cluster_spec
@@ -57,35 +57,12 @@ def import_own(source: OwnSource, folder: Path) -> RunMeta:
         ClusterError: the cluster does not answer.
         JournalError: the run folder cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(
-            "the run folder exists already",
-            where=str(folder),
-            expected="a folder that does not exist, or is empty",
-            next_step="name another one",
-        )
+    refuse_taken(folder)
     target = _common_target(source.journals)
     config = None if source.client_config is None else str(source.client_config.resolve())
     spec = external_cluster_spec(source.bootstrap_servers, config)
-    scratch = folder.with_name(f".{folder.name}.importing")
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        scratch.mkdir(parents=True)
-        meta = _import(source, target, spec, scratch)
-        if folder.exists():
-            folder.rmdir()
-        scratch.replace(folder)
-    except UNREADABLE as error:
-        raise JournalError(
-            "the run folder cannot be written",
-            where=str(folder),
-            expected="a writable folder with free space",
-            found=str(error),
-            next_step="free space or name another folder",
-        ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return meta
+    with new_run_folder(folder) as scratch:
+        return _import(source, target, spec, scratch)
 
 
 def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:

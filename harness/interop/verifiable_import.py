@@ -8,7 +8,6 @@ a problem of the run, so that its verdict is `unknown` with the reason: missing 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.interop.import_summary import RUN_ID, Reads, Source, metadata, summarize_import
-from harness.model.errors import BadInput, JournalError
+from harness.interop.run_folder import new_run_folder, refuse_taken
+from harness.model.errors import BadInput
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -30,7 +30,6 @@ from harness.model.journal import (
     READS_DIR,
     SENDS,
     SENDS_DIR,
-    UNREADABLE,
 )
 from harness.model.run import RunMeta
 from workloads.interop.events import Lines
@@ -53,26 +52,9 @@ def import_run(source: Source, folder: Path) -> Imported:
         BadInput: the folder is not empty, a file cannot be read or holds nothing of these tools, two
             producers share a prefix, or a consumer ran without --verbose.
     """
-    _refuse_taken(folder)
-    scratch = folder.with_name(f".{folder.name}.importing")
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        scratch.mkdir(parents=True)
-        done = _import(source, scratch)
-        if folder.exists():
-            folder.rmdir()
-        scratch.replace(folder)
-    except UNREADABLE as error:
-        raise JournalError(
-            "the run folder cannot be written",
-            where=str(folder),
-            expected="a writable folder with free space",
-            found=str(error),
-            next_step="free space or name another folder",
-        ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return done
+    refuse_taken(folder)
+    with new_run_folder(folder) as scratch:
+        return _import(source, scratch)
 
 
 def _import(source: Source, folder: Path) -> Imported:
@@ -98,16 +80,6 @@ def _import(source: Source, folder: Path) -> Imported:
     meta = metadata(source, topic or "", [one for _, one in sends], reads, finals, records, account)
     meta.save(folder)
     return Imported(meta, account.file_lines)
-
-
-def _refuse_taken(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(
-            "the run folder exists already",
-            where=str(folder),
-            expected="a folder that does not exist, or is empty",
-            next_step="name another one",
-        )
 
 
 def _lines(path: Path) -> Iterable[bytes]:

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
-from harness.java.jvm import Jvm, each_of
+from harness.java.jvm import Jvm, each_of, java_duration, java_list, java_map
 from workloads.reader.consumer_calls import serve
 
 PROGRAM = ("-m", "harness.java.consumer")
@@ -54,9 +54,7 @@ class JavaConsumer:
         self._ends: dict[tuple[str, int], int] = {}
         self._looked = 0.0
         self._callbacks: dict[str, Callback] = {}
-        given = self._packages.java.util.HashMap()
-        for name, value in properties.items():
-            given.put(name, str(value).lower() if isinstance(value, bool) else str(value))
+        given = java_map(self._packages, {name: _text_of(value) for name, value in properties.items()})
         bytes_of = self._packages.org.apache.kafka.common.serialization.ByteArrayDeserializer
         try:
             with _as_kafka_errors():
@@ -71,9 +69,7 @@ class JavaConsumer:
         """Subscribe; callbacks get this consumer and the partitions, from another thread while the call of
         the consumer that makes them waits."""
         self._callbacks = callbacks
-        names = self._packages.java.util.ArrayList()
-        for topic in topics:
-            names.add(topic)
+        names = java_list(self._packages, *topics)
         with _as_kafka_errors():
             self._consumer.subscribe(names, _Rebalanced(self._rebalanced))
 
@@ -81,8 +77,8 @@ class JavaConsumer:
         """The records of one poll; without any, the ends of partitions that were reached. How many there are
         at most is max.poll.records."""
         with _as_kafka_errors():
-            wait = self._packages.java.time.Duration.ofMillis(round(seconds * 1000))
-            found = [_message(record) for record in each_of(self._consumer.poll(wait))]
+            records = self._consumer.poll(java_duration(self._packages, seconds))
+            found = [_message(record) for record in each_of(records)]
             return found or self._reached()
 
     def memberid(self) -> str:
@@ -92,10 +88,9 @@ class JavaConsumer:
     def get_watermark_offsets(self, place: TopicPartition, timeout: float) -> tuple[int, int]:
         """Begin and end of what the consumer may read of a partition."""
         with _as_kafka_errors():
-            wait = self._packages.java.time.Duration.ofMillis(round(timeout * 1000))
-            partition = self._partition(place.topic, place.partition)
-            one = self._packages.java.util.ArrayList()
-            one.add(partition)
+            wait = java_duration(self._packages, timeout)
+            partition = self._packages.org.apache.kafka.common.TopicPartition(place.topic, place.partition)
+            one = java_list(self._packages, partition)
             return (
                 int(self._consumer.beginningOffsets(one, wait).get(partition)),
                 int(self._consumer.endOffsets(one, wait).get(partition)),
@@ -108,9 +103,6 @@ class JavaConsumer:
                 self._consumer.close()
         finally:
             self._jvm.close()
-
-    def _partition(self, topic: str, number: int) -> Any:
-        return self._packages.org.apache.kafka.common.TopicPartition(topic, number)
 
     def _reached(self) -> list[Message]:
         """What confluent-kafka's consumer gives at the end of each partition, once for each end."""
@@ -154,6 +146,10 @@ class _Rebalanced:
 
     class Java:
         implements = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)
+
+
+def _text_of(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _message(record: Any) -> Message:

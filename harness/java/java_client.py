@@ -17,7 +17,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
-from harness.java.jvm import Jvm
+from harness.java.jvm import Jvm, java_map
 from harness.model.errors import BadInput
 from harness.model.secrets import masked
 from workloads.producer.java_outcomes import JVM_ENDED, JavaError, exception_name
@@ -32,9 +32,7 @@ def create_producer(packages: Any, properties: Mapping[str, str], access: Mappin
     Raises:
         BadInput: the client refuses them.
     """
-    config = packages.java.util.HashMap()
-    for name, value in {**properties, **access}.items():
-        config.put(name, value)
+    config = java_map(packages, {**properties, **access})
     serializer = packages.org.apache.kafka.common.serialization.ByteArraySerializer
     try:
         return packages.org.apache.kafka.clients.producer.KafkaProducer(config, serializer(), serializer())

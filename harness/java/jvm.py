@@ -13,11 +13,11 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from docker import DockerClient
 from docker.errors import DockerException
@@ -34,6 +34,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from harness.containers import capabilities, engine, images
 from harness.host.maven import jar_cache, require_commands, run_maven
 from harness.model.errors import ClusterError, PrerequisiteMissing
+from workloads.journal.closing import ClosesAtEnd
 
 _LIBS = "/opt/kafka/libs"
 _LABEL = "client-jar"
@@ -120,7 +121,7 @@ class _Gateway(JavaGateway):  # type: ignore[misc]
         return _Client(gateway_parameters=self.gateway_parameters)
 
 
-class Jvm:
+class Jvm(ClosesAtEnd):
     """A JVM with these jars on its class path; use as a context manager or call `close`.
 
     It ends when this process does, in whatever way, because it reads a pipe that is closed then. It listens
@@ -182,15 +183,30 @@ class Jvm:
             self._process.kill()
             self._process.wait()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def each_of(found: Any) -> Iterator[Any]:
     """The elements of a Java collection, or of anything else with an iterator."""
     iterator = found.iterator()
     while iterator.hasNext():
         yield iterator.next()
+
+
+def java_map(packages: Any, values: Mapping[str, Any]) -> Any:
+    """A java.util.HashMap of texts."""
+    made = packages.java.util.HashMap()
+    for name, value in values.items():
+        made.put(name, str(value))
+    return made
+
+
+def java_list(packages: Any, *values: Any) -> Any:
+    """A java.util.ArrayList."""
+    made = packages.java.util.ArrayList()
+    for value in values:
+        made.add(value)
+    return made
+
+
+def java_duration(packages: Any, seconds: float) -> Any:
+    """A java.time.Duration in whole milliseconds."""
+    return packages.java.time.Duration.ofMillis(round(seconds * 1000))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any, Self
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
@@ -18,6 +17,7 @@ from harness.spec.group_steps import SendOffsetsCall
 from harness.spec.steps import Drive, SendCall
 from workloads.config.java_settings import scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.journal.closing import ClosesAtEnd
 from workloads.producer.producers import CLOSE_SECONDS
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress, total
@@ -26,7 +26,7 @@ _COORDINATOR_SECONDS = 30.0
 _TRIED_NAMES = 100
 
 
-class PyScriptedWorkload:
+class PyScriptedWorkload(ClosesAtEnd):
     """Producers of one topic in their own JVM, each created when a drive step first names it.
 
     Use as a context manager or call `close`; the caller closes the journals.
@@ -181,9 +181,3 @@ class PyScriptedWorkload:
     def problems(self) -> tuple[str, ...]:
         """Empty: what goes wrong with a producer is in the journals."""
         return ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()

@@ -6,11 +6,9 @@ its acknowledgement commit callback.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
-from harness.java.jvm import Jvm, each_of
-from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, main
+from harness.java.jvm import Jvm, each_of, java_duration, java_list, java_map
+from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, run_process
 
 SHARE_MEMBER = (sys.executable, "-m", "harness.java.share_member")
 _FATAL = ("Authentication", "Authorization", "Fenced", "UnsupportedVersion", "Serialization")
@@ -33,27 +31,25 @@ class JavaShareClient:
     def __init__(self, settings: MemberSettings) -> None:
         self._answers: deque[Answer] = deque()
         self._jvm = Jvm(Path(settings.more["jar"]))
-        self._packages = self._jvm.packages
-        clients = self._packages.org.apache.kafka.clients.consumer
-        bytes_of = self._packages.org.apache.kafka.common.serialization.ByteArrayDeserializer
+        packages = self._jvm.packages
+        clients = packages.org.apache.kafka.clients.consumer
+        bytes_of = packages.org.apache.kafka.common.serialization.ByteArrayDeserializer
         self._types = {
             word: getattr(clients.AcknowledgeType, word.upper()) for word in ("accept", "release", "reject")
         }
         with _as_share_errors(fatal=True):
-            config = self._config({**settings.properties, **settings.more["access"]})
+            config = java_map(packages, {**settings.properties, **settings.more["access"]})
             self._consumer = clients.KafkaShareConsumer(config, bytes_of(), bytes_of())
             if not settings.wait:
                 # With commitSync, the answers are what it returns.
                 self._jvm.accept_callbacks()
                 self._consumer.setAcknowledgementCommitCallback(_Committed(self._answers))
-            topics = self._packages.java.util.ArrayList()
-            topics.add(settings.topic)
-            self._consumer.subscribe(topics)
+            self._consumer.subscribe(java_list(packages, settings.topic))
 
     def poll(self, seconds: float) -> list[Given]:
         with _as_share_errors():
-            wait = self._packages.java.time.Duration.ofMillis(round(seconds * 1000))
-            return [_given(record) for record in each_of(self._consumer.poll(wait))]
+            found = self._consumer.poll(java_duration(self._jvm.packages, seconds))
+            return [_given(record) for record in each_of(found)]
 
     def acknowledge(self, record: Given, word: str) -> None:
         with _as_share_errors():
@@ -80,12 +76,6 @@ class JavaShareClient:
                 self._consumer.close()
         finally:
             self._jvm.close()
-
-    def _config(self, properties: Mapping[str, Any]) -> Any:
-        config = self._packages.java.util.HashMap()
-        for name, value in properties.items():
-            config.put(name, str(value))
-        return config
 
 
 class _Committed:
@@ -130,8 +120,4 @@ def _as_share_errors(*, fatal: bool = False) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    # Ctrl-C is for the harness, which closes its members.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    code = main(JavaShareClient)
-    sys.stdout.flush()
-    os._exit(code)
+    run_process(JavaShareClient)

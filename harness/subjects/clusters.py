@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.subjects.broker_count import replicas_for
+from confluent_kafka.admin import AdminClient
+
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +24,9 @@ class Clusters:
         """The clusters with these brokers (None: there is only one), which are asked how many they are."""
         target = target or source
         return cls(source, target, replicas_for(source), replicas_for(target))
+
+
+def replicas_for(bootstrap: str) -> int:
+    """How many replicas an internal topic can have: three, or the number of brokers if there are fewer."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    return min(3, len(admin.list_topics(timeout=_SECONDS).brokers))

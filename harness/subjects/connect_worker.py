@@ -22,12 +22,12 @@ from harness.subjects.connect_settings import (
     connector_settings,
     worker_settings,
 )
+from harness.subjects.connector_states import watch_tasks
 from harness.subjects.feeder import Feeder
 from harness.subjects.java_settings import LOG_TO_STDERR, java_map
 from harness.subjects.jvm_process import start_jvm
-from harness.subjects.lifecycle import ready, say, stop_event
+from harness.subjects.lifecycle import say, stop_event
 
-_POLL_SECONDS = 0.3
 _REQUEST_SECONDS = 60.0
 _CONNECTOR = "subject"
 
@@ -67,15 +67,7 @@ def main(options: argparse.Namespace) -> int:
     connect = cli.startConnect(java_map(gateway, {**worker, **options.settings}))
     url = connect.rest().advertisedUrl().toString().rstrip("/")
     _configure(url, connector)
-    told = failed = False
-    while not failed and not stopping.wait(_POLL_SECONDS):
-        states = _states(url)
-        failed = "FAILED" in states
-        if not told and states and set(states) == {"RUNNING"}:
-            told = True
-            ready()
-    if failed:
-        say("the connector or its task has failed")
+    if not watch_tasks(lambda: _states(url), stopping):
         return 3
     connect.stop()
     gateway.shutdown()

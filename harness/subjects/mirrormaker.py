@@ -9,12 +9,11 @@ import argparse
 
 from harness.subjects.clusters import Clusters
 from harness.subjects.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
-from harness.subjects.connector_states import FAILED, RUNNING, task_states
+from harness.subjects.connector_states import task_states, watch_tasks
 from harness.subjects.java_settings import LOG_TO_STDERR, java_map
 from harness.subjects.jvm_process import start_jvm
-from harness.subjects.lifecycle import ready, say, stop_event
+from harness.subjects.lifecycle import stop_event
 
-_POLL_SECONDS = 0.3
 _CONNECTOR = "MirrorSourceConnector"
 
 
@@ -32,15 +31,7 @@ def main(options: argparse.Namespace) -> int:
     maker = mirror.MirrorMaker(java_map(gateway, {**settings, **options.settings}))
     maker.start()
     flow = mirror.SourceAndTarget(*aliases(options.input))
-    told = failed = False
-    while not failed and not stopping.wait(_POLL_SECONDS):
-        states = task_states(maker, flow, _CONNECTOR)
-        failed = FAILED in states
-        if not told and states and set(states) == {RUNNING}:
-            told = True
-            ready()
-    if failed:
-        say("the connector or its task has failed")
+    if not watch_tasks(lambda: task_states(maker, flow, _CONNECTOR), stopping):
         return 3
     maker.stop()
     gateway.shutdown()

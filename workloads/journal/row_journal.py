@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
+from workloads.journal.closing import ClosesAtEnd
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
 
 
@@ -27,7 +28,7 @@ def _checked(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
     return {name: row.get(name) for name in schema.names}
 
 
-class RowJournal:
+class RowJournal(ClosesAtEnd):
     """Rows of `schema` as `part-*.parquet` in `folder`, one part about every second while rows arrive.
 
     Threads may share it. Use as a context manager or call `close`.
@@ -71,14 +72,8 @@ class RowJournal:
             self._parts.write(_table([], self._schema))
             self._written = True
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class TableFile:
+class TableFile(ClosesAtEnd):
     """A few rows in one Parquet file, which is rewritten for each row. Threads may share it.
 
     The file exists from the start, without rows.
@@ -101,9 +96,3 @@ class TableFile:
 
     def close(self) -> None:
         """Does nothing, since each row is on disk already; for symmetry with `RowJournal`."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from confluent_kafka import KafkaException
 
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
+from workloads.journal.closing import ClosesAtEnd
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal
 from workloads.own.own_transactions import OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
@@ -91,7 +92,7 @@ def journaled(
     return JournaledProducer(producer, folder, target, OwnJournal(file, number, target), on_delivery)
 
 
-class JournaledProducer:
+class JournaledProducer(ClosesAtEnd):
     """A `confluent_kafka.Producer` whose sends and reports are journaled; made by `journaled`.
 
     What is not listed here goes to the producer as it is. `number` is the producer's number in the journals.
@@ -264,12 +265,6 @@ class JournaledProducer:
 
     def __bool__(self) -> bool:
         return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 _open: dict[int, JournaledProducer] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -14,6 +14,7 @@ from harness.model.journal import RowSink
 from harness.model.secrets import format_settings, without_secrets
 from workloads.config.client_log import client_logger
 from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.journal.closing import ClosesAtEnd
 from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress, total
@@ -26,7 +27,7 @@ def even_share(total_records: int, producers: int, index: int) -> int:
     return total_records // producers + (1 if index < total_records % producers else 0)
 
 
-class Workload:
+class Workload(ClosesAtEnd):
     """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
 
     Each producer has a client and a thread of its own. The journal is the caller's: close it after the
@@ -169,12 +170,6 @@ class Workload:
         for loop in self._loops:
             if loop.failure is not None:
                 raise loop.failure
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def transactional_id(producer: int) -> str:

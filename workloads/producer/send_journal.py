@@ -10,15 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from harness.model.journal import OPEN_SENDS, SENDS, SendOutcome
+from workloads.journal.closing import ClosesAtEnd
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
-from workloads.journal.row_journal import RowJournal, TableFile
 from workloads.producer.open_sends import NO_KEY, NO_TXN, OpenSends, SendBatch, SendColumns
 from workloads.producer.outcomes import NO_REPORT
 
@@ -59,7 +58,7 @@ def _rows_table(
     return pa.Table.from_pydict(columns, schema=SENDS)
 
 
-class SendJournal:
+class SendJournal(ClosesAtEnd):
     """Journal of sends in `folder` (the run's `sends/`, created if absent). All sends go to `topic`, except
     those of the producers in `topics` (producer to topic).
 
@@ -199,12 +198,3 @@ class SendJournal:
                 )
             )
         return pa.concat_tables(tables)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-__all__ = ["NO_KEY", "NO_OFFSET", "RowJournal", "SendBatch", "SendJournal", "TableFile"]

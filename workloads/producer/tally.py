@@ -60,12 +60,9 @@ class Tally:
         with self._lock:
             return Progress(
                 sent=self._sent,
-                acked=self._outcomes[SendOutcome.ACKED],
-                unconfirmed=self._outcomes[SendOutcome.UNCONFIRMED],
-                rejected=self._outcomes[SendOutcome.REJECTED],
-                indeterminate=self._outcomes[SendOutcome.INDETERMINATE],
                 last_error=self._last_error,
                 errors=dict(self._errors),
+                **{one.value: self._outcomes[one] for one in SendOutcome},
             )
 
 
@@ -77,10 +74,7 @@ def total(parts: Iterable[Progress]) -> Progress:
         errors.update(part.errors)
     return Progress(
         sent=sum(part.sent for part in parts),
-        acked=sum(part.acked for part in parts),
-        unconfirmed=sum(part.unconfirmed for part in parts),
-        rejected=sum(part.rejected for part in parts),
-        indeterminate=sum(part.indeterminate for part in parts),
         last_error=next((part.last_error for part in reversed(parts) if part.last_error), None),
         errors=dict(errors),
+        **{one.value: sum(getattr(part, one.value) for part in parts) for one in SendOutcome},
     )

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException
 
@@ -15,6 +15,7 @@ from harness.model.run import ReaderInfo
 from harness.model.secrets import format_settings
 from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
+from workloads.journal.closing import ClosesAtEnd
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
@@ -60,7 +61,7 @@ def _why(failure: BaseException) -> str:
     return repr(failure)
 
 
-class Readers:
+class Readers(ClosesAtEnd):
     """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
 
     Use as a context manager or call `close`. The journals of assignments and commits are the caller's.
@@ -222,9 +223,3 @@ class Readers:
             if self._stop.wait(max(0.0, began + at - time.monotonic())):
                 return
             self._members[spec_number][1][member].restart()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +10,7 @@ from confluent_kafka import AcknowledgeType, KafkaError, KafkaException, ShareCo
 from confluent_kafka.cimpl import IllegalStateException
 
 from workloads.config.client_log import client_logger
-from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, main
+from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, run_process
 
 _COMMIT_SECONDS = 30.0
 _WORDS = {
@@ -106,9 +103,4 @@ def _as_share_errors(*, fatal: bool = False) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    # Ctrl-C is for the harness, which closes its members.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    code = main(LibrdkafkaShareClient)
-    # Threads of the client that do not end must not keep the process.
-    sys.stdout.flush()
-    os._exit(code)
+    run_process(LibrdkafkaShareClient)

@@ -15,6 +15,8 @@ acknowledged: when the process is killed, what the broker was told is never more
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -22,7 +24,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from typing import Any, NoReturn, Protocol, TextIO
 
 from workloads.record.carried_identity import decode_carried
 from workloads.record.identity import STATES, UNDECODABLE
@@ -211,6 +213,16 @@ def _tell_given(tell: Teller, settings: MemberSettings, records: Sequence[Given]
 
 def _tell_acknowledged(tell: Teller, at: int, words: Sequence[tuple[Given, str]]) -> None:
     tell.say(acknowledged=at, rows=[[one.partition, one.offset, word] for one, word in words])
+
+
+def run_process(make: Callable[[MemberSettings], ShareClient]) -> NoReturn:
+    """The program of a member's process."""
+    # Ctrl-C is for the harness, which closes its members.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    code = main(make)
+    # Threads of the client that do not end must not keep the process.
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def main(make: Callable[[MemberSettings], ShareClient]) -> int:

@@ -1,0 +1,53 @@
+"""The run folder that an import writes: whole, or not there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import UNREADABLE
+
+
+def refuse_taken(folder: Path) -> None:
+    """Refuse a run folder that holds something.
+
+    Raises:
+        BadInput: it does.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(
+            "the run folder exists already",
+            where=str(folder),
+            expected="a folder that does not exist, or is empty",
+            next_step="name another one",
+        )
+
+
+@contextmanager
+def new_run_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside it to write the run into, which becomes `folder` if the block does not raise.
+
+    Raises:
+        JournalError: it cannot be written.
+    """
+    scratch = folder.with_name(f".{folder.name}.importing")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir(parents=True)
+        yield scratch
+        if folder.exists():
+            folder.rmdir()
+        scratch.replace(folder)
+    except UNREADABLE as error:
+        raise JournalError(
+            "the run folder cannot be written",
+            where=str(folder),
+            expected="a writable folder with free space",
+            found=str(error),
+            next_step="free space or name another folder",
+        ) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
