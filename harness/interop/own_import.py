@@ -98,8 +98,8 @@ def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder
     taken: set[int] = set()
     with SendJournal(folder / SENDS_DIR, target.topic) as sends:
         files = [file for path in source.journals for file in _event_files(path)]
-        done = [import_events(file, target, sends, rows, taken=taken) for file in files]
-    problems = tuple(one.problem for one in done if one.problem is not None)
+        found = [import_events(file, target, sends, rows, taken=taken) for file in files]
+    problems = tuple(problem for problem in found if problem is not None)
     transactional = bool(rows)
     if transactional:
         with RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS) as transactions:

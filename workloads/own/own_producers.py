@@ -147,11 +147,11 @@ class OwnProducers:
             rows: list[dict[str, Any]] = []
             into = rows if self._transactions is None else self._transactions
             try:
-                done = import_events(file, target, self._journal, into, taken=taken, steps=self._steps_of)
+                problem = import_events(file, target, self._journal, into, taken=taken, steps=self._steps_of)
             except BadInput as error:
-                self._problems.append(str(error))
-            else:
-                self._problems += [done.problem] if done.problem is not None else []
+                problem = str(error)
+            if problem is not None:
+                self._problems.append(problem)
             if rows:
                 unexpected.append(
                     f"producer {rows[0]['producer']} wrote {len(rows):,} transactions, which the experiment "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,21 +30,6 @@ from workloads.record.identity import MAX_PRODUCER, decode_keys
 _MOST_WAITING = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedEvents:
-    """What a file held. `problem`: why it is not known what was sent; None if the file is whole."""
-
-    number: int
-    sends: int
-    problem: str | None = None
-
-
-@dataclass(slots=True)
-class _Transaction:
-    begun_ns: int
-    records: int = 0
-
-
 Times = npt.NDArray[np.int64]
 Steps = int | npt.NDArray[np.int32]
 _Send = tuple[int, int, bytes | None, int, int]
@@ -63,7 +49,7 @@ class _Replay:
     steps: Callable[[Times], Steps]
     next_seq: int = 0
     open: set[int] = field(default_factory=set)
-    open_transactions: dict[int, _Transaction] = field(default_factory=dict)
+    open_transactions: dict[int, dict[str, Any]] = field(default_factory=dict)
     ended_transactions: set[int] = field(default_factory=set)
     sends: list[_Send] = field(default_factory=list)
     reports: list[_Report] = field(default_factory=list)
@@ -91,7 +77,9 @@ class _Replay:
         self.next_seq += 1
         self.open.add(seq)
         if txn != NO_TXN:
-            self.open_transactions.setdefault(txn, _Transaction(at_ns)).records += 1
+            if txn not in self.open_transactions:
+                self.open_transactions[txn] = self._row(txn, at_ns)
+            self.open_transactions[txn]["records"] += 1
 
     def _reported(self, line: EventLine) -> None:
         seq = line.number_of("seq", 2**62)
@@ -121,42 +109,35 @@ class _Replay:
         if number in self.ended_transactions:
             raise line.bad("a transaction ends twice", "one end for each transaction", f"txn {number}")
         at_ns = line.time()
-        begun = self.open_transactions.pop(number, _Transaction(at_ns))
+        row = self.open_transactions.pop(number, None) or self._row(number, at_ns)
         self.ended_transactions.add(number)
-        aborted, unclear = outcome is TxnOutcome.ABORTED, outcome is TxnOutcome.INDETERMINATE
-        asked = line.one_of("asked", ("commit", "abort"), "abort" if aborted else "commit")
-        answered = line.one_of("answered", (True, False), not unclear)
-        begun.begun_ns = line.number_of("begun_ns", MOST_NS, begun.begun_ns)
-        error = line.error() if "error" in line.fields else None
-        self._append(number, begun, at_ns if answered else None, asked, outcome, error)
+        answered = line.one_of("answered", (True, False), outcome is not TxnOutcome.INDETERMINATE)
+        usual = "abort" if outcome is TxnOutcome.ABORTED else "commit"
+        row["asked"] = line.one_of("asked", ("commit", "abort"), usual)
+        row["begun_ns"] = line.number_of("begun_ns", MOST_NS, row["begun_ns"])
+        row["ended_ns"] = at_ns if answered else None
+        row["outcome"] = outcome.value
+        row["error"] = line.error() if "error" in line.fields else None
+        self.transactions.append(row)
 
-    def _append(
-        self,
-        number: int,
-        begun: _Transaction,
-        ended_ns: int | None,
-        asked: str,
-        outcome: TxnOutcome,
-        error: str | None = None,
-    ) -> None:
-        self.transactions.append(
-            {
-                "producer": self.number,
-                "txn": number,
-                "begun_ns": begun.begun_ns,
-                "ended_ns": ended_ns,
-                "asked": asked,
-                "outcome": outcome.value,
-                "records": begun.records,
-                "error": error,
-            }
-        )
+    def _row(self, txn: int, begun_ns: int) -> dict[str, Any]:
+        """A transaction without an end, which may have been committed."""
+        return {
+            "producer": self.number,
+            "txn": txn,
+            "begun_ns": begun_ns,
+            "ended_ns": None,
+            "asked": "commit",
+            "outcome": TxnOutcome.INDETERMINATE.value,
+            "records": 0,
+            "error": None,
+        }
 
     def finish(self) -> None:
-        """Add what waits. A transaction without an end may have been committed."""
+        """Add what waits."""
         self.drain()
-        for number, begun in self.open_transactions.items():
-            self._append(number, begun, None, "commit", TxnOutcome.INDETERMINATE)
+        for row in self.open_transactions.values():
+            self.transactions.append(row)
 
     def drain(self) -> None:
         """Hand the sends and reports that have come to the journal of sends."""
@@ -198,9 +179,12 @@ def import_events(
     *,
     taken: set[int],
     steps: Callable[[Times], Steps] = lambda _: 0,
-) -> ImportedEvents:
+) -> str | None:
     """Add the sends and transactions of the producer of `file` to the journals of a run. Sends without a
     report stay open. Memory grows with the open sends only.
+
+    Returns:
+        Why it is not known what was sent; None: the file is whole.
 
     Args:
         taken: numbers of the producers that the journals have already; that of the file is added.
@@ -242,5 +226,4 @@ def import_events(
                 replay.take(line)
     finally:
         replay.finish()
-    problem = f"{file.name} does not end with `end`{cut}: what was sent last is not known"
-    return ImportedEvents(number, replay.next_seq, None if ended else problem)
+    return None if ended else f"{file.name} does not end with `end`{cut}: what was sent last is not known"

@@ -8,7 +8,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-_RESET = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
+RESET_ERRORS = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
+"""With auto.offset.reset=error: the log does not hold the offset to read from."""
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ def sort_batch(messages: Iterable[Any], positions: Mapping[int, int]) -> Batch:
         elif fault.code() == KafkaError._PARTITION_EOF:
             # Counts control batches at the end, which give no record.
             batch.positions[number] = max(batch.positions.get(number, 0), message.offset() or 0)
-        elif fault.code() in _RESET:
+        elif fault.code() in RESET_ERRORS:
             batch.resets[number] = message.offset()
         elif fault.code() == KafkaError._FATAL or fault.fatal():
             batch.fatal = fault

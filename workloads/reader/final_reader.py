@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from harness.model.journal import READS
 from workloads.config.client_log import client_logger
 from workloads.config.stuck_client import ClientStuck, close_consumer
+from workloads.reader.batch import RESET_ERRORS
 from workloads.reader.digest import DigestBuilder, PartitionDigest
 from workloads.reader.read_rows import PartitionFile, rows_table, write_empty_files
 from workloads.record.carried_identity import decode_carried
@@ -31,7 +32,6 @@ BATCH = 10_000
 THREADS = 4
 _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 10.0
-_TRUNCATED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
 
 
 def _consumer(bootstrap: str, reader: str, isolation: str, security: Mapping[str, str] | None) -> Consumer:
@@ -220,7 +220,7 @@ class _Reading:
                 elif fault.code() == KafkaError._PARTITION_EOF:
                     # This offset also covers control batches at the end, which contain no record.
                     place = max(place, (message.offset() or 0) if ours else 0)
-                elif fault.code() in _TRUNCATED:
+                elif fault.code() in RESET_ERRORS:
                     problem = f"{fault.name()}: {fault.str()}"
                 else:
                     last_error = f"{fault.name()}: {fault.str()}"
