@@ -23,39 +23,35 @@ def _count(arm: ArmResult, finding: FindingClass) -> int:
     return arm.summary.count(finding)
 
 
-def test_connects_file_connectors_leave_no_input_out(tmp_path: Path) -> None:
-    arms = _arms("connect-files", tmp_path)
+def _arms_that_left_nothing_out(name: str, results: Path) -> dict[str, ArmResult]:
+    arms = _arms(name, results)
     for arm in arms.values():
         assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
         assert _count(arm, FindingClass.UNPROCESSED) == 0
+    return arms
+
+
+def test_connects_file_connectors_leave_no_input_out(tmp_path: Path) -> None:
+    arms = _arms_that_left_nothing_out("connect-files", tmp_path)
     assert _count(arms["source"], FindingClass.REPROCESSED) > 0
     assert _count(arms["sink"], FindingClass.REPROCESSED) > 0
     assert _count(arms["source-exactly-once"], FindingClass.REPROCESSED) == 0
 
 
 def test_a_killed_mirrormaker_leaves_no_input_out(tmp_path: Path) -> None:
-    arms = _arms("mirrormaker-killed", tmp_path)
-    for arm in arms.values():
-        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
-        assert _count(arm, FindingClass.UNPROCESSED) == 0
+    arms = _arms_that_left_nothing_out("mirrormaker-killed", tmp_path)
     assert _count(arms["at-least-once"], FindingClass.REPROCESSED) > 0
     assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
     assert _count(arms["no-fault"], FindingClass.REPROCESSED) == 0
 
 
 def test_kafka_streams_survives_kills_and_a_cut(tmp_path: Path) -> None:
-    arms = _arms("kafka-streams", tmp_path)
-    for arm in arms.values():
-        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
-        assert _count(arm, FindingClass.UNPROCESSED) == 0
+    arms = _arms_that_left_nothing_out("kafka-streams", tmp_path)
     assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
 
 
 def test_flink_writes_again_what_it_wrote_after_its_last_checkpoint(tmp_path: Path) -> None:
-    arms = _arms("flink-dies", tmp_path)
-    for arm in arms.values():
-        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
-        assert _count(arm, FindingClass.UNPROCESSED) == 0
+    arms = _arms_that_left_nothing_out("flink-dies", tmp_path)
     assert _count(arms["at-least-once"], FindingClass.REPROCESSED) > 0
     assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
     assert _count(arms["no-fault"], FindingClass.REPROCESSED) == 0
