@@ -16,7 +16,8 @@ from harness.page.html import environment
 from harness.report import arm_tables
 from harness.report.table import PROMISED, application_sentence, arm_status, expected_findings, verdict_status
 from harness.report.timeline import Timeline, read_timeline
-from harness.report.timeline_chart import GEOMETRY, Chart, broker_class, lay_out
+from harness.report.timeline_chart import GEOMETRY, Chart, lay_out
+from harness.report.timeline_rows import broker_class
 
 MOST_COUNTS = 100
 MOST_BLAME = 20

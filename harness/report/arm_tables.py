@@ -10,7 +10,7 @@ from harness.model.run import RunMeta
 from harness.page.blocks import Table, grid
 from harness.report.table import faults_of
 from harness.report.timeline import Timeline
-from harness.report.timeline_chart import FoundSpan, found_spans, rebalance_spans
+from harness.report.timeline_rows import FoundSpan, found_spans, rebalance_spans
 
 MOST_CHANGES = 40
 """The most rows of the table of leader changes."""

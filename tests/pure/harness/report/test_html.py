@@ -27,7 +27,8 @@ from harness.page.html import render
 from harness.report.page import headline, page_name, pages_of, run_page, write_report
 from harness.report.table import COLUMNS
 from harness.report.timeline import MOST_BUCKETS, LeaderStretch, read_timeline
-from harness.report.timeline_chart import MOST_MARKS, lay_out
+from harness.report.timeline_chart import lay_out
+from harness.report.timeline_rows import MOST_MARKS
 from tests.support.builders.summaries import summary_with
 
 pytestmark = pytest.mark.pure

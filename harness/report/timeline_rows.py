@@ -1,0 +1,168 @@
+"""The rows of a timeline below its plot: findings and rebalances over time, and a strip per partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.report.timeline import Strip, Timeline
+from harness.report.timeline_scale import LETTER, Box, Scale, Tick
+
+MARK_HEIGHT, MARK_PITCH = 16, 20
+_MARK_LABELS = {"duplicates": "dupl.", "rebalanced": "rebal."}
+MOST_MARKS = 60
+"""The most bars in one row of findings."""
+STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
+BROKER_COLOURS = 8
+_THINNEST = 0.4
+MOST_SPANS = 250
+"""The most stretches of leadership in one drawing, the longest ones; the size of a page is bounded by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """One partition: its leader boxes, a path where it had success reports, and the ISR's size as a polygon
+    of SVG points with labels."""
+
+    label: str
+    y: float
+    leaders: tuple[Box, ...]
+    alive: str
+    isr: str
+    isr_labels: tuple[Tick, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRow:
+    """Findings of one class, or rebalances, over time, one bar per stretch of time that has any; `y` is the
+    row's top."""
+
+    label: str
+    y: float
+    marks: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSpan:
+    """How many findings of one class, or partitions that changed owners, fall between two times in seconds
+    from the run's start."""
+
+    kind: str
+    from_s: float
+    to_s: float
+    count: int
+
+
+def found_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
+    """The bars of lost records and duplicates: at most `MOST_MARKS` of each."""
+    return _spans(timeline, (("lost", timeline.lost), ("duplicates", timeline.duplicates)))
+
+
+def rebalance_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
+    """The bars of partitions that were assigned to members of groups or taken from them."""
+    return _spans(timeline, (("rebalanced", timeline.rebalances),))
+
+
+def _spans(timeline: Timeline, series: Iterable[tuple[str, Sequence[int]]]) -> tuple[FoundSpan, ...]:
+    spans = []
+    for kind, counts in series:
+        width = max(1, -(-len(counts) // MOST_MARKS))
+        seconds = timeline.bucket_ns / 1e9
+        for first in range(0, len(counts), width):
+            count = sum(counts[first : first + width])
+            if count:
+                spans.append(FoundSpan(kind, first * seconds, (first + width) * seconds, count))
+    return tuple(spans)
+
+
+def mark_rows(scale: Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ...]:
+    """The rows of findings and of rebalances, the first one at `y`."""
+    spans = (*found_spans(timeline), *rebalance_spans(timeline))
+    rows: list[MarkRow] = []
+    for kind in dict.fromkeys(span.kind for span in spans):
+        mine = [span for span in spans if span.kind == kind]
+        most = max(span.count for span in mine)
+        top = round(y + MARK_PITCH * len(rows), 1)
+        marks = []
+        for span in mine:
+            left, right = (scale.x(scale.origin_ns + int(at * 1e9)) for at in (span.from_s, span.to_s))
+            height = round(3 + (MARK_HEIGHT - 3) * math.sqrt(span.count / most), 1)
+            hint = f"{span.count:,} {span.kind} from {span.from_s:.2f} s to {span.to_s:.2f} s"
+            box_y, width = round(top + MARK_HEIGHT - height, 1), max(2.0, round(right - left, 1))
+            marks.append(Box(left, box_y, width, height, span.kind, "", hint))
+        rows.append(MarkRow(_MARK_LABELS.get(kind, kind), top, tuple(marks)))
+    return tuple(rows)
+
+
+def broker_class(broker: int) -> str:
+    """CSS class of a broker's colour; -1: no leader."""
+    return "no-leader" if broker < 0 else f"broker-{(broker - 1) % BROKER_COLOURS}"
+
+
+def partition_rows(scale: Scale, timeline: Timeline, y: float, replicas: int) -> tuple[PartitionRow, ...]:
+    """The strips of all partitions, the first one at `y`."""
+    thinnest = _thinnest(scale, timeline)
+    return tuple(
+        _partition_row(scale, thinnest, strip, timeline, y + STRIP_PITCH * number, replicas)
+        for number, strip in enumerate(timeline.strips)
+    )
+
+
+def _thinnest(scale: Scale, timeline: Timeline) -> float:
+    """The smallest width of a stretch that is drawn."""
+    widths = sorted(
+        (scale.x(span.to_ns) - scale.x(span.from_ns) for strip in timeline.strips for span in strip.spans),
+        reverse=True,
+    )
+    # Equal widths could be more than `MOST_SPANS`: then none of them is drawn.
+    return max(_THINNEST, widths[MOST_SPANS] + 0.05) if len(widths) > MOST_SPANS else _THINNEST
+
+
+def _partition_row(
+    scale: Scale, thinnest: float, strip: Strip, timeline: Timeline, y: float, replicas: int
+) -> PartitionRow:
+    leaders: list[Box] = []
+    points: list[str] = []
+    labels: list[Tick] = []
+    base = round(y + STRIP_HEIGHT + ALIVE_HEIGHT + 3 + ISR_HEIGHT, 1)
+    named: int | None = None
+    isr_named, free_from = None, 0.0
+    for span in strip.spans:
+        left, right = scale.x(span.from_ns), scale.x(span.to_ns)
+        width = round(right - left, 1)
+        if width < thinnest:
+            continue
+        who = "no leader" if span.leader < 0 else f"leader {span.leader}"
+        short = "none" if span.leader < 0 else str(span.leader)
+        fitting = next((text for text in (who, short) if len(text) * LETTER + 4 <= width), "")
+        label = fitting if span.leader != named else ""
+        named = span.leader if fitting else named
+        hint = f"partition {strip.partition}: {who}, leader epoch {span.epoch}, ISR of {span.isr}"
+        leaders.append(Box(left, y, width, STRIP_HEIGHT, broker_class(span.leader), label, hint))
+        top = round(base - ISR_HEIGHT * min(1.0, max(0, span.isr) / replicas), 1)
+        points += [f"{left},{base}", f"{left},{top}", f"{right},{top}", f"{right},{base}"]
+        if span.isr != isr_named and left >= free_from and width >= 2 * LETTER:
+            labels.append(Tick(left + 3, f"ISR {span.isr}" if width >= 7 * LETTER else str(span.isr)))
+            isr_named, free_from = span.isr, left + 7 * LETTER
+    middle = y + STRIP_HEIGHT + 1 + ALIVE_HEIGHT / 2
+    return PartitionRow(
+        label=f"p{strip.partition}",
+        y=y,
+        leaders=tuple(leaders),
+        alive=_alive(scale, strip.successes, timeline, middle),
+        isr=" ".join(points),
+        isr_labels=tuple(labels),
+    )
+
+
+def _alive(scale: Scale, successes: Sequence[int], timeline: Timeline, y: float) -> str:
+    """A level SVG path over the buckets with at least one success report."""
+    path = []
+    was = False
+    for index, count in enumerate((*successes, 0)):
+        if (count > 0) != was:
+            x = scale.edge(timeline, index)
+            path.append(f"H{x}" if was else f"M{x} {y}")
+            was = not was
+    return "".join(path)
