@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Self
 
 from pydantic import BaseModel
 
@@ -25,15 +25,6 @@ from harness.model.storage import write_whole
 OUTCOME_FILE = "outcome.json"
 RUNS = "runs"
 _LOCK = ".lock"
-
-
-class RunOutcome(Protocol):
-    """What is kept of a run that is over. `folder` is relative to the store's."""
-
-    @property
-    def folder(self) -> str: ...
-
-    def model_dump_json(self, *, indent: int) -> str: ...
 
 
 class RunStore:
@@ -87,11 +78,10 @@ class RunStore:
         """Write a file of the folder, without secrets and whole."""
         write_whole(self.folder / name, redact(result.model_dump_json(indent=2)) + "\n")
 
-    def keep(self, outcome: RunOutcome) -> None:
-        """Record that a run is over."""
-        folder = self.folder / outcome.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / OUTCOME_FILE, redact(outcome.model_dump_json(indent=2)) + "\n")
+    def keep(self, folder: str, outcome: BaseModel) -> None:
+        """Record that a run is over; its folder is relative to the store's."""
+        (self.folder / folder).mkdir(parents=True, exist_ok=True)
+        self.write(f"{folder}/{OUTCOME_FILE}", outcome)
 
     def outcome_paths(self, *within: str) -> list[Path]:
         """The files of runs that are over, in order, of a folder within `runs/`."""

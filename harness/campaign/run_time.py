@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from statistics import mean
 
 from harness.spec.experiment import Experiment
 
@@ -32,34 +32,24 @@ def run_seconds(experiment: Experiment) -> float:
     return total
 
 
-class _Measured(NamedTuple):
-    runs: int = 0
-    seconds: float = 0.0
-    estimated: float = 0.0
-
-    def plus(self, seconds: float, estimated: float) -> _Measured:
-        return _Measured(self.runs + 1, self.seconds + seconds, self.estimated + estimated)
-
-
 class RunTimes:
     """What runs took so far, by the name of what was run."""
 
     def __init__(self) -> None:
-        self._of: defaultdict[str, _Measured] = defaultdict(_Measured)
-        self._all = _Measured()
+        self._seconds: defaultdict[str, list[float]] = defaultdict(list)
+        self._estimated = 0.0
 
     def add(self, name: str, experiment: Experiment, seconds: float) -> None:
-        estimated = run_seconds(experiment)
-        self._of[name] = self._of[name].plus(seconds, estimated)
-        self._all = self._all.plus(seconds, estimated)
+        self._seconds[name].append(seconds)
+        self._estimated += run_seconds(experiment)
 
     def expected(self, name: str, experiment: Experiment) -> float:
         """Seconds of the next run: the mean of those of this name, else the estimate, corrected by what all
         runs took."""
-        if name in self._of:
-            return self._of[name].seconds / self._of[name].runs
-        factor = self._all.seconds / self._all.estimated if self._all.estimated else 1.0
-        return factor * run_seconds(experiment)
+        if name in self._seconds:
+            return mean(self._seconds[name])
+        taken = sum(map(sum, self._seconds.values()))
+        return (taken / self._estimated if self._estimated else 1.0) * run_seconds(experiment)
 
 
 def format_duration(seconds: float) -> str:

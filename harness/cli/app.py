@@ -8,6 +8,7 @@ import platform
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -259,10 +260,36 @@ def compose(
     raise typer.Exit(1 if drifted else 0)
 
 
-for function in (plan, doctor, experiments, faults, findings, heal, init, schema, clean, compose):
-    add_command(app, function)
-for module in (run, sql, suites, interop, audit, matrix, explore, nightly, images):
-    module.add(app)
+_FUNCTIONS: dict[str, Callable[..., None]] = {
+    "run": run.run,
+    "plan": plan,
+    "init": init,
+    "matrix": matrix.matrix,
+    "explore": explore.explore,
+    "nightly": nightly.nightly,
+    "check": run.check,
+    "sql": sql.sql,
+    "audit": audit.audit_settings,
+    "compare": matrix.compare,
+    "rates": matrix.rates,
+    "claims": suites.claims,
+    "bugs": suites.bugs,
+    "experiments": experiments,
+    "faults": faults,
+    "findings": findings,
+    "schema": schema,
+    "import": interop.import_run,
+    "import-sends": interop.import_sends,
+    "export": interop.export_run,
+    "chaos-mesh": interop.chaos_mesh,
+    "doctor": doctor,
+    "heal": heal,
+    "clean": clean,
+    "compose": compose,
+    "images": images.images,
+}
+for command, function in _FUNCTIONS.items():
+    add_command(app, command, function)
 
 if __name__ == "__main__":
     main()

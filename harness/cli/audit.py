@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.cli.commands import add_command
 from harness.cli.options import interruptible, print_json
 
 if TYPE_CHECKING:
@@ -18,14 +16,6 @@ if TYPE_CHECKING:
 
     from harness.audit.audit import Audit
     from harness.spec.experiment import Experiment
-
-
-class ClientName(StrEnum):
-    """The client whose names and defaults apply to a configuration."""
-
-    AUTO = "auto"
-    JAVA = "java"
-    LIBRDKAFKA = "librdkafka"
 
 
 _CONFIG_HELP = "Properties file of your own {}, instead of the experiment's."
@@ -77,8 +67,9 @@ def audit_settings(
         list[Path], typer.Argument(help="Properties files of a producer, a consumer, a topic or brokers.")
     ],
     client: Annotated[
-        ClientName, typer.Option(help="Client whose names and defaults apply; auto: chosen by the names.")
-    ] = ClientName.AUTO,
+        Literal["auto", "java", "librdkafka"],
+        typer.Option(help="Client whose names and defaults apply; auto: chosen by the names."),
+    ] = "auto",
     prove: Annotated[
         bool, typer.Option("--prove", help="Run the experiments that show the findings, on real brokers.")
     ] = False,
@@ -101,7 +92,7 @@ def audit_settings(
     from harness.model.secrets import this_command
 
     entries = [entry for file in files for entry in properties.read_properties(file)]
-    found = audit.audit(entries, None if client is ClientName.AUTO else ClientLibrary(client.value))
+    found = audit.audit(entries, None if client == "auto" else ClientLibrary(client))
     if as_json:
         data = found.model_dump(mode="json")
     else:
@@ -148,8 +139,3 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
             typer.echo(f"report: {folder / 'report.html'}\n")
         done.append((result.model_dump(mode="json"), result.exit_code()))
     return done
-
-
-def add(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    add_command(app, audit_settings, "audit")

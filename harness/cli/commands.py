@@ -90,16 +90,15 @@ def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-def add_command(app: typer.Typer, function: Callable[..., None], name: str | None = None) -> None:
-    """Add a command to the application under its own name or `name`, with its group and its example."""
-    shown = name or function.__name__
-    about = COMMANDS[shown]
+def add_command(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
+    """Add a command to the application, with its group and its example."""
+    about = COMMANDS[name]
     app.command(
-        shown,
+        name,
         cls=Command,
         rich_help_panel=about.group,
         epilog=f"Example: {about.example}",
-        hidden=shown == "images",
+        hidden=name == "images",
     )(function)
 
 

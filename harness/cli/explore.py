@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.cli.commands import add_command
 from harness.cli.options import (
     JsonOption,
     ProfileOption,
@@ -17,6 +16,7 @@ from harness.cli.options import (
     ResultsOption,
     SeedOption,
     console,
+    interruptible,
     print_json,
     print_text,
 )
@@ -81,38 +81,28 @@ def explore(
     plan = plan_exploration(options, resume, chosen_seed)
     if dry_run:
         for line in plan.lines():
-            _say(line)
+            print_text(_out, line)
         return
     again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, plan.menu.name)
     if not quiet:
-        _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
-    try:
-        with store.locked(), show_progress(_err, quiet):
-            report_progress(plan.lines()[-1])
-            result = run_exploration(plan, store, this_command(*again))
-    except KeyboardInterrupt:
-        kept = load_result(store.folder)
-        write_pages(kept, store.folder)
-        for line in lines(kept):
-            _err.print(line, markup=False, highlight=False, soft_wrap=True)
-        go_on = f"kafka-chaos explore --resume {store.folder}"
-        _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
-        raise typer.Exit(130) from None
+        print_text(_err, f"results: {store.folder}")
+    with interruptible(_err, f"go on: kafka-chaos explore --resume {store.folder}"):
+        try:
+            with store.locked(), show_progress(_err, quiet):
+                report_progress(plan.lines()[-1])
+                result = run_exploration(plan, store, this_command(*again))
+        except KeyboardInterrupt:
+            kept = load_result(store.folder)
+            write_pages(kept, store.folder)
+            for line in lines(kept):
+                print_text(_err, line)
+            raise
     with indexed(store.folder.resolve().parent, _err):
         file = write_pages(result, store.folder)
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
         print_page(_out, explore_page(result))
-        _say(f"result: {store.folder / 'result.json'}, report: {file}")
+        print_text(_out, f"result: {store.folder / 'result.json'}, report: {file}")
     raise typer.Exit(result.exit_code())
-
-
-def _say(line: str) -> None:
-    print_text(_out, line)
-
-
-def add(app: typer.Typer) -> None:
-    """Give the command line this command."""
-    add_command(app, explore)

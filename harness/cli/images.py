@@ -6,12 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.commands import add_command
 from harness.model.defaults import DEFAULT_VERSION
-
-
-def add(app: typer.Typer) -> None:
-    add_command(app, images)
 
 
 def images(

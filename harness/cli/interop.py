@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from harness.cli.commands import add_command, complete_experiment
-
-
-class AcksOption(StrEnum):
-    """The producers' acks."""
-
-    NONE = "0"
-    LEADER = "1"
-    ALL = "all"
-
-
-_ACKS: dict[AcksOption, Literal["0", "1", "all"]] = {
-    AcksOption.NONE: "0",
-    AcksOption.LEADER: "1",
-    AcksOption.ALL: "all",
-}
-
-
-class Format(StrEnum):
-    """Formats that a run can be written in."""
-
-    JEPSEN = "jepsen"
+from harness.cli.commands import complete_experiment
 
 
 def import_run(
@@ -51,7 +29,7 @@ def import_run(
     complete: Annotated[
         bool, typer.Option("--complete", help="State that the final read missed nothing.")
     ] = False,
-    acks: Annotated[AcksOption, typer.Option(help="The producers' acks.")] = AcksOption.ALL,
+    acks: Annotated[Literal["0", "1", "all"], typer.Option(help="The producers' acks.")] = "all",
     idempotent: Annotated[bool, typer.Option("--idempotent", help="The producers were idempotent.")] = False,
     topic: Annotated[
         str | None, typer.Option(help="The topic; default: the topic of the first event.")
@@ -81,7 +59,7 @@ def import_run(
             consumers=tuple(consumer or ()),
             finals=tuple(final or ()),
             complete=complete,
-            acks=_ACKS[acks],
+            acks=acks,
             idempotent=idempotent,
             topic=topic,
             partitions=partitions,
@@ -146,7 +124,7 @@ def import_sends(
 def export_run(
     run: Annotated[Path, typer.Argument(help="A run folder below results/.")],
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    to: Annotated[Format, typer.Option(help="The format: jepsen (EDN).")] = Format.JEPSEN,
+    to: Annotated[Literal["jepsen"], typer.Option(help="The format: jepsen (EDN).")] = "jepsen",
 ) -> None:
     """Write a run as a history for another checker, so that both can judge the same run.
 
@@ -157,7 +135,7 @@ def export_run(
     """
     from harness.interop.jepsen_export import EXPORTS
 
-    done = EXPORTS[to.value](run, target)
+    done = EXPORTS[to](run, target)
     for name in done.left_out:
         typer.echo(f"left out: reader {name}, which may read uncommitted records")
     typer.echo(f"{done.lines:,} lines written to {target}")
@@ -181,13 +159,5 @@ def chaos_mesh(
     from harness.interop import chaos_mesh as mesh
     from harness.spec import files
 
-    place = mesh.PodNaming(namespace, pod)
-    typer.echo(mesh.text_of(mesh.to_chaos_mesh(files.load(experiment), place)), nl=False)
-
-
-def add(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    add_command(app, import_run, "import")
-    add_command(app, import_sends, "import-sends")
-    add_command(app, export_run, "export")
-    add_command(app, chaos_mesh, "chaos-mesh")
+    pods = mesh.PodNaming(namespace, pod)
+    typer.echo(mesh.text_of(mesh.to_chaos_mesh(files.load(experiment), pods)), nl=False)

@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.cli.commands import add_command, complete_matrix
+from harness.cli.commands import complete_matrix
 from harness.cli.options import (
     EngineOption,
-    EngineWord,
     JsonOption,
     ProfileOption,
     QuietOption,
     ResultsOption,
     SeedOption,
     console,
+    interruptible,
     print_json,
     print_text,
 )
@@ -61,7 +61,7 @@ def matrix(
             min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."
         ),
     ] = None,
-    engine: EngineOption = EngineWord.AUTO,
+    engine: EngineOption = "auto",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the arms and how long it would take.")
     ] = False,
@@ -91,16 +91,16 @@ def matrix(
     from harness.campaign.worker_processes import clusters_at_once
     from harness.cli.progress import show_progress
     from harness.cli.results import indexed
-    from harness.matrix.files import MATRIX
     from harness.matrix.page import matrix_page, write_pages
     from harness.matrix.plan import MatrixOptions, plan_matrix
     from harness.matrix.runner import run_matrix
+    from harness.matrix.spec import MATRIX
     from harness.matrix.store import MatrixStore
     from harness.page.terminal import print_page
 
     if list_:
         for name in MATRIX.builtin_names():
-            _say(f"{name}: {MATRIX.builtin(name)[0].title}")
+            print_text(_out, f"{name}: {MATRIX.builtin(name)[0].title}")
         return
     if show is not None:
         typer.echo(MATRIX.builtin_text(show), nl=False)
@@ -116,34 +116,30 @@ def matrix(
             print_json(plan.as_json())
         else:
             for line in plan.lines():
-                _say(line)
+                print_text(_out, line)
         return
     plan.refuse_days(yes)
     again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, plan.spec.name)
     if not quiet:
-        _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
-    try:
-        with store.locked(), show_progress(_err, quiet):
-            report_progress(plan.lines()[-1])
-            result = run_matrix(
-                plan,
-                store,
-                this_command(*again),
-                DockerBackend(EngineChoice(engine.value)),
-                clusters=clusters or clusters_at_once(),
-            )
-    except KeyboardInterrupt:
-        go_on = f"kafka-chaos matrix --resume {store.folder}"
-        _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
-        raise typer.Exit(130) from None
+        print_text(_err, f"results: {store.folder}")
+    go_on = f"go on: kafka-chaos matrix --resume {store.folder}"
+    with interruptible(_err, go_on), store.locked(), show_progress(_err, quiet):
+        report_progress(plan.lines()[-1])
+        result = run_matrix(
+            plan,
+            store,
+            this_command(*again),
+            DockerBackend(EngineChoice(engine)),
+            clusters=clusters or clusters_at_once(),
+        )
     with indexed(store.folder.resolve().parent, _err):
         file = write_pages(result, store.folder)
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
     else:
         print_page(_out, matrix_page(result))
-        _say(f"result: {store.folder / 'matrix.json'}, report: {file}")
+        print_text(_out, f"result: {store.folder / 'matrix.json'}, report: {file}")
     raise typer.Exit(result.exit_code())
 
 
@@ -196,7 +192,7 @@ def rates(
     latency: Annotated[
         bool, typer.Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
-    engine: EngineOption = EngineWord.AUTO,
+    engine: EngineOption = "auto",
     driver_memory: Annotated[str, typer.Option(help="Heap of the local Spark JVM.")] = "4g",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -228,23 +224,12 @@ def rates(
             axes,
             latencies=latency,
             parquet=parquet,
-            engine=EngineChoice(engine.value, driver_memory=driver_memory),
+            engine=EngineChoice(engine, driver_memory=driver_memory),
         )
     if as_json:
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
     print_table(_out, rates_table.table(found))
     for line in found.left_out:
-        _say(f"left out: {line}")
-    _say(f"rows: {target}")
-
-
-def _say(line: str) -> None:
-    print_text(_out, line)
-
-
-def add(app: typer.Typer) -> None:
-    """Give the command line these commands."""
-    add_command(app, matrix)
-    add_command(app, compare)
-    add_command(app, rates)
+        print_text(_out, f"left out: {line}")
+    print_text(_out, f"rows: {target}")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.cli.commands import add_command, complete_experiment
+from harness.cli.commands import complete_experiment
 from harness.cli.options import SeedOption, console, interruptible, print_text
 from harness.model.defaults import DEFAULT_VERSION
 
@@ -68,8 +68,3 @@ def nightly(
     for line in lines:
         print_text(_out, line)
     raise typer.Exit(code)
-
-
-def add(app: typer.Typer) -> None:
-    """Give the command line this command."""
-    add_command(app, nightly)

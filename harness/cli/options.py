@@ -7,22 +7,14 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-
-class EngineWord(StrEnum):
-    """Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
-
-    AUTO = "auto"
-    SPARK = "spark"
-    SAIL = "sail"
-
-
+EngineWord = Literal["auto", "spark", "sail"]
+"""Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
 SeedOption = Annotated[int | None, typer.Option(help="Seed of all choices; default: the current time.")]
 ResultsOption = Annotated[Path, typer.Option(help="Folder for journals, results and reports.")]
 ProfileOption = Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shlex
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from harness.cli import audit
 from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
-from harness.cli.commands import add_command, complete_experiment
+from harness.cli.commands import complete_experiment
 from harness.cli.options import (
     EngineOption,
-    EngineWord,
     JsonOption,
     ProfileOption,
     QuietOption,
@@ -33,13 +31,6 @@ from harness.model.secrets import this_command
 
 _out = console(100)  # An arm's name must not be folded in a CI log.
 _err = Console(stderr=True)
-
-
-class ReadWith(StrEnum):
-    """Where `check` takes the final read from."""
-
-    JOURNAL = "journal"
-    SPARK = "spark"
 
 
 def run(
@@ -74,7 +65,7 @@ def run(
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
-    engine: EngineOption = EngineWord.AUTO,
+    engine: EngineOption = "auto",
     timings: Annotated[bool, typer.Option("--timings", help="Also print how long each phase took.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -131,7 +122,7 @@ def run(
                 repeat=repeat,
                 command=this_command(*again),
                 owned_containers=i_own_these_containers,
-                engine=EngineChoice(engine.value),
+                engine=EngineChoice(engine),
             ),
         )
     with indexed(results, _err):
@@ -160,7 +151,7 @@ def check(
     folder: Annotated[
         str, typer.Argument(help="Folder of a run, or of an experiment with all its arms: a path or a URL.")
     ],
-    engine: EngineOption = EngineWord.AUTO,
+    engine: EngineOption = "auto",
     spark_master: Annotated[
         str, typer.Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
     ] = "local[*]",
@@ -172,8 +163,9 @@ def check(
         str | None, typer.Option(help="Folder or URL for the findings; default: the run's folder.")
     ] = None,
     read_with: Annotated[
-        ReadWith, typer.Option(help="journal: the final read of the run; spark: Spark reads the topic.")
-    ] = ReadWith.JOURNAL,
+        Literal["journal", "spark"],
+        typer.Option(help="journal: the final read of the run; spark: Spark reads the topic."),
+    ] = "journal",
     bootstrap: Annotated[
         str | None, typer.Option(help="host:port of the brokers, with --read-with spark.")
     ] = None,
@@ -209,8 +201,8 @@ def check(
             driver_memory=driver_memory,
             results=results,
             bootstrap=bootstrap,
-            from_topic=read_with is ReadWith.SPARK,
-            engine=engine.value,
+            from_topic=read_with == "spark",
+            engine=engine,
         )
         result = recheck.recheck(where, how)
     # The report is made from the journals, so it is written only where these are local files.
@@ -227,9 +219,3 @@ def check(
     for told in recheck.not_checked(where, result):
         print_text(_err, f"kafka-chaos: {told}")
     raise typer.Exit(result.exit_code())
-
-
-def add(app: typer.Typer) -> None:
-    """Add both commands to the application."""
-    add_command(app, run)
-    add_command(app, check)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from harness.cli.commands import add_command
 from harness.cli.options import (
     WIDE,
     EngineOption,
-    EngineWord,
     QuietOption,
     console,
     interruptible,
@@ -47,7 +45,7 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
     parquet: Annotated[Path | None, typer.Option(help="Write the rows to this Parquet file.")] = None,
-    engine: EngineOption = EngineWord.AUTO,
+    engine: EngineOption = "auto",
     quiet: QuietOption = False,
 ) -> None:
     """Ask your own questions about a saved run, in SQL.
@@ -70,7 +68,7 @@ def sql(
     with interruptible(_err, "nothing was changed"), show_progress(_err, quiet):
         if not list_views:
             names_in(text)  # refuses what is no query before an engine starts
-        views = open_views(run, engine.value)
+        views = open_views(run, engine)
         if not list_views:
             usual = None if as_json or as_csv or parquet is not None else SHOWN
             most = usual if limit is None else (limit or None)
@@ -149,8 +147,3 @@ def _write(table: object, target: Path) -> None:
         raise BadInput(
             "the file cannot be written", where=str(target), found=error.strerror or str(error)
         ) from error
-
-
-def add(app: typer.Typer) -> None:
-    """Give the command line this command."""
-    add_command(app, sql)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,29 +23,34 @@ from harness.model.secrets import this_command
 from harness.page.terminal import print_blocks, print_table
 from harness.run.executor import Options
 from harness.suite.model import Item, SuiteResult, choose, exit_code
-from harness.suite.page import listing, outcome
+from harness.suite.page import listing, outcome, write_page
 from harness.suite.runner import run_items
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOptions:
+    """The options that both commands have."""
+
+    listed: bool
+    repeat: int
+    seed: int | None
+    results: Path
+    side_by_side: int
+    quiet: bool
+    as_json: bool
 
 
 def suite_command(
     kind: FileKind[Item],
     items: Sequence[Item],
     names: Sequence[str],
-    *,
-    listed: bool,
-    repeat: int,
-    seed: int | None,
-    results: Path,
-    side_by_side: int,
-    quiet: bool,
-    as_json: bool,
+    options: SuiteOptions,
     adapt: Callable[[Item], Item] = lambda item: item,
-    write_page: Callable[[Sequence[Item], Sequence[SuiteResult], Path], Path] | None = None,
 ) -> None:
-    """List the chosen items, or run them `repeat` times and print the results.
+    """List the chosen items, or run them `repeat` times and print the results; each run leaves a page.
 
     `items` are the built-in ones, `names` the ids of some of them and files of `kind` (empty: all built-in
-    ones). `adapt` changes each item before it is run; `write_page` writes a page of each run into its folder.
+    ones). `adapt` changes each item before it is run.
 
     Raises:
         BadInput: there is no such item, or a file cannot be used.
@@ -53,29 +59,27 @@ def suite_command(
     out = console(WIDE)
     suite = items[0].suite
     chosen = _chosen(kind, items, names)
-    if listed:
-        if as_json:
+    if options.listed:
+        if options.as_json:
             print_json([one.to_json() for one in chosen])
         else:
             print_table(out, listing(chosen))
         return
-    folder = results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
-    first_seed = int(time.time()) if seed is None else seed
+    folder = options.results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    first_seed = int(time.time()) if options.seed is None else options.seed
     adapted = [adapt(one) for one in chosen]
     done: list[SuiteResult] = []
-    page = ""
-    for turn in range(repeat):
-        place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
-        ran = _run(adapted, place, first_seed + turn, side_by_side=side_by_side, quiet=quiet)
-        if write_page is not None:
-            with indexed(results, Console(stderr=True)):
-                page = f", a page of them: {write_page(adapted, ran, place).name}"
+    for turn in range(options.repeat):
+        own = folder if options.repeat == 1 else folder / f"{turn + 1:03d}"
+        ran = _run(adapted, own, first_seed + turn, options)
+        with indexed(options.results, Console(stderr=True)):
+            page = write_page(adapted, ran, own)
         done += ran
-    if as_json:
+    if options.as_json:
         typer.echo(_as_text(done))
     else:
         print_blocks(out, outcome(suite, done))
-        print_text(out, f"results: {folder}{page}")
+        print_text(out, f"results: {folder}, a page of them: {page.name}")
     raise typer.Exit(exit_code(done))
 
 
@@ -110,17 +114,15 @@ def _chosen(kind: FileKind[Item], items: Sequence[Item], names: Sequence[str]) -
     return tuple(chosen.values())
 
 
-def _run(
-    items: Sequence[Item], place: Path, seed: int, *, side_by_side: int, quiet: bool
-) -> list[SuiteResult]:
-    """Run items with their files below `place`; SUITE.json there holds the results so far.
+def _run(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions) -> list[SuiteResult]:
+    """Run items with their files in `folder`; SUITE.json there holds the results so far.
 
     Raises:
         typer.Exit: interrupted; the results so far are kept.
     """
     error = Console(stderr=True)
     name = items[0].suite.name
-    file = place / f"{name}.json"
+    file = folder / f"{name}.json"
     done: list[SuiteResult] = []
 
     def keep(result: SuiteResult) -> None:
@@ -129,12 +131,12 @@ def _run(
         _save(done, file)
 
     try:
-        with show_progress(error, quiet):
-            options = Options(results=place, seed=seed, command=this_command())
-            results = run_items(items, options, keep, parallel=side_by_side)
+        with show_progress(error, options.quiet):
+            how = Options(results=folder, seed=seed, command=this_command())
+            results = run_items(items, how, keep, parallel=options.side_by_side)
     except KeyboardInterrupt:
         there = f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}"
-        found = (path.parent.parent for path in sorted(place.rglob(RUN_FILE)))
+        found = (path.parent.parent for path in sorted(folder.rglob(RUN_FILE)))
         read = kept(check_commands(dict.fromkeys(found)))
         print_text(error, f"{there}; {read}" if read else there)
         raise typer.Exit(130) from None

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.commands import add_command
 from harness.cli.options import JsonOption, QuietOption, ResultsOption, SeedOption, SideBySideOption
 
+ListOption = Annotated[bool, typer.Option("--list", help="List them and run nothing.")]
+ShowOption = Annotated[
+    str | None, typer.Option(help="Print the file of this built-in one, to start your own.")
+]
 RepeatOption = Annotated[int, typer.Option(min=1, max=1000, help="Number of times to run all of them.")]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of such files.")]
 
@@ -19,13 +22,11 @@ def claims(
         list[str] | None,
         typer.Argument(help="Claims by their ids, such as R12, or your files; default: all built-in ones."),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the claims and run nothing.")] = False,
+    listed: ListOption = False,
     init: Annotated[
         Path | None, typer.Option(help="Write a commented example of a claim to this file, and run nothing.")
     ] = None,
-    show: Annotated[
-        str | None, typer.Option(help="Print the file of this built-in claim, to start your own.")
-    ] = None,
+    show: ShowOption = None,
     schema: SchemaOption = False,
     repeat: RepeatOption = 1,
     seed: SeedOption = None,
@@ -44,10 +45,9 @@ def claims(
     Prints one row per claim: what was expected and seen of it and of its control, and the verdict: yes, no,
     or unknown if nothing was shown. Exit codes are those of `run`: 0 all yes, 1 at least one no, 3 otherwise.
     """
-    from harness.claims.files import CLAIM, CLAIMS
-    from harness.claims.page import write_page
+    from harness.claims.claim import CLAIM, CLAIMS
     from harness.cli.example_files import write_example
-    from harness.cli.suite_runs import print_file, suite_command
+    from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
     from harness.suite.runner import on_version
 
     if init is not None:
@@ -55,19 +55,9 @@ def claims(
     elif schema or show:
         print_file(CLAIM, show)
     else:
+        options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json)
         suite_command(
-            CLAIM,
-            CLAIMS,
-            ids or (),
-            listed=listed,
-            repeat=repeat,
-            seed=seed,
-            results=results,
-            side_by_side=side_by_side,
-            quiet=quiet,
-            as_json=as_json,
-            adapt=lambda claim: on_version(claim, kafka_version, image),
-            write_page=write_page,
+            CLAIM, CLAIMS, ids or (), options, lambda claim: on_version(claim, kafka_version, image)
         )
 
 
@@ -76,10 +66,8 @@ def bugs(
         list[str] | None,
         typer.Argument(help="Bugs by their ids, such as KIP-903, or your files; default: all built-in ones."),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the bugs and run nothing.")] = False,
-    show: Annotated[
-        str | None, typer.Option(help="Print the file of this built-in bug, to start your own.")
-    ] = None,
+    listed: ListOption = False,
+    show: ShowOption = None,
     schema: SchemaOption = False,
     repeat: RepeatOption = 1,
     seed: SeedOption = None,
@@ -94,29 +82,11 @@ def bugs(
     the bug was reproduced; unknown if an arm shows nothing because the dangerous state was not reached in it.
     Exit codes are those of `claims`: 0 all reproduced, 1 at least one was not, 3 otherwise.
     """
-    from harness.bugs.files import BUG, BUGS
-    from harness.bugs.page import write_page
-    from harness.cli.suite_runs import print_file, suite_command
+    from harness.bugs.bug import BUG, BUGS
+    from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
 
     if schema or show:
         print_file(BUG, show)
     else:
-        suite_command(
-            BUG,
-            BUGS,
-            ids or (),
-            listed=listed,
-            repeat=repeat,
-            seed=seed,
-            results=results,
-            side_by_side=side_by_side,
-            quiet=quiet,
-            as_json=as_json,
-            write_page=write_page,
-        )
-
-
-def add(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    add_command(app, claims)
-    add_command(app, bugs)
+        options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json)
+        suite_command(BUG, BUGS, ids or (), options)

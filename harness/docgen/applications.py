@@ -15,7 +15,6 @@ from typing import Any
 from checkers import judge
 from harness.docgen import files
 from harness.model.frozen import Frozen
-from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.page.markdown import table
@@ -81,11 +80,9 @@ def _span(numbers: Sequence[int]) -> str:
 def seen_below(folder: Path) -> Iterator[SeenRun]:
     """The runs of built-in applications below a folder; interrupted ones and those of another version are
     left out."""
-    for path in sorted(folder.glob(f"**/{SUMMARY_FILE}")):
+    for run, meta, summary in files.runs_below(folder):
         try:
-            meta = RunMeta.model_validate_json((path.parent / RUN_FILE).read_text())
-            summary = Summary.model_validate_json(path.read_text())
-            experiment = Experiment.model_validate_json((path.parent.parent / _SPEC_FILE).read_text())
+            experiment = Experiment.model_validate_json((run.parent / _SPEC_FILE).read_text())
         except (OSError, ValueError):
             continue
         seen = seen_run(meta, summary, experiment)

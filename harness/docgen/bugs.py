@@ -6,11 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
-from harness.bugs.files import BUGS
-from harness.bugs.model import BUG_SUITE, BugResult
+from harness.bugs.bug import BUG_SUITE, BUGS, BugResult
 from harness.docgen import files, suites
 from harness.suite.page import arms_of, count
 
@@ -38,6 +36,4 @@ def page(runs: BugRuns) -> str:
     )
 
 
-def take(results: Sequence[Path], *, more: bool) -> None:
-    """Keep the runs in these files of `kafka-chaos bugs`, and no others unless `more`."""
-    BugRuns.collect(results, BugRuns.load(_RESULTS) if more else None).save(_RESULTS)
+take = partial(suites.take, BugRuns, _RESULTS)

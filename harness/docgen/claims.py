@@ -6,12 +6,10 @@ from `docs/claims/results.json`, which holds whole runs of `kafka-chaos claims`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 from harness.claims import plots
-from harness.claims.files import CLAIMS
-from harness.claims.model import Claim, ClaimResult
+from harness.claims.claim import CLAIMS, Claim, ClaimResult
 from harness.docgen import files, suites
 from harness.suite.page import count_verdicts
 
@@ -59,6 +57,4 @@ def pictures(runs: ClaimRuns) -> dict[str, str]:
     return {f"{claim}.svg": text for claim, text in drawings.items()}
 
 
-def take(results: Sequence[Path], *, more: bool) -> None:
-    """Keep the runs in these files of `kafka-chaos claims`, and no others unless `more`."""
-    ClaimRuns.collect(results, ClaimRuns.load(_RESULTS) if more else None).save(_RESULTS)
+take = partial(suites.take, ClaimRuns, _RESULTS)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from harness.model.journal import RUN_FILE, SUMMARY_FILE
+from harness.model.result import Summary
+from harness.model.run import RunMeta
 from harness.page.markdown import cell
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -45,6 +49,18 @@ def drifted(module: PageModule, *, write: bool = False) -> list[str]:
         else:
             (folder / name).unlink()
     return names
+
+
+def runs_below(folder: Path) -> Iterator[tuple[Path, RunMeta, Summary]]:
+    """The checked runs below a folder, by their own folders; interrupted ones and those of another version
+    are left out."""
+    for path in sorted(folder.glob(f"**/{SUMMARY_FILE}")):
+        try:
+            meta = RunMeta.model_validate_json((path.parent / RUN_FILE).read_text())
+            summary = Summary.model_validate_json(path.read_text())
+        except (OSError, ValueError):
+            continue
+        yield path.parent, meta, summary
 
 
 def render(template: str, **values: Any) -> str:

@@ -7,15 +7,13 @@ brokers showed of it (`docs/reference/findings.json`, one example per class).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from checkers import CLASSES
 from harness.docgen import files
-from harness.model.journal import RUN_FILE, SUMMARY_FILE
-from harness.model.result import FindingClass, Summary
-from harness.model.run import RunMeta
+from harness.model.result import FindingClass
 
 FOLDER, SUFFIXES = files.DOCS / "reference", ()
 
@@ -42,7 +40,7 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
 def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
     """One example per class from the run folders below `folder`, of the run with the most findings of it."""
     found: dict[FindingClass, dict[str, Any]] = {}
-    for meta, summary in _runs(folder):
+    for _, meta, summary in files.runs_below(folder):
         for finding, count in summary.findings.items():
             example = next((each for each in summary.examples if each.finding is finding), None)
             if example is None or (finding in found and found[finding]["count"] >= count):
@@ -56,16 +54,6 @@ def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
                 **example.model_dump(include={"producer", "seq", "partition", "windows", "detail"}),
             }
     return found
-
-
-def _runs(folder: Path) -> Iterator[tuple[RunMeta, Summary]]:
-    for path in sorted(folder.glob(f"**/{SUMMARY_FILE}")):
-        try:
-            meta = RunMeta.model_validate_json((path.parent / RUN_FILE).read_text())
-            yield meta, Summary.model_validate_json(path.read_text())
-        except (OSError, ValueError):
-            # A run of another version, or one that was interrupted: other runs have examples.
-            continue
 
 
 def _examples() -> dict[FindingClass, dict[str, Any]]:

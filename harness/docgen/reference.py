@@ -86,7 +86,7 @@ def _experiment_files() -> str:
 
 
 def _expectations() -> str:
-    from harness.claims.model import Claim
+    from harness.claims.claim import Claim
     from harness.suite.written_expectations import EXPECTATIONS
 
     models: dict[str, Any] = Claim.model_json_schema()["$defs"]

@@ -59,6 +59,11 @@ class Runs(BaseModel, Generic[AnySuiteResult]):
         )
 
 
+def take(kind: type[Runs[Any]], saved: Path, results: Sequence[Path], *, more: bool) -> None:
+    """Keep the runs in these files of the suite's command as `saved`, and no others unless `more`."""
+    kind.collect(results, kind.load(saved) if more else None).save(saved)
+
+
 def _without_stories(result: AnySuiteResult) -> AnySuiteResult:
     arms = tuple(arm.model_copy(update={"story": ()}) for arm in result.arms)
     return result.model_copy(update={"arms": arms})

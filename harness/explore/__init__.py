@@ -4,9 +4,9 @@ menu.py, trial.py    what is drawn from, and what is drawn, as data
 plan.py, budget.py   from the options of the command line to what is explored, and for how long
 selection.py         draws the next schedule, guided by what `coverage.py` says is new
 phases.py            reads from a run's journals which phase the cluster was in when a fault hit
-explorer.py          decides what is run next; trial_runner.py makes the run, with a backend.py
+explorer.py          decides what is run next; trial_runner.py makes the run
 shrinking.py         makes a violation smaller
 reproducers.py       writes a violation as an experiment file and a pytest test
-store.py, result.py  the folder, and what `result.json` holds; coverage_report.py counts
+store.py, result.py  the folder, and what `result.json` holds
 page.py              what is told of the result
 """

@@ -3,72 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Protocol
 
 from harness.explore.menu import ExploreMenu
-from harness.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
-from harness.explore.trial import Trial
+from harness.explore.phases import ADDITIONAL, ClusterPhase
+from harness.explore.result import CoverageResult, Covered, TrialRun
 
-CoverageCell = tuple[str, ClusterPhase]
+FaultInPhase = tuple[str, ClusterPhase]
 """A fault of the menu (with its target) and a phase."""
 Pair = tuple[str, str]
 """Two faults of one run, the one that is earlier in the alphabet first."""
-Under = tuple[str, str, str]
+FaultAtLevel = tuple[str, str, str]
 """A fault, a setting, and its level."""
-
-
-class CompletedTrial(Protocol):
-    """A completed run; `aims` has the phase that each fault was aimed at."""
-
-    @property
-    def trial(self) -> Trial: ...
-
-    @property
-    def aims(self) -> tuple[ClusterPhase, ...]: ...
-
-    @property
-    def seen(self) -> tuple[ObservedFault, ...]: ...
 
 
 @dataclass(slots=True)
 class Coverage:
     """How often each item was covered. `missed`: a fault was aimed at that phase and did not hit it."""
 
-    cells: Counter[CoverageCell] = field(default_factory=Counter)
+    phases: Counter[FaultInPhase] = field(default_factory=Counter)
     pairs: Counter[Pair] = field(default_factory=Counter)
-    under: Counter[Under] = field(default_factory=Counter)
-    missed: Counter[CoverageCell] = field(default_factory=Counter)
+    levels: Counter[FaultAtLevel] = field(default_factory=Counter)
+    missed: Counter[FaultInPhase] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, menu: ExploreMenu, runs: Iterable[CompletedTrial]) -> Coverage:
-        """Only faults that were shown to take effect count."""
-        found = cls()
-        for run in runs:
-            found.add(menu, run)
-        return found
-
-    def add(self, menu: ExploreMenu, run: CompletedTrial) -> None:
+    def add(self, menu: ExploreMenu, run: TrialRun) -> None:
+        """Count a run. Only faults that were shown to take effect count."""
         hit = {one.place: one for one in run.seen if one.verified}
         names = {place: run.trial.faults[place].name for place in hit if place < len(run.trial.faults)}
         for place, name in names.items():
             for phase in hit[place].phases:
-                self.cells[name, phase] += 1
-            for axis, label in levels_of(menu, run.trial):
-                self.under[name, axis, label] += 1
+                self.phases[name, phase] += 1
+            for axis, label in menu.labels(run.trial.settings):
+                self.levels[name, axis, label] += 1
         for pair in pairs_of(list(names.values())):
             self.pairs[pair] += 1
         for place, (fault, aim) in enumerate(zip(run.trial.faults, run.aims, strict=False)):
             if place not in hit or aim not in hit[place].phases:
                 self.missed[fault.name, aim] += 1
 
-
-def levels_of(menu: ExploreMenu, trial: Trial) -> Iterator[tuple[str, str]]:
-    """The level of every setting, defaults too."""
-    for axis in menu.settings:
-        yield axis, trial.settings.get(axis, menu.default_of(axis))
+    def result(self, menu: ExploreMenu, left_out: Collection[str] = ()) -> CoverageResult:
+        """Everything that can be covered, in the menu's order, with how often it was."""
+        names = [fault.name for fault in menu.faults if fault.name not in left_out]
+        return CoverageResult(
+            phases=tuple(
+                Covered(what=(name, phase.value), times=self.phases[name, phase])
+                for name, phase in all_phases(menu, names)
+            ),
+            pairs=tuple(Covered(what=pair, times=self.pairs[pair]) for pair in all_pairs(menu, names)),
+            levels=tuple(Covered(what=one, times=self.levels[one]) for one in all_levels(menu, names)),
+        )
 
 
 def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
@@ -76,7 +61,7 @@ def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
     yield from {(min(pair), max(pair)) for pair in combinations(names, 2)}
 
 
-def all_cells(menu: ExploreMenu, names: Sequence[str]) -> tuple[CoverageCell, ...]:
+def all_phases(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultInPhase, ...]:
     """Every fault in every phase that the menu makes possible: without transactions none is open, without
     groups none rebalances, and coordinators are asked about consumer groups only."""
     transactional = menu.workload.transactional or any(
@@ -99,7 +84,7 @@ def all_pairs(menu: ExploreMenu, names: Sequence[str]) -> tuple[Pair, ...]:
     return tuple((min(one, two), max(one, two)) for number, one in enumerate(names) for two in names[number:])
 
 
-def all_under(menu: ExploreMenu, names: Sequence[str]) -> tuple[Under, ...]:
+def all_levels(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultAtLevel, ...]:
     return tuple(
         (name, axis, label) for name in names for axis, levels in menu.settings.items() for label in levels
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Literal
 
+from harness.campaign.backend import Backend
+from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_time import format_duration
-from harness.explore.backend import DockerExploreBackend, ExploreBackend
 from harness.explore.budget import ExploreSpent
 from harness.explore.coverage import Coverage
-from harness.explore.coverage_report import coverage_result
 from harness.explore.menu import experiment_of
 from harness.explore.phases import ClusterPhase
 from harness.explore.plan import ExplorationPlan
@@ -29,9 +29,7 @@ class Exploration:
     """One exploration under way. What comes next depends on the seed and on the runs so far alone, so that a
     later process goes on where one stopped: runs that are over are taken from the folder."""
 
-    def __init__(
-        self, plan: ExplorationPlan, store: ExploreStore, backend: ExploreBackend, command: str
-    ) -> None:
+    def __init__(self, plan: ExplorationPlan, store: ExploreStore, backend: Backend, command: str) -> None:
         self._plan = plan
         self._store = store
         self._backend = backend
@@ -112,11 +110,11 @@ class Exploration:
 
     def _seen_before(self, run: TrialRun) -> bool:
         """Whether a known violation explains this one; then it is counted there."""
-        for place, one in enumerate(self._violations):
+        for index, one in enumerate(self._violations):
             alike = set(one.classes) & set(run.broken)
             if one.state != "not confirmed" and alike and run.trial.holds(one.minimal):
                 again = (*one.again, run.number)
-                self._violations[place] = one.model_copy(update={"again": again})
+                self._violations[index] = one.model_copy(update={"again": again})
                 return True
         return False
 
@@ -268,7 +266,7 @@ class Exploration:
             clusters=self._runner.clusters,
             ended=ended,
             left_out=self._left_out,
-            coverage=coverage_result(self._menu, self._coverage, self._left_out),
+            coverage=self._coverage.result(self._menu, self._left_out),
             violations=tuple(self._violations),
             runs=tuple(self._runs),
         )
@@ -277,7 +275,7 @@ class Exploration:
 
 
 def run_exploration(
-    plan: ExplorationPlan, store: ExploreStore, command: str, backend: ExploreBackend | None = None
+    plan: ExplorationPlan, store: ExploreStore, command: str, backend: Backend | None = None
 ) -> ExploreResult:
     """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
-    return Exploration(plan, store, backend or DockerExploreBackend(), command).execute()
+    return Exploration(plan, store, backend or DockerBackend(), command).execute()

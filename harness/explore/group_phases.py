@@ -10,15 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
-
-
-class GroupPhase(StrEnum):
-    """See the module's docstring."""
-
-    REBALANCING = "rebalancing"
-    COORDINATOR_MOVING = "coordinator_moving"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +69,8 @@ class GroupEvents:
             share,
         )
 
-    def at(self, at_ns: int, silent: frozenset[int]) -> tuple[GroupPhase, ...]:
-        """The phases at a moment; `silent` are the brokers that did not answer then."""
-        found = []
-        if self._without_owner(at_ns) or self.share.rebalancing(at_ns):
-            found.append(GroupPhase.REBALANCING)
-        if self._coordinator_gone(at_ns, silent):
-            found.append(GroupPhase.COORDINATOR_MOVING)
-        return tuple(found)
-
-    def _without_owner(self, at_ns: int) -> bool:
+    def rebalancing(self, at_ns: int) -> bool:
+        """Whether a partition has no owner, or a member of a share group takes no records, at a moment."""
         owners: dict[tuple[str, int], set[str]] = {}
         for row in self.assignments:
             if row["at_ns"] > at_ns:
@@ -96,9 +80,10 @@ class GroupEvents:
                 mine.add(row["reader"])
             else:
                 mine.discard(row["reader"])
-        return any(not mine for mine in owners.values())
+        return any(not mine for mine in owners.values()) or self.share.rebalancing(at_ns)
 
-    def _coordinator_gone(self, at_ns: int, silent: frozenset[int]) -> bool:
+    def coordinator_moving(self, at_ns: int, silent: frozenset[int]) -> bool:
+        """Whether a coordinator is away at a moment; `silent` are the brokers that did not answer then."""
         last: dict[str, Mapping[str, Any]] = {}
         for row in self.answers:
             if row["at_ns"] > at_ns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,6 +124,11 @@ class ExploreMenu(Frozen):
     def default_of(self, axis: str) -> str:
         return next(iter(self.settings[axis]))
 
+    def labels(self, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The level of every setting, defaults too."""
+        for axis in self.settings:
+            yield axis, settings.get(axis, self.default_of(axis))
+
     def fault(self, name: str) -> MenuFault:
         return next(fault for fault in self.faults if fault.name == name)
 
@@ -213,11 +218,10 @@ def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
 
 
 def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], trial: Trial) -> Arm:
-    levels = list(_levels(menu, settings))
     arm: dict[str, Any] = {
         "name": name,
-        "producer": _merged(menu.producer, (level.producer for level in levels), "producer"),
-        "topic": _merged({}, (level.topic for level in levels), "topic"),
+        "producer": _merged(menu, settings, "producer", menu.producer),
+        "topic": _merged(menu, settings, "topic"),
     }
     for key, of in (("workload", _workload), ("readers", _readers), ("share", _share)):
         if (own := of(menu, settings)) != of(menu, trial.settings):
@@ -226,32 +230,28 @@ def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], trial: Trial
 
 
 def _readers(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
-    patch = _merged({}, (level.readers for level in _levels(menu, settings)), "readers")
+    patch = _merged(menu, settings, "readers")
     return [{**reader.model_dump(exclude_unset=True), **patch} for reader in menu.readers]
 
 
 def _share(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
-    patch = _merged({}, (level.share for level in _levels(menu, settings)), "share")
+    patch = _merged(menu, settings, "share")
     return [{**group.model_dump(exclude_unset=True), **patch} for group in menu.share]
 
 
 def _workload(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
-    base = menu.workload.model_dump(exclude_unset=True)
-    return _merged(base, (level.workload for level in _levels(menu, settings)), "workload")
+    return _merged(menu, settings, "workload", menu.workload.model_dump(exclude_unset=True))
 
 
-def _levels(menu: ExploreMenu, settings: Mapping[str, str]) -> Iterable[Level]:
-    for axis, levels in menu.settings.items():
-        label = settings.get(axis, menu.default_of(axis))
-        yield levels[label]
-
-
-def _merged(base: Mapping[str, Any], patches: Iterable[Mapping[str, Any]], what: str) -> dict[str, Any]:
-    """The base with all patches; two that set the same key to different values are refused."""
+def _merged(
+    menu: ExploreMenu, settings: Mapping[str, str], what: str, base: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The base with what all levels set of `what`; two that set the same key to different values are
+    refused."""
     set_by: dict[str, Any] = {}
-    for patch in patches:
-        for key, value in patch.items():
+    for axis, label in menu.labels(settings):
+        for key, value in getattr(menu.settings[axis][label], what).items():
             if key in set_by and set_by[key] != value:
                 raise ValueError(f"two settings set {what}.{key}: to {set_by[key]} and to {value}")
             set_by[key] = value
-    return {**base, **set_by}
+    return {**(base or {}), **set_by}

@@ -20,7 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from harness.explore.group_phases import GroupEvents, GroupPhase, ShareMembers
+from harness.explore.group_phases import GroupEvents, ShareMembers
 from harness.model.broker_views import newness
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
@@ -163,16 +163,12 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
             ),
         )
         if phases:
-            silent = silent_at(moments, hit.injected_ns)
-            phases = (*phases, *(_GROUPS[one] for one in groups.at(hit.injected_ns, silent)))
+            if groups.rebalancing(hit.injected_ns):
+                phases += (ClusterPhase.REBALANCING,)
+            if groups.coordinator_moving(hit.injected_ns, silent_at(moments, hit.injected_ns)):
+                phases += (ClusterPhase.COORDINATOR_MOVING,)
         found.append(ObservedFault(place=hit.place, phases=phases, verified=hit.verified))
     return tuple(found)
-
-
-_GROUPS = {
-    GroupPhase.REBALANCING: ClusterPhase.REBALANCING,
-    GroupPhase.COORDINATOR_MOVING: ClusterPhase.COORDINATOR_MOVING,
-}
 
 
 def silent_at(moments: Sequence[SampledMoment], at_ns: int) -> frozenset[int]:

@@ -9,7 +9,7 @@ from harness.campaign.resume import refuse_another
 from harness.campaign.run_time import format_duration, run_seconds
 from harness.explore import menu as menus
 from harness.explore.budget import DEFAULT_SECONDS, SHRINK_SHARE, ExploreBudget, parse_confirm, parse_seconds
-from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
+from harness.explore.coverage import Coverage, all_levels, all_pairs, all_phases
 from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.selection import choose
@@ -60,9 +60,9 @@ class ExplorationPlan:
         )
         return [
             f"{menu.name}: {menu.title}",
-            f"  to cover: {len(all_cells(menu, names))} of fault and phase, "
+            f"  to cover: {len(all_phases(menu, names))} of fault and phase, "
             f"{len(all_pairs(menu, names))} pairs of faults, "
-            f"{len(all_under(menu, names))} of fault and setting",
+            f"{len(all_levels(menu, names))} of fault and setting",
             f"  the first run: {drawn[0]}",
             f"seed {self.seed}: {length}, {budget.share:.0%} of it at most for shrinking "
             f"(a schedule fails when {self.confirm.k} of {self.confirm.n} runs do)",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from harness.campaign.run_time import PER_RUN
-from harness.explore.coverage import Coverage, levels_of, pairs_of
+from harness.explore.coverage import Coverage, pairs_of
 from harness.explore.menu import ExploreMenu, experiment_of, seconds_of
 from harness.explore.phases import ClusterPhase
 from harness.explore.trial import GRID, Trial, TrialFault
@@ -134,10 +134,9 @@ def novelty(menu: ExploreMenu, drawn: DrawnTrial, coverage: Coverage, known: Seq
     names = [fault.name for fault in trial.faults]
     found = 0.0
     for name, aim in zip(names, drawn.aims, strict=True):
-        cell = (name, aim)
         # A phase that was aimed at and missed counts like one that was covered.
-        found += _fresh(coverage.cells[cell] + coverage.missed[cell])
-        levels = [_fresh(coverage.under[name, axis, label]) for axis, label in levels_of(menu, trial)]
+        found += _fresh(coverage.phases[name, aim] + coverage.missed[name, aim])
+        levels = [_fresh(coverage.levels[name, axis, label]) for axis, label in menu.labels(trial.settings)]
         found += sum(levels) / len(levels) if levels else 0.0
     found += sum(_fresh(coverage.pairs[pair]) for pair in pairs_of(names))
     if any(trial.holds(one) for one in known):

@@ -6,20 +6,20 @@ import time
 import zlib
 from typing import Any
 
+from checkers import bounds_of
+from harness.campaign.backend import Backend
 from harness.campaign.consecutive_failures import ConsecutiveFailures, broken_reasons
 from harness.campaign.run_store import awaits_check, set_aside
 from harness.campaign.run_time import RunTimes
 from harness.cluster.holder import ClusterHolder
-from harness.explore.backend import ExploreBackend
-from harness.explore.coverage_report import broken_in
 from harness.explore.menu import ExploreMenu, experiment_of
-from harness.explore.phases import ClusterPhase
+from harness.explore.phases import ClusterPhase, observed_faults
 from harness.explore.result import TrialRun
 from harness.explore.store import ExploreStore
 from harness.explore.trial import Trial
 from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
-from harness.model.result import VerdictWord
+from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.spec.experiment import Experiment
 
 _NOT_KNOWN = "not known: the process that made the run ended before it was kept"
@@ -30,7 +30,7 @@ class TrialRunner:
     the number of cluster starts of earlier processes."""
 
     def __init__(
-        self, menu: ExploreMenu, store: ExploreStore, backend: ExploreBackend, clusters_before: int
+        self, menu: ExploreMenu, store: ExploreStore, backend: Backend, clusters_before: int
     ) -> None:
         self._menu = menu
         self._store = store
@@ -91,7 +91,7 @@ class TrialRunner:
             seconds=round(time.monotonic() - began, 1),
             **found,
         )
-        self._store.keep(run)
+        self._store.keep(run.folder, run)
         return run
 
     def _outcome(self, number: int, experiment: Experiment, seed: int) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class TrialRunner:
         result = self._backend.check(folder.parent, folder.name).result()
         summary, verdict = result.summary, result.judgement.verdict
         return {
-            "seen": self._backend.observed_faults(folder, experiment.topic.replication_factor),
+            "seen": observed_faults(folder, experiment.topic.replication_factor),
             "verdict": verdict,
             "reasons": result.judgement.reasons,
             "findings": summary.findings if summary else {},
@@ -120,3 +120,14 @@ class TrialRunner:
     def _reset(self, cluster: Any) -> str:
         report_progress("resetting the cluster")
         return self._backend.reset(cluster)
+
+
+def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
+    """The classes of findings that exceed what the run's settings allow."""
+    meta, summary = result.meta, result.summary
+    if summary is None:
+        return ()
+    ordered = meta.idempotent or meta.max_in_flight == 1
+    guarantee = meta.application.guarantee if meta.application is not None else None
+    bounds = bounds_of(meta.promise, idempotent=meta.idempotent, ordered=ordered, guarantee=guarantee)
+    return tuple(finding for finding, bound in bounds.items() if bound.exceeded(summary.count(finding)))

@@ -18,12 +18,8 @@ def librdkafka_refuses(properties: Mapping[str, Any]) -> str | None:
     settings = {name: value for name, value in properties.items() if name != "extra"}
     settings |= dict(properties.get("extra") or {})
     try:
-        Producer({**settings, "bootstrap.servers": _NOWHERE, "log_level": 0, "error_cb": _ignored})
+        Producer({**settings, "bootstrap.servers": _NOWHERE, "log_level": 0, "error_cb": lambda _: None})
     except (KafkaException, TypeError, ValueError) as error:
         cause = error.args[0] if error.args else error
         return str(cause.str()) if hasattr(cause, "str") else str(cause)
     return None
-
-
-def _ignored(_error: object) -> None:
-    """No broker was expected to answer."""

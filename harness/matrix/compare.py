@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
@@ -10,8 +10,7 @@ from typing import Any, Literal
 from checkers import ALPHA, difference, rank_test, rate_difference, runs_needed, shared_level
 from harness.matrix.figures import denominator
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.slo import SloBreach, breaches
-from harness.matrix.spec import MatrixSpec
+from harness.matrix.spec import MatrixSpec, matches
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.result import Breaks, FindingClass
@@ -42,6 +41,15 @@ class Measured(Frozen):
     p: float
     least_p: float
     verdict: Literal["worse", "no worse", "cannot tell"]
+
+
+class SloBreach(Frozen):
+    """A bound of the spec that an arm of the new result does not keep."""
+
+    arm: str
+    bound: str
+    allowed: float
+    found: float
 
 
 class Comparison(Frozen):
@@ -220,3 +228,27 @@ def loss_gap(base: MatrixArmResult, new: MatrixArmResult) -> tuple[float, float,
     mine, other = new.figures.with_loss, base.figures.with_loss
     gap, interval = difference(mine.k, mine.n, other.k, other.n)
     return gap, interval.low, interval.high if interval.high is not None else 1.0
+
+
+def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> tuple[SloBreach, ...]:
+    """Every bound that an arm's runs exceed; runs of verdict `unknown` are ignored."""
+    return tuple(_breaches(spec, arms))
+
+
+def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[SloBreach]:
+    for arm in arms:
+        figures = arm.figures
+        if figures is None or not figures.runs:
+            continue
+        most_lost = max(run.count(FindingClass.LOST) for run in arm.runs if run.counts)
+        for slo in spec.slo:
+            if not matches(slo.at, arm.labels):
+                continue
+            for bound, allowed, found in (
+                ("lost", slo.lost, most_lost),
+                ("lost_per_million", slo.lost_per_million, figures.lost_per_million.value),
+                ("duplicates_per_million", slo.duplicates_per_million, figures.duplicates_per_million.value),
+                ("unavailable_seconds", slo.unavailable_seconds, figures.unavailable_seconds.median),
+            ):
+                if allowed is not None and found is not None and found > allowed:
+                    yield SloBreach(arm=arm.name, bound=bound, allowed=allowed, found=found)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from harness.matrix.compare import Comparison, Measured, loss_gap
 from harness.matrix.result import MatrixResult, ShareFigure
 from harness.page.blocks import Block, Cell, Lines, Status, Table, grid
+from harness.report.table import three_digits
 
 _STATUSES: dict[str, Status] = {"worse": "bad", "no worse": "good", "cannot tell": "unclear"}
 
@@ -40,8 +41,8 @@ def _measures(found: Comparison) -> Table:
         {
             "arm": one.arm,
             "measure": one.measure,
-            "base": _number(one.base),
-            "new": _number(one.new),
+            "base": three_digits(one.base),
+            "new": three_digits(one.new),
             "difference (95 %)": _gap(one),
             "p": f"{one.p:.2g}",
             "": Cell(one.verdict, _STATUSES[one.verdict], strong=one.verdict == "worse"),
@@ -54,10 +55,10 @@ def _measures(found: Comparison) -> Table:
 def lines(found: Comparison) -> Iterator[str]:
     """The result of the comparison in sentences."""
     for breach in found.breaches:
-        bounds = f"{breach.bound} is {_number(breach.found)}, allowed {_number(breach.allowed)}"
+        bounds = f"{breach.bound} is {three_digits(breach.found)}, allowed {three_digits(breach.allowed)}"
         yield f"SLO broken: {breach.arm}: {bounds}"
     for one in found.worse:
-        change = f"from {_number(one.base)} to {_number(one.new)} (p = {one.p:.2g})"
+        change = f"from {three_digits(one.base)} to {three_digits(one.new)} (p = {one.p:.2g})"
         yield f"worse: {one.arm}: {one.measure} {change}"
     for line in found.missing:
         yield f"not compared: {line}"
@@ -79,7 +80,3 @@ def _gap(one: Measured) -> str:
     if one.low is None or one.high is None:
         return f"{one.gap:+,.1f}"
     return f"{one.gap:+,.1f} ({one.low:+,.1f} to {one.high:+,.1f})"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

@@ -11,7 +11,7 @@ from harness.matrix.result import ArmFigures, MatrixArmResult, RateFigure, RunRo
 from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
 
-CellState = Literal["refused", "impossible"]
+ArmState = Literal["refused", "impossible"]
 
 
 def figures_of(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
@@ -78,7 +78,7 @@ def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigur
 
 
 def arm_results(
-    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[CellState, str]], seed: int
+    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[ArmState, str]], seed: int
 ) -> tuple[MatrixArmResult, ...]:
     """The result of each arm so far."""
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.campaign.resume import refuse_another
-from harness.campaign.run_time import DAY, format_duration
-from harness.matrix.estimate import Estimate, estimate
+from harness.campaign.run_time import DAY, format_duration, run_seconds
 from harness.matrix.expand import MatrixArm, expand_matrix
-from harness.matrix.files import MATRIX
 from harness.matrix.result import MatrixResult, load_result
-from harness.matrix.spec import MatrixSpec
+from harness.matrix.spec import MATRIX, MatrixSpec, Repeats
 from harness.model.errors import BadInput, JournalError
 from harness.model.secrets import masked_at
 from harness.spec.overrides import override_cluster
+
+_CLUSTER_START = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,33 @@ class MatrixOptions:
     version: str | None = None
     image: str | None = None
     profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Total `seconds`, of at most `runs` runs with `starts` cluster starts."""
+
+    seconds: float
+    runs: int
+    starts: int
+
+
+def estimate(arms: Sequence[MatrixArm], repeats: Repeats) -> Estimate:
+    """For all runs of all arms that are not refused; with a budget, no more than that."""
+    experiments = [arm.experiment for arm in arms if arm.experiment is not None]
+    rounds = repeats.most
+    one = sum(run_seconds(experiment) for experiment in experiments)
+    clusters = len({experiment.cluster.model_dump_json() for experiment in experiments})
+    # A round begins on the cluster that the round before it ended on.
+    starts = clusters + (rounds - 1) * (clusters - 1) if clusters else 0
+    seconds = one * rounds + starts * _CLUSTER_START
+    runs = len(experiments) * rounds
+    budget = (repeats.budget_minutes or 0) * 60
+    if budget and seconds > budget:
+        return Estimate(
+            budget, max(1, round(runs * budget / seconds)), max(1, round(starts * budget / seconds))
+        )
+    return Estimate(seconds, runs, starts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from harness.campaign.run_time import RunTimes, format_duration
 from harness.campaign.work_queue import WorkQueue
 from harness.campaign.worker import RequestFinished, RunRequest, Worker, WorkerMessage, Workers
 from harness.campaign.worker_processes import workers_for
-from harness.matrix.figures import CellState, arm_results, loss_width
+from harness.matrix.figures import ArmState, arm_results, loss_width
 from harness.matrix.ordering import in_round, is_due
 from harness.matrix.plan import MatrixPlan
 from harness.matrix.result import MatrixResult, RunRow, row_of
@@ -59,7 +59,7 @@ class MatrixRun:
         }
         self._labels = {arm.name: arm.labels for arm in plan.arms}
         self._rows = store.outcomes([arm.name for arm in plan.arms])
-        self._out: dict[str, tuple[CellState, str]] = {
+        self._out: dict[str, tuple[ArmState, str]] = {
             arm.name: ("refused", arm.refusal or "") for arm in plan.arms if arm.experiment is None
         }
         before = plan.before
@@ -138,7 +138,7 @@ class MatrixRun:
             if not any(worker.busy for worker in workers.workers):
                 return
             for worker, message in workers.messages(_LOOK_SECONDS):
-                self._take(worker, queue.running[worker], message)
+                self._take(worker, queue.given[worker], message)
 
     def _request(self, run: MatrixRunKey, worker: Worker) -> RunRequest | None:
         """What to ask of a worker; None: the run was made and is only checked, or the budget is spent."""
@@ -175,7 +175,7 @@ class MatrixRun:
             self._times.add(run.arm, self._experiments[run.arm], message.seconds)
             self._checks[run.arm, run.repeat] = self._backend.check(folder.parent, folder.name)
         elif isinstance(error, BadInput | PrerequisiteMissing):
-            state: CellState = "refused" if isinstance(error, BadInput) else "impossible"
+            state: ArmState = "refused" if isinstance(error, BadInput) else "impossible"
             self._out[run.arm] = (state, f"{error.what}: {error.found}" if error.found else error.what)
             report_progress(f"{run.arm}: {state}: {error.what}")
             worker.replace = state == "impossible"
@@ -201,7 +201,7 @@ class MatrixRun:
         )
 
     def _keep(self, row: RunRow) -> None:
-        self._store.keep(row)
+        self._store.keep(row.folder, row)
         self._rows[row.arm, row.repeat] = row
 
     def _cluster_key(self, name: str) -> str:

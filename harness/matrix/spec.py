@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from faults.schedules.entries import ScheduleEntry
 from harness.config.safe_yaml import label_of
+from harness.config.yaml_files import FileKind
 from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
 from harness.model.secrets import without_secret_values
@@ -199,3 +200,13 @@ class MatrixSpec(Frozen):
 def matches(where: Mapping[str, tuple[str, ...]], labels: Mapping[str, str]) -> bool:
     """Whether an arm with these labels is selected."""
     return all(labels[axis] in wanted for axis, wanted in where.items())
+
+
+MATRIX = FileKind(
+    MatrixSpec,
+    one="a matrix",
+    expected="a mapping with name, title, base and axes",
+    example="docs/how-to/matrix.md has examples, and `kafka-chaos matrix --show NAME` prints a built-in one",
+    schema="kafka-chaos matrix --schema",
+    folder="matrices",
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.matrix.export import axes_of
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
 from harness.page.blocks import Table
-from harness.report.table import UNCONFIRMED_NOTE
+from harness.report.table import UNCONFIRMED_NOTE, three_digits
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
 _NARROW = (
@@ -57,9 +57,7 @@ def interval_of(share: ShareFigure) -> str:
 
 def rate(figure: RateFigure) -> str:
     """Per million, to three digits or so."""
-    if figure.value is None:
-        return "-"
-    return f"{figure.value:,.0f}" if figure.value >= 100 or not figure.value else f"{figure.value:.3g}"
+    return "-" if figure.value is None else three_digits(figure.value)
 
 
 def table(result: MatrixResult) -> Table:

@@ -9,15 +9,13 @@ from pathlib import Path
 from harness.campaign.backend import Backend
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.worker_processes import clusters_at_once
-from harness.matrix.compare import compare
+from harness.matrix.compare import breaches, compare
 from harness.matrix.export import junit_text
-from harness.matrix.files import MATRIX
 from harness.matrix.page import matrix_page, write_pages
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
 from harness.matrix.runner import run_matrix
-from harness.matrix.slo import breaches
-from harness.matrix.spec import MatrixSpec
+from harness.matrix.spec import MATRIX, MatrixSpec
 from harness.matrix.store import MatrixStore
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.check_jobs.recheck import RESULT_FILE
-from harness.matrix.files import MATRIX
+from harness.matrix.spec import MATRIX
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.progress import report_progress

@@ -6,6 +6,7 @@ from typing import Any
 
 from checkers import Rates
 from harness.page.blocks import Table, grid
+from harness.report.table import three_digits
 
 
 def table(found: Rates) -> Table:
@@ -38,7 +39,5 @@ def _rate(row: dict[str, Any], what: str) -> str:
     value, low, high = row[f"{what}_per_million"], row[f"{what}_low"], row[f"{what}_high"]
     if value is None:
         return "-"
-    if not value:
-        return "0"
-    text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-    return text if low is None or high is None else f"{text} ({low:,.0f} to {high:,.0f})"
+    text = three_digits(value)
+    return text if not value or low is None or high is None else f"{text} ({low:,.0f} to {high:,.0f})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from checkers import parse_promise
@@ -139,8 +139,7 @@ def _is_demanded(promise: str) -> bool:
 
 def expected_lines(result: ExperimentResult) -> list[str]:
     """ "acks=1: lost 500, expected", one line per arm that is invalid and as promised."""
-    found = ((arm.folder, expected_findings(arm)) for arm in result.arms)
-    return [f"{folder}: {expected}" for folder, expected in found if expected is not None]
+    return _lines_of(result, expected_findings)
 
 
 def application_sentence(arm: ArmResult) -> str | None:
@@ -156,8 +155,12 @@ def application_sentence(arm: ArmResult) -> str | None:
 
 def application_lines(result: ExperimentResult) -> list[str]:
     """One line per arm with an application."""
-    found = ((arm.folder, application_sentence(arm)) for arm in result.arms)
-    return [f"{folder}: {sentence}" for folder, sentence in found if sentence is not None]
+    return _lines_of(result, application_sentence)
+
+
+def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None]) -> list[str]:
+    """What there is to tell of each arm."""
+    return [f"{arm.folder}: {told}" for arm in result.arms if (told := tell(arm)) is not None]
 
 
 def explanation(arm: ArmResult, examples: int = 2) -> str:
@@ -209,6 +212,11 @@ def faults_of(example: Example, meta: RunMeta) -> str:
     # A lost record that the final read holds is missing from the read of committed records alone.
     missing = f"{'missing' if example.offsets else 'gone'} after {later}" if later else ""
     return ", ".join(part for part in (during, missing) if part)
+
+
+def three_digits(value: float) -> str:
+    """A number for a table: to three digits, or to the next whole number from 100 on."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _or_aside(main: int, unconfirmed: int) -> str:

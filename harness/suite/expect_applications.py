@@ -24,7 +24,7 @@ def ended_by_itself() -> Expectation:
     """A precondition: an instance of the application ended by itself, and was started again."""
 
     def of(run: FinishedRun) -> bool:
-        events = [row["event"] for row in run.application_events]
+        events = [row["event"] for row in run.rows(APPLICATION_DIR)]
         return "exited" in events and "restarted" in events
 
     return precondition(exactly("the application ended by itself and was started again", True, of))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from operator import itemgetter
 
+from harness.model.journal import CHECKPOINTS_DIR, REPLICAS_DIR
 from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 from workloads.log_format.checkpoints import EPOCH_FILE
@@ -21,9 +22,7 @@ def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
     """The seconds from the effect of a fault until a broker was first seen out of the ISR of partition 0."""
 
     def of(run: FinishedRun) -> float:
-        since = run.applied_ns(kind)
-        out = (s.at_ns for s in run.states() if s.at_ns > since and broker not in s.isr)
-        return _seconds(since, next(out, None), f"broker {broker} never left the ISR")
+        return _until_isr(run, run.applied_ns(kind), broker, False, f"broker {broker} never left the ISR")
 
     return between(f"broker {broker} out of the ISR after", least, most, of, "s")
 
@@ -32,11 +31,16 @@ def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
     """The seconds from the end of a fault until a broker was back in the ISR of partition 0."""
 
     def of(run: FinishedRun) -> float:
-        since = run.undone_ns(kind)
-        back = (s.at_ns for s in run.states() if s.at_ns > since and broker in s.isr)
-        return _seconds(since, next(back, None), f"broker {broker} did not come back into the ISR")
+        never = f"broker {broker} did not come back into the ISR"
+        return _until_isr(run, run.undone_ns(kind), broker, True, never)
 
     return between(f"broker {broker} back in the ISR after", 0, most, of, "s")
+
+
+def _until_isr(run: FinishedRun, since_ns: int, broker: int, member: bool, never: str) -> float:
+    """Seconds until a broker was first seen in the ISR of partition 0, or out of it."""
+    seen = (s.at_ns for s in run.states() if s.at_ns > since_ns and (broker in s.isr) is member)
+    return _seconds(since_ns, next(seen, None), never)
 
 
 def _seconds(since_ns: int, until_ns: int | None, never: str) -> float:
@@ -66,7 +70,7 @@ def epoch_lines(lines: tuple[tuple[int, int], ...]) -> Expectation:
             broker: tuple(
                 sorted(
                     (row["leader_epoch"], row["offset"])
-                    for row in run.checkpoints
+                    for row in run.rows(CHECKPOINTS_DIR)
                     if row["file"] == EPOCH_FILE and row["broker"] == broker and row["partition"] == 0
                 )
             )
@@ -87,7 +91,7 @@ def replicas_identical(brokers: int = 3) -> Expectation:
         dumps = {
             broker: [
                 (_RECORD(row), row["crc"])
-                for row in run.replicas
+                for row in run.rows(REPLICAS_DIR)
                 if row["broker"] == broker and not row["control"]
             ]
             for broker in _inspected(run)

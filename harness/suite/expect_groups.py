@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 
-from harness.model.journal import TxnOutcome
+from harness.model.journal import (
+    ASSIGNMENTS_DIR,
+    COMMITS_DIR,
+    OFFSETS_DIR,
+    TRANSACTIONS_DIR,
+    TxnOutcome,
+)
+from harness.model.share_journal import DELIVERIES_DIR
 from harness.suite.expectations import Expectation, between, exactly, format_value
-from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+
+_AT = itemgetter("at_ns")
 
 
 def commits_answered(step: str, least: int, most: int | None = None) -> Expectation:
@@ -14,7 +24,7 @@ def commits_answered(step: str, least: int, most: int | None = None) -> Expectat
     None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        mine = [row for row in run.commits if row["reader"].rpartition("-")[0] == step]
+        mine = [row for row in run.rows(COMMITS_DIR) if row["reader"].rpartition("-")[0] == step]
         if not mine:
             raise EvidenceMissing(f"no commits of step {step} were journaled")
         return len({row["reader"] for row in mine if row["error"] is None})
@@ -27,13 +37,10 @@ def moved(reader: str, step: str, least: int, most: int | None = None) -> Expect
     ended (`most` None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        ended = run.meta.steps[-1].ended_ns or 0
-        rows = [row for row in run.assignments if row["reader"] == reader]
-        if not any(row["event"] == "assigned" for row in rows):
+        rows = run.rows(ASSIGNMENTS_DIR)
+        if not any((row["reader"], row["event"]) == (reader, "assigned") for row in rows):
             raise EvidenceMissing(f"consumer {reader} was never assigned a partition")
-        since = run.step(step).started_ns
-        taken = [row for row in rows if row["event"] != "assigned" and since <= row["at_ns"] <= ended]
-        return len({row["partition"] for row in taken})
+        return _partitions(run, _changes(run, reader, step, assigned=False))
 
     return between(f"partitions taken from consumer {reader}", least, least if most is None else most, of)
 
@@ -43,15 +50,7 @@ def owned(reader: str, step: str, least: int, most: int | None = None) -> Expect
     ended (`most` None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        ended = run.meta.steps[-1].ended_ns or 0
-        since = run.step(step).started_ns
-        return len(
-            {
-                row["partition"]
-                for row in run.assignments
-                if row["reader"] == reader and row["event"] == "assigned" and since <= row["at_ns"] <= ended
-            }
-        )
+        return _partitions(run, _changes(run, reader, step, assigned=True))
 
     what = f"partitions that consumer {reader} was assigned in {step} or later"
     return between(what, least, least if most is None else most, of)
@@ -61,17 +60,28 @@ def handover(reader: str, step: str, *, least: float, most: float) -> Expectatio
     """How many seconds after the beginning of a step a live reader was next assigned a partition."""
 
     def of(run: FinishedRun) -> float:
-        since = run.step(step).started_ns
-        times = [
-            row["at_ns"]
-            for row in run.assignments
-            if (row["reader"], row["event"]) == (reader, "assigned") and row["at_ns"] >= since
-        ]
-        if not times:
+        assigned = _changes(run, reader, step, assigned=True)
+        if not assigned:
             raise EvidenceMissing(f"consumer {reader} was assigned nothing after {step} had begun")
-        return float(min(times) - since) / SECOND
+        return float(assigned[0]["at_ns"] - run.step(step).started_ns) / SECOND
 
     return between(f"consumer {reader} was assigned more after", least, most, of, "s")
+
+
+def _changes(run: FinishedRun, reader: str, step: str, *, assigned: bool) -> list[JournalRow]:
+    """What a live reader was assigned after a step began, or what was taken from it, in order of time."""
+    since = run.step(step).started_ns
+    return [
+        row
+        for row in run.rows(ASSIGNMENTS_DIR)
+        if row["reader"] == reader and (row["event"] == "assigned") is assigned and row["at_ns"] >= since
+    ]
+
+
+def _partitions(run: FinishedRun, changes: list[JournalRow]) -> int:
+    """How many partitions changed before the last step ended."""
+    ended = run.meta.steps[-1].ended_ns or 0
+    return len({row["partition"] for row in changes if row["at_ns"] <= ended})
 
 
 def last_answer(group: str, offset: int | None = None) -> Expectation:
@@ -79,14 +89,10 @@ def last_answer(group: str, offset: int | None = None) -> Expectation:
     none)."""
 
     def of(run: FinishedRun) -> object:
-        rows = [
-            row
-            for row in run.offsets
-            if (row["group"], row["partition"], row["source"], row["error"]) == (group, 0, "fetch", None)
-        ]
+        rows = [row for row in _answers_about(run, group) if row["error"] is None]
         if not rows:
             raise EvidenceMissing(f"nobody answered about group {group}")
-        found = max(rows, key=lambda row: int(row["at_ns"]))["offset"]
+        found = max(rows, key=_AT)["offset"]
         return "none" if found is None else found
 
     return exactly(f"committed offset of group {group}", "none" if offset is None else offset, of)
@@ -97,12 +103,7 @@ def still_committed(group: str, offset: int, expected: bool) -> Expectation:
     was no answer without an error."""
 
     def of(run: FinishedRun) -> bool:
-        rows = [
-            row
-            for row in run.offsets
-            if (row["group"], row["partition"], row["source"]) == (group, 0, "fetch")
-        ]
-        last = max(rows, key=lambda row: int(row["at_ns"]), default=None)
+        last = max(_answers_about(run, group), key=_AT, default=None)
         return last is not None and last["error"] is None and last["offset"] == offset
 
     return exactly(
@@ -112,11 +113,17 @@ def still_committed(group: str, offset: int, expected: bool) -> Expectation:
     )
 
 
+def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
+    """What coordinators answered about a group's committed offset of partition 0."""
+    asked = (group, 0, "fetch")
+    return [row for row in run.rows(OFFSETS_DIR) if (row["group"], row["partition"], row["source"]) == asked]
+
+
 def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
     """The outcome of a transaction as its client learned it."""
 
     def of(run: FinishedRun) -> str:
-        for row in run.transactions:
+        for row in run.rows(TRANSACTIONS_DIR):
             if (row["producer"], row["txn"]) == (producer, number):
                 return str(row["outcome"])
         raise EvidenceMissing(f"producer {producer} has no transaction {number}")
@@ -128,7 +135,7 @@ def given_times(times: int) -> Expectation:
     """Every record in the log at the end was given to members of the share group this number of times."""
 
     def of(run: FinishedRun) -> set[int]:
-        given = Counter((row["partition"], row["offset"]) for row in run.deliveries)
+        given = Counter((row["partition"], row["offset"]) for row in run.rows(DELIVERIES_DIR))
         log = {(row["partition"], row["offset"]) for row in run.final_log}
         if not log:
             raise EvidenceMissing("the log is empty")
@@ -143,7 +150,7 @@ def accepted(least: int) -> Expectation:
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         done = {
             (row["partition"], row["offset"])
-            for row in run.deliveries
+            for row in run.rows(DELIVERIES_DIR)
             if row["acknowledgement"] == "accept" and row["answered_ns"] is not None and row["error"] is None
         }
         return f"{len(done):,}", len(done) >= least

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 
-from harness.model.journal import SendOutcome
+from harness.model.journal import COMMITS_DIR, LIVE_DIR, SendOutcome
 from harness.model.result import FindingClass
 from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
@@ -229,7 +229,7 @@ def committed(reader: str, session: int, offset: int) -> Expectation:
     def of(run: FinishedRun) -> int:
         offsets = [
             row["offset"]
-            for row in run.commits
+            for row in run.rows(COMMITS_DIR)
             if (row["reader"], row["session"], row["partition"], row["error"]) == (reader, session, 0, None)
         ]
         if not offsets:
@@ -242,4 +242,4 @@ def committed(reader: str, session: int, offset: int) -> Expectation:
 def _received(run: FinishedRun, reader: str) -> list[JournalRow]:
     if reader not in {one.name for one in run.meta.readers}:
         raise EvidenceMissing(f"there was no consumer {reader}")
-    return sorted(run.live(reader), key=lambda row: row["position"])
+    return sorted(run.rows(f"{LIVE_DIR}/{reader}"), key=lambda row: row["position"])

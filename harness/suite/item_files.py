@@ -20,8 +20,10 @@ from importlib import resources
 import yaml
 
 from harness.config.safe_yaml import MOST_CHARACTERS, NotYaml
+from harness.config.yaml_files import FileKind
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
+from harness.suite.model import Item
 
 _CLUSTERS = "suite/clusters.yaml"
 _CATALOGS = ("claims/catalog", "bugs/catalog")
@@ -29,6 +31,20 @@ _PLACEHOLDER = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 _NEXT_STEP = "`kafka-chaos claims --init claim.yaml` writes an example"
 
 Nodes = Mapping[str, yaml.Node]
+
+
+def kind_of(model: type[Item], *, keys: str, example: str) -> FileKind[Item]:
+    """The files of a suite's items; `keys` are those that every file has, `example` says where one is."""
+    suite = model.suite
+    return FileKind(
+        model,
+        one=f"a {suite.item}",
+        expected=f"a mapping with {keys}",
+        example=example,
+        schema=f"kafka-chaos {suite.name} --schema",
+        folder=f"{suite.name}/catalog",
+        complete=complete,
+    )
 
 
 def complete(root: yaml.Node | None, source: str) -> yaml.Node | None:

@@ -9,11 +9,12 @@ and the item is `unknown`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
+from markupsafe import Markup
 from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -149,17 +150,22 @@ class SuiteResult(Frozen):
 class Suite:
     """The words and the file format of a suite.
 
-    `roles`: that of the arms which show an item, and that of its controls. `counted`: tables have one row per
-    item, which counts what its arms showed over all runs; otherwise one row per run.
+    `heading` is that of its page. `roles`: that of the arms which show an item, and that of its controls.
+    `texts`: fields of an item by their names in `--list --json`. `counted`: tables have one row per item,
+    which counts what its arms showed over all runs; otherwise one row per run. `draw` makes drawings by the
+    id of their item.
     """
 
     item: str
+    heading: str
     roles: tuple[Role, Role]
     passed: SuiteVerdict
     failed: SuiteVerdict
     result: type[SuiteResult]
     arm_result: type[SuiteArmResult]
+    texts: Mapping[str, str]
     counted: bool = False
+    draw: Callable[[Sequence[SuiteResult]], Mapping[str, Markup]] = lambda _: {}
 
     @property
     def name(self) -> str:
@@ -219,10 +225,6 @@ class SuiteItem(Frozen):
     def of(self, role: Role) -> tuple[SuiteArm, ...]:
         return tuple(arm for arm in self.arms if arm.role is role)
 
-    def texts(self) -> dict[str, str]:
-        """The texts of the item by their names in `--list --json`."""
-        raise NotImplementedError
-
     def to_json(self) -> dict[str, Any]:
         """The item as `--list --json` prints it."""
         arms = self.suite.result.model_fields["arms"].alias or "arms"
@@ -230,7 +232,7 @@ class SuiteItem(Frozen):
         return {
             "id": self.id,
             "title": self.title,
-            **self.texts(),
+            **{name: getattr(self, field) for name, field in self.suite.texts.items()},
             "set_up": self.set_up,
             "kafka": self.kafka,
             arms: [

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
+from harness.model.journal import REPLICAS_DIR, SAMPLES_DIR
 from harness.spec.experiment import Experiment
 from harness.spec.plan import plan_of
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
@@ -49,7 +50,7 @@ def story(run: FinishedRun, experiment: Experiment) -> tuple[str, ...]:
 
 
 def _table(run: FinishedRun, experiment: Experiment) -> list[str]:
-    brokers = sorted({row["broker"] for row in run.samples})
+    brokers = sorted({row["broker"] for row in run.rows(SAMPLES_DIR)})
     rows = [["s", "what happened", *(f"broker {number}" for number in brokers), "ISR"]]
     begin = run.meta.started_ns
     moments = sorted(_moments(run, experiment))
@@ -143,7 +144,7 @@ def _holdings(run: FinishedRun) -> Iterator[str]:
                     epochs = [tuple(line) for line in row["detail"]["epochs"]]
                     yield f"{row['ask']}, files of broker {row['broker']}: {_ranges(held, names, epochs)}"
         with suppress(EvidenceMissing):
-            replicas = [row for row in run.replicas if row["partition"] == 0 and not row["control"]]
+            replicas = [row for row in run.rows(REPLICAS_DIR) if row["partition"] == 0 and not row["control"]]
             for broker, rows in groupby(replicas, key=lambda row: row["broker"]):
                 yield f"at the end, files of broker {broker}: {_read(list(rows), names)}"
         with suppress(EvidenceMissing):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -41,42 +41,29 @@ _FACTS = {
 """Texts of an item that its section shows, as far as it has them."""
 
 
-def write_page(
-    items: Sequence[SuiteItem],
-    results: Sequence[SuiteResult],
-    folder: Path,
-    *,
-    heading: str,
-    draw: Callable[[Sequence[SuiteResult]], Mapping[str, Markup]] = lambda _: {},
-) -> Path:
-    """Write the page of a run of the suite NAME as `folder`/NAME.html, and return its path.
-
-    Args:
-        items: those of the results, in the same order.
-        folder: where the page will be.
-        heading: the first heading.
-        draw: makes drawings by the id of their item.
+def write_page(items: Sequence[SuiteItem], results: Sequence[SuiteResult], folder: Path) -> Path:
+    """Write the page of a run of the suite NAME as `folder`/NAME.html, and return its path. The items are
+    those of the results, in the same order.
 
     Raises:
         KafkaChaosError: the file cannot be written.
     """
-    name, page = items[0].suite.name, suite_page(items, results, heading, draw(results))
+    name = items[0].suite.name
     return html.save_pages(
-        [(f"{name}.html", html.render(page, folder))],
+        [(f"{name}.html", html.render(suite_page(items, results), folder))],
         folder,
         what=f"the page of the {name}",
         next_step=f"free space or correct its permissions; {name}.json beside it holds the same",
     )
 
 
-def suite_page(
-    items: Sequence[SuiteItem], results: Sequence[SuiteResult], heading: str, drawings: Mapping[str, Markup]
-) -> Page:
+def suite_page(items: Sequence[SuiteItem], results: Sequence[SuiteResult]) -> Page:
     """The page of a run of a suite: its outcome, then a section per item."""
     suite = items[0].suite
+    drawings = suite.draw(results)
     return Page(
         kind=suite.name,
-        title=heading,
+        title=suite.heading,
         started_ns=time.time_ns(),
         headline=headline(suite, results),
         status=status_of(exit_code(results)),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,29 @@ from harness.model.journal import (
     ANSWERS_DIR,
     APPLICATION_DIR,
     ASSIGNMENTS_DIR,
-    CHECKPOINTS_DIR,
     COMMITS_DIR,
-    LIVE_DIR,
-    OFFSETS_DIR,
     READS_DIR,
     REPLICAS_DIR,
     SAMPLES_DIR,
     SENDS_DIR,
-    TRANSACTIONS_DIR,
 )
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
 from harness.model.newest_belief import newest_rows
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta, StepInfo
-from harness.model.share_journal import DELIVERIES_DIR
 
 SECOND = 10**9
 JournalRow = dict[str, Any]
+_ORDERS = {
+    APPLICATION_DIR: ("at_ns",),
+    ASSIGNMENTS_DIR: ("at_ns",),
+    COMMITS_DIR: ("at_ns",),
+    READS_DIR: ("partition", "offset"),
+    REPLICAS_DIR: ("broker", "partition", "offset"),
+    SAMPLES_DIR: ("at_ns", "broker"),
+    SENDS_DIR: ("producer", "seq"),
+}
+"""Columns by which the rows of a journal are sorted; those of others stay as they were written."""
 
 
 class EvidenceMissing(Exception):
@@ -60,6 +66,7 @@ class FinishedRun:
         self.folder = folder
         self.result = result
         self.meta: RunMeta = result.meta
+        self._rows: dict[str, list[JournalRow]] = {}
 
     @property
     def summary(self) -> Summary:
@@ -92,74 +99,37 @@ class FinishedRun:
                 return int(row["at_ns"])
         raise EvidenceMissing(f"{fault} was never {phase}")
 
-    @cached_property
+    def rows(self, folder: str) -> list[JournalRow]:
+        """The rows of a journal, by its folder, in the order of `_ORDERS`.
+
+        Raises:
+            EvidenceMissing: the run has no such journal.
+        """
+        if folder not in self._rows:
+            found = list(journal_rows(self._journal(folder), pattern="*.parquet"))
+            order = _ORDERS.get(folder)
+            self._rows[folder] = found if order is None else sorted(found, key=itemgetter(*order))
+        return self._rows[folder]
+
+    @property
     def all_sends(self) -> list[JournalRow]:
         """Sends in the order of the producers and of their sequence numbers."""
-        rows = self._rows(SENDS_DIR)
-        return sorted(rows, key=lambda row: (row["producer"], row["seq"]))
+        return self.rows(SENDS_DIR)
 
     def sends(self, step: str) -> list[JournalRow]:
         index = self.step(step).index
         return [row for row in self.all_sends if row["step"] == index]
 
-    @cached_property
-    def transactions(self) -> list[JournalRow]:
-        """Transactions and the outcomes that the clients learned."""
-        return self._rows(TRANSACTIONS_DIR)
-
-    @cached_property
-    def commits(self) -> list[JournalRow]:
-        """What live readers have committed or tried to commit, in order of time."""
-        return sorted(self._rows(COMMITS_DIR), key=lambda row: row["at_ns"])
-
-    @cached_property
-    def assignments(self) -> list[JournalRow]:
-        """Partitions that live readers were assigned and that were taken from them, in order of time."""
-        return sorted(self._rows(ASSIGNMENTS_DIR), key=lambda row: row["at_ns"])
-
-    @cached_property
-    def offsets(self) -> list[JournalRow]:
-        """What coordinators answered about committed offsets, and what replicas' files hold."""
-        return self._rows(OFFSETS_DIR)
-
-    @cached_property
-    def deliveries(self) -> list[JournalRow]:
-        """What members of share groups were given."""
-        return self._rows(DELIVERIES_DIR)
-
-    @cached_property
+    @property
     def final_log(self) -> list[JournalRow]:
         """The final read in the order of partitions and offsets."""
-        return sorted(self._rows(READS_DIR), key=lambda row: (row["partition"], row["offset"]))
-
-    def live(self, reader: str) -> list[JournalRow]:
-        """What a live reader received."""
-        return self._rows(f"{LIVE_DIR}/{reader}")
-
-    @cached_property
-    def replicas(self) -> list[JournalRow]:
-        """Records in the replicas' own files at the end, in the order of their offsets."""
-        rows = self._rows(REPLICAS_DIR)
-        return sorted(rows, key=lambda row: (row["broker"], row["partition"], row["offset"]))
-
-    @cached_property
-    def application_events(self) -> list[JournalRow]:
-        """What happened to the instances of the application under test, in order of time."""
-        return sorted(self._rows(APPLICATION_DIR), key=lambda row: row["at_ns"])
-
-    @cached_property
-    def checkpoints(self) -> list[JournalRow]:
-        return self._rows(CHECKPOINTS_DIR)
-
-    @cached_property
-    def samples(self) -> list[JournalRow]:
-        return sorted(self._rows(SAMPLES_DIR), key=lambda row: (row["at_ns"], row["broker"]))
+        return self.rows(READS_DIR)
 
     @cached_property
     def by_moment(self) -> dict[int, list[JournalRow]]:
         """The samples, one row per broker and partition, by the moment at which they were taken."""
         found: dict[int, list[JournalRow]] = {}
-        for row in self.samples:
+        for row in self.rows(SAMPLES_DIR):
             found.setdefault(row["at_ns"], []).append(row)
         return found
 
@@ -221,7 +191,7 @@ class FinishedRun:
     @cached_property
     def all_answers(self) -> list[JournalRow]:
         """Answers in the order of ask steps, rounds and places, with their detail parsed from JSON."""
-        rows = [row | {"detail": json.loads(row["detail"])} for row in self._rows(ANSWERS_DIR)]
+        rows = [row | {"detail": json.loads(row["detail"])} for row in self.rows(ANSWERS_DIR)]
         return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
 
     def answers(self, ask: str, question: str) -> dict[int, JournalRow]:
@@ -251,9 +221,6 @@ class FinishedRun:
     def printed(self, ask: str, node: int) -> list[str]:
         """The lines with the text of an ask step that a node had printed."""
         return list(self.answer(ask, "printed", node)["detail"]["lines"])
-
-    def _rows(self, folder: str) -> list[JournalRow]:
-        return list(journal_rows(self._journal(folder), pattern="*.parquet"))
 
     def _journal(self, folder: str) -> Path:
         """The folder of a journal.

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import typer.main
 
-from harness.bugs.files import BUGS
-from harness.claims.files import CLAIMS
+from harness.bugs.bug import BUGS
+from harness.claims.claim import CLAIMS
 from harness.cli.app import app, main
 from harness.containers import engine
 from tests.support.console_blocks import PAGES, Command, blocks_of, commands_of, inline_of

@@ -16,15 +16,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.audit.audit import audit
-from harness.claims.files import CLAIM
+from harness.claims.claim import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
 from harness.interop.import_summary import Source
 from harness.interop.verifiable_import import import_run
 from harness.matrix.expand import expand_matrix
-from harness.matrix.files import MATRIX
 from harness.matrix.result import load_result
+from harness.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
 from harness.protocol.client_config import client_security_of

@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 from harness.explore.menu import MENU, ExploreMenu
-from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Judgement, VerdictWord
@@ -133,6 +132,3 @@ class FakeExploreBackend(FakeBackend):
         future: Future[ArmResult] = Future()
         future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
         return future
-
-    def observed_faults(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:  # noqa: ARG002
-        return (ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),)

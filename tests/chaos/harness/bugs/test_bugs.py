@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.bugs.files import BUGS
-from harness.bugs.model import Bug
+from harness.bugs.bug import BUGS, Bug
 from harness.suite.model import SuiteVerdict
 from tests.chaos.conftest import Started
 from tests.chaos.support.suite import run_on

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.claims.files import CLAIMS
-from harness.claims.model import Claim
+from harness.claims.claim import CLAIMS, Claim
 from harness.suite.model import SuiteVerdict
 from tests.chaos.conftest import Started
 from tests.chaos.support.suite import run_on

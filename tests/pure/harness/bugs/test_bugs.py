@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from harness.bugs.files import BUGS
-from harness.bugs.model import BUG_SUITE, Bug, BugArmResult, BugResult
+from harness.bugs.bug import BUG_SUITE, BUGS, Bug, BugArmResult, BugResult
 from harness.cli.app import app
 from harness.docgen import bugs, files
 from harness.docgen.bugs import BugRuns

@@ -15,7 +15,7 @@ import pytest
 from harness.campaign import worker_processes
 from harness.campaign.worker import RequestFinished, RunFinished, RunRequest
 from harness.campaign.worker_processes import WorkerPool, WorkerProcess
-from harness.claims.files import CLAIMS
+from harness.claims.claim import CLAIMS
 from harness.model.errors import ClusterError
 from harness.model.progress import report_progress
 from harness.spec.cluster import ClusterSpec

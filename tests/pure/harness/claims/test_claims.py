@@ -9,8 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from harness.claims.files import CLAIM, CLAIMS
-from harness.claims.model import CLAIM_SUITE, Claim
+from harness.claims.claim import CLAIM, CLAIM_SUITE, CLAIMS, Claim
 from harness.cli.app import app
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness.claims import plots
-from harness.claims.files import CLAIMS
-from harness.claims.model import CLAIM_SUITE, ClaimResult
-from harness.claims.page import write_page
+from harness.claims.claim import CLAIM_SUITE, CLAIMS, ClaimResult
 from harness.page.line_chart import LineChart, svg
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, choose
-from harness.suite.page import headline
+from harness.suite.page import headline, write_page
 
 pytestmark = pytest.mark.pure
 

@@ -9,7 +9,7 @@ import pytest
 from harness.audit.audit import audit
 from harness.cli.next_step import after_audit, after_run
 from harness.config.properties import parse_properties
-from harness.matrix.files import MATRIX
+from harness.matrix.spec import MATRIX
 from harness.model.result import ExperimentResult
 from harness.run.executor import Options
 from harness.spec.files import load

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.claims.files import CLAIMS
-from harness.claims.model import CLAIM_SUITE, ClaimResult
+from harness.claims.claim import CLAIM_SUITE, CLAIMS, ClaimResult
 from harness.docgen import claims, files
 from harness.docgen.claims import ClaimRuns
 from harness.suite.expectations import Observation

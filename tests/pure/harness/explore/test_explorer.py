@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from harness.explore import explorer
+from harness.explore import explorer, trial_runner
 from harness.explore.budget import parse_seconds
 from harness.explore.explorer import run_exploration
 from harness.explore.menu import MENU, experiment_of
@@ -24,6 +24,7 @@ from harness.explore.page import (
     share_line,
     write_pages,
 )
+from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.plan import ExploreOptions, plan_exploration
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.store import ExploreStore
@@ -37,6 +38,12 @@ from tests.pure.harness.cli.test_app import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
 
 pytestmark = pytest.mark.pure
+
+
+@pytest.fixture(autouse=True)
+def _every_fault_hits_a_steady_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True)
+    monkeypatch.setattr(trial_runner, "observed_faults", lambda *_: (hit,))
 
 
 def asked(tmp_path: Path, runs: int = 40, confirm: str = "1/1", **changes: Any) -> ExploreOptions:
@@ -374,7 +381,7 @@ def test_the_command_line(
     shown = capsys.readouterr().out
     jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
     backend = FakeExploreBackend(tmp_path / "log", interrupt_at=20)
-    monkeypatch.setattr(explorer, "DockerExploreBackend", lambda: backend)
+    monkeypatch.setattr(explorer, "DockerBackend", lambda: backend)
     menu = str(asked(tmp_path).menu)
     options = ("--seed", "3", "--results", str(tmp_path / "results"))
     assert call(monkeypatch, "explore", "--menu", menu, "--runs", "30", "--confirm", "1/1", *options) == 130

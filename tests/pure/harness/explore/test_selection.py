@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,14 @@ import pytest
 import yaml
 
 from harness.explore import menu as menus
-from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
+from harness.explore.coverage import Coverage, all_levels, all_pairs, all_phases
 from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
+from harness.explore.result import TrialRun
 from harness.explore.selection import DrawnTrial, choose, draw, novelty
 from harness.explore.trial import Trial, TrialFault
 from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.result import VerdictWord
 from tests.support.fake_explore_backend import SMALL, menu_of
 
 pytestmark = pytest.mark.pure
@@ -25,23 +26,44 @@ pytestmark = pytest.mark.pure
 NAMES = ["kill-leader", "cut-followers", "pause-leader"]
 
 
-@dataclass(frozen=True)
-class Made:
-    trial: Trial
-    aims: tuple[ClusterPhase, ...] = (ClusterPhase.STEADY,)
-    seen: tuple[ObservedFault, ...] = field(
-        default=(ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),)
+def made(
+    trial: Trial,
+    aims: tuple[ClusterPhase, ...] = (ClusterPhase.STEADY,),
+    *,
+    seen: tuple[ClusterPhase, ...] = (ClusterPhase.STEADY,),
+    verified: bool = True,
+) -> TrialRun:
+    """A run of which each fault hit one phase."""
+    return TrialRun(
+        number=1,
+        violation=None,
+        trial=trial,
+        aims=aims,
+        seen=tuple(
+            ObservedFault(place=place, phases=(phase,), verified=verified) for place, phase in enumerate(seen)
+        ),
+        folder="runs/0001",
+        seed=0,
+        verdict=VerdictWord.VALID,
+        started_ns=0,
+        seconds=1.0,
     )
+
+
+def coverage_of(menu: ExploreMenu, runs: list[TrialRun]) -> Coverage:
+    found = Coverage()
+    for run in runs:
+        found.add(menu, run)
+    return found
 
 
 def alone(name: str, **settings: str) -> Trial:
     return Trial(settings=settings, faults=(TrialFault(name=name, at=2.0, lasting=3.0),), rate=400)
 
 
-def as_aimed(trial: Trial, aims: tuple[ClusterPhase, ...]) -> Made:
+def as_aimed(trial: Trial, aims: tuple[ClusterPhase, ...]) -> TrialRun:
     """A run whose faults hit just the phases that they were meant to."""
-    seen = [ObservedFault(place=place, phases=(aim,), verified=True) for place, aim in enumerate(aims)]
-    return Made(trial, aims, tuple(seen))
+    return made(trial, aims, seen=aims)
 
 
 def series(menu: ExploreMenu, seed: int, count: int = 8) -> list[tuple[Trial, tuple[ClusterPhase, ...]]]:
@@ -61,7 +83,7 @@ def test_the_same_seed_and_history_give_the_same_schedules() -> None:
 
 def test_what_comes_next_hangs_on_what_was_covered() -> None:
     menu = menu_of(most_faults=1, settings={})
-    coverage = Coverage.of(menu, [Made(alone(name)) for name in ("kill-leader", "cut-followers")] * 3)
+    coverage = coverage_of(menu, [made(alone(name)) for name in ("kill-leader", "cut-followers")] * 3)
     nexts = Counter(choose(menu, NAMES, coverage, (), seed, 1).trial.faults[0].name for seed in range(20))
     # Its weight is half of theirs, and yet.
     assert nexts["pause-leader"] > 14
@@ -69,28 +91,22 @@ def test_what_comes_next_hangs_on_what_was_covered() -> None:
 
 def test_more_is_covered_than_by_weight_alone() -> None:
     menu, rng = menu_of(), random.Random(4)
-    guided = Coverage.of(menu, [as_aimed(*one) for one in series(menu, 4, 20)])
+    guided = coverage_of(menu, [as_aimed(*one) for one in series(menu, 4, 20)])
     drawn = [found for _ in range(20) if (found := draw(menu, NAMES, rng)) is not None]
-    chance = Coverage.of(menu, [as_aimed(one.trial, one.aims) for one in drawn])
-    assert len(guided.cells) > len(chance.cells)
-    assert all(guided.under[one] for one in all_under(menu, NAMES))
+    chance = coverage_of(menu, [as_aimed(one.trial, one.aims) for one in drawn])
+    assert len(guided.phases) > len(chance.phases)
+    assert all(guided.levels[one] for one in all_levels(menu, NAMES))
     assert set(all_pairs(menu, NAMES)) >= set(guided.pairs)
 
 
 def test_only_faults_that_were_shown_count_as_covered() -> None:
     menu = menu_of()
-    unseen = Made(
-        alone("kill-leader"), seen=(ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=False),)
-    )
-    elsewhere = Made(
-        alone("kill-leader"),
-        aims=(ClusterPhase.RECOVERING,),
-        seen=(ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),),
-    )
-    assert not Coverage.of(menu, [unseen]).cells
-    assert not Coverage.of(menu, [unseen]).under
-    found = Coverage.of(menu, [elsewhere])
-    assert found.cells == {("kill-leader", ClusterPhase.STEADY): 1}
+    unseen = made(alone("kill-leader"), verified=False)
+    elsewhere = made(alone("kill-leader"), aims=(ClusterPhase.RECOVERING,))
+    assert not coverage_of(menu, [unseen]).phases
+    assert not coverage_of(menu, [unseen]).levels
+    found = coverage_of(menu, [elsewhere])
+    assert found.phases == {("kill-leader", ClusterPhase.STEADY): 1}
     assert found.missed == {("kill-leader", ClusterPhase.RECOVERING): 1}
 
 
@@ -147,10 +163,10 @@ def test_weights_decide() -> None:
 
 def test_without_transactions_none_is_to_be_covered() -> None:
     menu = menu_of()
-    assert len(all_cells(menu, NAMES)) == 12
+    assert len(all_phases(menu, NAMES)) == 12
     built_in = menus.load(None)
     names = [fault.name for fault in built_in.faults]
-    assert len(all_cells(built_in, names)) == 5 * len(names)
+    assert len(all_phases(built_in, names)) == 5 * len(names)
     assert len(all_pairs(built_in, names)) == len(names) * (len(names) + 1) // 2
 
 
@@ -158,7 +174,7 @@ def test_the_menu_of_groups_has_phases_of_its_own() -> None:
     menu = menus.load("groups")
     names = [fault.name for fault in menu.faults]
     assert menu.grouped
-    assert {phase for _, phase in all_cells(menu, names)} == set(ClusterPhase) - {
+    assert {phase for _, phase in all_phases(menu, names)} == set(ClusterPhase) - {
         ClusterPhase.TRANSACTION_OPEN
     }
     readers = {
@@ -182,7 +198,7 @@ def test_the_menu_of_share_groups_sets_what_they_have() -> None:
         ("accept", (), 5.0),
     ]
     names = [fault.name for fault in menu.faults]
-    phases = {phase for _, phase in all_cells(menu, names)}
+    phases = {phase for _, phase in all_phases(menu, names)}
     assert ClusterPhase.REBALANCING in phases
     assert ClusterPhase.COORDINATOR_MOVING not in phases
     for label in ("explicit", "implicit"):

@@ -11,11 +11,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from harness.bugs.files import BUGS
-from harness.bugs.model import BugResult
-from harness.claims.files import CLAIMS
-from harness.claims.model import ClaimResult
-from harness.claims.page import write_page
+from harness.bugs.bug import BUGS, BugResult
+from harness.claims.claim import CLAIMS, ClaimResult
 from harness.docgen import bugs, claims
 from harness.matrix.export import junit_text
 from harness.matrix.page import matrix_page, worst_runs
@@ -28,6 +25,7 @@ from harness.report.page import write_report
 from harness.spec.files import parse
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteItem, SuiteResult, SuiteVerdict
+from harness.suite.page import write_page
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_html import arm, result
 from tests.support.fake_backend import FakeBackend

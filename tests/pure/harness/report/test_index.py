@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.bugs.files import BUGS
-from harness.bugs.model import BugResult
-from harness.bugs.page import write_page as write_bugs
-from harness.claims.files import CLAIMS
-from harness.claims.model import ClaimResult
-from harness.claims.page import write_page as write_claims
+from harness.bugs.bug import BUGS, BugResult
+from harness.claims.claim import CLAIMS, ClaimResult
 from harness.cli.results import indexed
 from harness.explore.menu import BUILT_IN, MENU
 from harness.explore.page import write_pages as write_exploration
@@ -25,6 +21,7 @@ from harness.page.html import INDEX_FILE, render
 from harness.report.index import index_page, read_entries, write_index
 from harness.report.page import write_report
 from harness.suite.model import SuiteVerdict
+from harness.suite.page import write_page
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_hostile_text import EVIL, harmless
 from tests.pure.harness.report.test_html import START, Page, arm, result
@@ -85,8 +82,8 @@ def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_index(folder)
     write_matrix(matrix, store.folder)
     write_report(result(arm(), arm("acks=all", False)), made(folder, "kill-leader-1 & more"))
-    write_claims([CLAIMS[0]], [claim_result()], made(folder, "claims-1/001"))
-    write_bugs([BUGS[0]], [bug_result()], made(folder, "bugs-1"))
+    write_page([CLAIMS[0]], [claim_result()], made(folder, "claims-1/001"))
+    write_page([BUGS[0]], [bug_result()], made(folder, "bugs-1"))
     write_exploration(explored(), made(folder, "explore-1"))
     return folder
 
@@ -129,12 +126,12 @@ def test_all_pages_share_one_look(results: Path) -> None:
 
 
 def test_the_page_of_bugs_says_what_was_reproduced(tmp_path: Path) -> None:
-    text = write_bugs([BUGS[0]], [bug_result(SuiteVerdict.NOT_REPRODUCED)], tmp_path).read_text()
+    text = write_page([BUGS[0]], [bug_result(SuiteVerdict.NOT_REPRODUCED)], tmp_path).read_text()
     assert "0 of 1 bugs: reproduced; 1 not reproduced" in text
     assert '<p class="outcome bad">' in text
     assert "<code>why</code>" in text
     harmless(
-        write_bugs([BUGS[0]], [bug_result().model_copy(update={"reasons": (EVIL,)})], tmp_path).read_text()
+        write_page([BUGS[0]], [bug_result().model_copy(update={"reasons": (EVIL,)})], tmp_path).read_text()
     )
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.pure
 
 
 class Run(FinishedRun):
-    """Two steps, from 10 s to 20 s and from 20 s to 30 s, and the rows of journals."""
+    """Two steps, from 10 s to 20 s and from 20 s to 30 s, and the rows of journals by their folders."""
 
     def __init__(self, **rows: list[dict[str, Any]]) -> None:
         steps = [
@@ -34,7 +34,7 @@ class Run(FinishedRun):
             for n, (name, at) in enumerate({"one": 10, "two": 20}.items())
         ]
         self.__dict__["meta"] = SimpleNamespace(steps=steps)
-        self.__dict__.update(rows)
+        self._rows = rows
 
 
 def seen(expectation: Expectation, run: Run) -> tuple[str, bool | None]:
@@ -111,10 +111,10 @@ def given(offset: int, acknowledgement: str = "accept", error: str | None = None
 
 def test_how_often_members_of_a_share_group_were_given_records() -> None:
     log = [{"partition": 0, "offset": offset} for offset in (0, 1)]
-    run = Run(deliveries=[given(0), given(0), given(1, "release"), given(1, error="x")], final_log=log)
+    run = Run(deliveries=[given(0), given(0), given(1, "release"), given(1, error="x")], reads=log)
     assert seen(given_times(2), run) == ("2", True)
     assert seen(accepted(1), run) == ("1", True)
     assert seen(accepted(2), run) == ("1", False)
-    never = Run(deliveries=[given(0)], final_log=log)
+    never = Run(deliveries=[given(0)], reads=log)
     assert seen(given_times(1), never) == ("0, 1", False)
-    assert seen(given_times(1), Run(deliveries=[], final_log=[]))[1] is None
+    assert seen(given_times(1), Run(deliveries=[], reads=[]))[1] is None

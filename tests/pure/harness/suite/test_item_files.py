@@ -6,9 +6,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from harness.bugs.files import BUG
-from harness.claims.files import CLAIM, CLAIMS
-from harness.claims.model import Claim
+from harness.bugs.bug import BUG
+from harness.claims.claim import CLAIM, CLAIMS, Claim
 from harness.config.yaml_files import FileKind
 from harness.model.errors import BadInput
 from harness.suite.model import SuiteItem

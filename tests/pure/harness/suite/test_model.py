@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.claims.model import CLAIM_SUITE, ClaimResult
+from harness.claims.claim import CLAIM_SUITE, ClaimResult
 from harness.suite import page
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, exit_code, judge

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.bugs.files import BUGS
-from harness.claims.files import CLAIMS
+from harness.bugs.bug import BUGS
+from harness.claims.claim import CLAIMS
 from harness.docgen import bugs, claims
 from harness.suite.model import SuiteItem
 from harness.suite.runner import evaluate

@@ -13,10 +13,8 @@ import pytest
 from harness.model import journal
 from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import (
-    ClusterInfo,
     FaultWindow,
     FinalRead,
-    ImageInfo,
     PartitionBounds,
     ReaderInfo,
     RunMeta,
@@ -130,21 +128,8 @@ class Folder:
             topic="t",
             partitions=1,
             replication_factor=3,
-            topic_config={},
-            producer_config={},
             acks="all",
             idempotent=False,
-            promise={},
-            cluster=ClusterInfo(
-                brokers=3,
-                controllers=1,
-                combined=False,
-                profile="fast",
-                properties={},
-                image=ImageInfo(reference="i", digest="d", origin="local", kafka_version="4.3.1"),
-                start_seconds=1,
-            ),
-            versions={},
             started_ns=T0,
             steps=tuple(self.steps),
             windows=tuple(self.windows),

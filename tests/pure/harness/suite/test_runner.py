@@ -12,7 +12,7 @@ import pytest
 from harness.campaign.work_queue import next_for
 from harness.campaign.worker import RequestFinished, RunRequest, WorkerMessage
 from harness.campaign.worker_processes import WorkerPool, WorkerProcess
-from harness.claims.files import CLAIMS
+from harness.claims.claim import CLAIMS
 from harness.model.errors import ClusterError
 from harness.model.result import BrokenPromise, FindingClass
 from harness.run.executor import Options

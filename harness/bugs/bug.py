@@ -1,4 +1,4 @@
-"""What a known bug is, and how the results of reproducing it are written to bugs.json.
+"""What a known bug is, how results of reproducing it are written to bugs.json, and the built-in bugs.
 
 The affected arms must show the bug. The fixed arms differ in the version or the setting which fixes it: they
 are the controls. If the dangerous state was not reached in an arm, that arm shows nothing.
@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from harness.suite.item_files import kind_of
 from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
 
 
@@ -28,11 +29,13 @@ class BugResult(SuiteResult):
 
 BUG_SUITE = Suite(
     item="bug",
+    heading="Known bugs of Kafka, reproduced",
     roles=(Role.AFFECTED, Role.FIXED),
     passed=SuiteVerdict.REPRODUCED,
     failed=SuiteVerdict.NOT_REPRODUCED,
     result=BugResult,
     arm_result=BugArmResult,
+    texts={"link": "link", "what": "words", "affected": "affected", "fixed": "fixed"},
     counted=True,
 )
 
@@ -53,5 +56,31 @@ class Bug(SuiteItem):
     proof: str
     pinned: bool = True
 
-    def texts(self) -> dict[str, str]:
-        return {"link": self.link, "what": self.words, "affected": self.affected, "fixed": self.fixed}
+
+BUG = kind_of(
+    Bug,
+    keys="id, title, words, link, affected, fixed, set_up, proof and arms",
+    example="`kafka-chaos bugs --show KIP-903` prints the file of a built-in bug",
+)
+BUGS: tuple[Bug, ...] = tuple(
+    BUG.builtin(name)[0]
+    for name in (
+        "kip-101-loss",
+        "kip-101-divergence",
+        "kip-279",
+        "kip-966",
+        "kip-903",
+        "kafka-17754",
+        "kip-890",
+        "kafka-19012",
+        "kafka-19479",
+        "kafka-15905",
+        "flink-35749",
+        "librdkafka-4844",
+        "kafka-19163",
+        "kafka-20634",
+        "kafka-19846",
+        "kafka-18641",
+    )
+)
+"""Every known bug, in order."""
