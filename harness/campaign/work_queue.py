@@ -38,7 +38,7 @@ class WorkQueue(Generic[Run]):
         keep_idle: bool = False,
     ) -> None:
         self.waiting = waiting
-        self.given: dict[Worker, Run] = {}
+        self.run_of: dict[Worker, Run] = {}
         """What each worker makes, or made last."""
         self._request = request
         self._keep_idle = keep_idle
@@ -55,7 +55,7 @@ class WorkQueue(Generic[Run]):
         for worker in living:
             while not worker.busy:
                 others = [other for other in living if other is not worker]
-                alone = any(other.busy and self.given[other].alone for other in others)
+                alone = any(other.busy and self.run_of[other].alone for other in others)
                 number = next_for(
                     worker.spec,
                     [other.spec for other in others if other.spec is not None],
@@ -71,7 +71,7 @@ class WorkQueue(Generic[Run]):
                 run = self.waiting.pop(number)
                 request = self._request(run, worker)
                 if request is not None:
-                    self.given[worker] = run
+                    self.run_of[worker] = run
                     worker.give(request)
                     worker.replace = False
 

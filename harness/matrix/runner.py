@@ -138,7 +138,7 @@ class MatrixRun:
             if not any(worker.busy for worker in workers.workers):
                 return
             for worker, message in workers.messages(_LOOK_SECONDS):
-                self._take(worker, queue.given[worker], message)
+                self._take(worker, queue.run_of[worker], message)
 
     def _request(self, run: MatrixRunKey, worker: Worker) -> RunRequest | None:
         """What to ask of a worker; None: the run was made and is only checked, or the budget is spent."""

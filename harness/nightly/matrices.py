@@ -119,12 +119,8 @@ def regressions(nights: Sequence[MatrixNight]) -> list[str]:
     return [f"{one.name} on Kafka {one.version}: {line}" for one in nights for line in one.worse]
 
 
-def sections(nights: Sequence[MatrixNight]) -> list[Section]:
-    """What the summary of the night says of each matrix."""
-    return [_section(one) for one in nights]
-
-
-def _section(one: MatrixNight) -> Section:
+def night_section(one: MatrixNight) -> Section:
+    """What the summary of the night says of a matrix."""
     if one.result is None:
         return section(f"{one.name} on Kafka {one.version}", Text(f"Could not be run: {one.error}"))
     page = matrix_page(one.result)

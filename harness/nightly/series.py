@@ -190,7 +190,7 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
     counts = matrices.arm_counts(nights)
     _write(
         options.results,
-        summary_text(outcomes, regressions, beside=counts, more=matrices.sections(nights)),
+        summary_text(outcomes, regressions, beside=counts, more=[*map(matrices.night_section, nights)]),
         junit_text(outcomes, regressions, matrices.junit_suites(nights)),
     )
     code = exit_code(outcomes, regressions, [one.exit_code() for one in nights])

@@ -77,7 +77,7 @@ class ExperimentSchedule:
         except ClusterError as error:
             self._fail(self._queue.waiting, str(error))
         for worker, message in workers.messages(seconds):
-            one = self._queue.given[worker]
+            one = self._queue.run_of[worker]
             if isinstance(message, RunFinished):
                 assert one.job is not None, "it was prepared"
                 one.job.check(message.folder.name)
