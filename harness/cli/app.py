@@ -7,7 +7,6 @@ import importlib.metadata
 import platform
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -15,12 +14,12 @@ from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from harness.cli import audit, explore, images, interop, matrix, nightly, run, sql, suites
 from harness.cli.commands import Group, add_command, complete_experiment, complete_fault
 from harness.cli.example_files import write_example
 from harness.cli.options import (
+    ERRORS,
     JsonOption,
     QuietOption,
     SeedOption,
@@ -28,6 +27,7 @@ from harness.cli.options import (
     interruptible,
     print_json,
     print_text,
+    seed_or_now,
 )
 from harness.model.errors import KafkaChaosError
 from harness.model.secrets import redact
@@ -42,7 +42,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _out = console(100)  # An arm's name must not be folded in a CI log.
-_err = Console(stderr=True)
 _PARTS = ("kafka-chaos", "pyspark", "pysail", "confluent-kafka")
 
 
@@ -76,7 +75,7 @@ def main() -> NoReturn:
         _run()
     except KafkaChaosError as error:
         message = redact("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
-        _err.print(message, style="red", markup=False, highlight=False, soft_wrap=True)
+        ERRORS.print(message, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     sys.exit(0)
 
@@ -112,7 +111,7 @@ def plan(
     """
     from harness.spec import files, plan
 
-    planned = plan.plan_of(files.load(experiment), int(time.time()) if seed is None else seed)
+    planned = plan.plan_of(files.load(experiment), seed_or_now(seed))
     if as_json:
         print_json(asdict(planned))
         return
@@ -192,7 +191,7 @@ def heal(
     from harness.containers import engine
     from harness.run.faults import healing
 
-    with interruptible(_err, "`kafka-chaos heal` goes on where it stopped"), show_progress(_err, quiet):
+    with interruptible("`kafka-chaos heal` goes on where it stopped"), show_progress(ERRORS, quiet):
         client = engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything)
     if as_json:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.cli.options import interruptible, print_json
+from harness.cli.options import ERRORS, interruptible, print_json, print_text, seed_or_now
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from harness.audit.audit import Audit
     from harness.spec.experiment import Experiment
 
@@ -32,7 +29,7 @@ BrokerConfigOption = Annotated[
 
 
 def select_experiments(
-    names: list[str], files: tuple[Path | None, Path | None, Path | None], console: Console
+    names: list[str], files: tuple[Path | None, Path | None, Path | None]
 ) -> list[Experiment]:
     """The named experiments, with the user's configuration instead of their own.
 
@@ -57,7 +54,7 @@ def select_experiments(
     for experiment in found:
         changed, left_out = user_config.with_user_config(experiment, own)
         for line in left_out:
-            console.print(f"not used: {line}", markup=False, highlight=False, soft_wrap=True)
+            print_text(ERRORS, f"not used: {line}")
         done.append(changed)
     return done
 
@@ -100,7 +97,7 @@ def audit_settings(
             typer.echo(line)
     code = found.exit_code()
     if prove:
-        outcomes = _run_proofs(found, results, int(time.time()) if seed is None else seed, quiet=as_json)
+        outcomes = _run_proofs(found, results, seed_or_now(seed), quiet=as_json)
         if as_json:
             data["proofs"] = [outcome for outcome, _ in outcomes]
         code = 3 if any(broken == 3 for _, broken in outcomes) else code
@@ -122,17 +119,16 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     from harness.spec.files import load
 
     done: list[tuple[dict[str, object], int]] = []
-    console = Console(stderr=True)
     proofs = found.proofs()
     if not proofs and not quiet:
         typer.echo("\nno built-in experiment shows these findings")
     for proof in proofs:
         arms = [word for arm in proof.arms for word in ("--arm", arm)]
         command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
-        with interruptible(console), show_progress(console, quiet):
+        with interruptible(), show_progress(ERRORS, quiet):
             options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
             ((folder, result),) = executor.execute([load(proof.experiment)], options)
-        with indexed(results, console):
+        with indexed(results):
             write_report(result, folder)
         if not quiet:
             print_result(Console(), result)

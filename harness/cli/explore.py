@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from harness.cli.options import (
+    ERRORS,
     JsonOption,
     ProfileOption,
     QuietOption,
@@ -19,12 +18,12 @@ from harness.cli.options import (
     interruptible,
     print_json,
     print_text,
+    seed_or_now,
 )
 from harness.model.progress import report_progress
 from harness.model.secrets import this_command
 
 _out = console(140)
-_err = Console(stderr=True)
 
 
 def explore(
@@ -76,7 +75,7 @@ def explore(
     if show or schema:
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
-    chosen_seed = int(time.time()) if seed is None else seed
+    chosen_seed = seed_or_now(seed)
     options = ExploreOptions(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
     plan = plan_exploration(options, resume, chosen_seed)
     if dry_run:
@@ -86,19 +85,19 @@ def explore(
     again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, plan.menu.name)
     if not quiet:
-        print_text(_err, f"results: {store.folder}")
-    with interruptible(_err, f"go on: kafka-chaos explore --resume {store.folder}"):
+        print_text(ERRORS, f"results: {store.folder}")
+    with interruptible(f"go on: kafka-chaos explore --resume {store.folder}"):
         try:
-            with store.locked(), show_progress(_err, quiet):
+            with store.locked(), show_progress(ERRORS, quiet):
                 report_progress(plan.lines()[-1])
                 result = run_exploration(plan, store, this_command(*again))
         except KeyboardInterrupt:
             kept = load_result(store.folder)
             write_pages(kept, store.folder)
             for line in lines(kept):
-                print_text(_err, line)
+                print_text(ERRORS, line)
             raise
-    with indexed(store.folder.resolve().parent, _err):
+    with indexed(store.folder.resolve().parent):
         file = write_pages(result, store.folder)
     if as_json:
         print_json(result.model_dump(mode="json"))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from harness.cli.commands import complete_matrix
 from harness.cli.options import (
+    ERRORS,
     EngineOption,
     JsonOption,
     ProfileOption,
@@ -21,13 +20,13 @@ from harness.cli.options import (
     interruptible,
     print_json,
     print_text,
+    seed_or_now,
 )
 from harness.model.errors import BadInput
 from harness.model.progress import report_progress
 from harness.model.secrets import this_command
 
 _out = console(120)
-_err = Console(stderr=True)
 
 
 def matrix(
@@ -108,7 +107,7 @@ def matrix(
     if schema:
         typer.echo(MATRIX.schema_text(), nl=False)
         return
-    chosen_seed = int(time.time()) if seed is None else seed
+    chosen_seed = seed_or_now(seed)
     options = MatrixOptions(repeat, budget, seed, kafka_version, image, profile)
     plan = plan_matrix(spec, resume, options, chosen_seed)
     if dry_run:
@@ -122,9 +121,9 @@ def matrix(
     again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, plan.spec.name)
     if not quiet:
-        print_text(_err, f"results: {store.folder}")
+        print_text(ERRORS, f"results: {store.folder}")
     go_on = f"go on: kafka-chaos matrix --resume {store.folder}"
-    with interruptible(_err, go_on), store.locked(), show_progress(_err, quiet):
+    with interruptible(go_on), store.locked(), show_progress(ERRORS, quiet):
         report_progress(plan.lines()[-1])
         result = run_matrix(
             plan,
@@ -133,7 +132,7 @@ def matrix(
             DockerBackend(EngineChoice(engine)),
             clusters=clusters or clusters_at_once(),
         )
-    with indexed(store.folder.resolve().parent, _err):
+    with indexed(store.folder.resolve().parent):
         file = write_pages(result, store.folder)
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
@@ -218,7 +217,7 @@ def rates(
             expected="names with commas between, each once: experiment,arm",
             found=by,
         )
-    with show_progress(_err, quiet):
+    with show_progress(ERRORS, quiet):
         found, target = run_rates(
             results,
             axes,

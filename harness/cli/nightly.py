@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from harness.cli.commands import complete_experiment
-from harness.cli.options import SeedOption, console, interruptible, print_text
+from harness.cli.options import SeedOption, console, interruptible, print_text, seed_or_now
 from harness.model.defaults import DEFAULT_VERSION
 
 _out = console(140)
-_err = Console(stderr=True)
 
 
 def nightly(
@@ -58,12 +55,12 @@ def nightly(
         matrices=matrix or [],
         versions=kafka_version or [DEFAULT_VERSION],
         results=results,
-        seed=int(time.time()) if seed is None else seed,
+        seed=seed_or_now(seed),
         last=last,
         repeat=repeat,
         matrix_repeat=matrix_repeat,
     )
-    with interruptible(_err, f"what is finished is in {results}"), progress_on_stdout():
+    with interruptible(f"what is finished is in {results}"), progress_on_stdout():
         code, lines = run_night(options)
     for line in lines:
         print_text(_out, line)

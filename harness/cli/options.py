@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,9 +43,18 @@ WIDE = 160
 """Characters per line, for a table of seven columns."""
 
 
+ERRORS = Console(stderr=True)
+"""Standard error."""
+
+
 def console(columns: int) -> Console:
     """Standard output. In a file or a CI log, lines have `columns` characters; on a terminal, its width."""
     return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else columns)
+
+
+def seed_or_now(seed: int | None) -> int:
+    """The seed that was given, else the current time."""
+    return int(time.time()) if seed is None else seed
 
 
 def print_text(out: Console, text: str) -> None:
@@ -58,14 +68,14 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def interruptible(errors: Console, left: str = "nothing was run yet") -> Iterator[None]:
+def interruptible(left: str = "nothing was run yet") -> Iterator[None]:
     """Ctrl-C in this block ends the command with exit code 130, and says what to do next: the commands in the
     interruption's notes, which read the journals that are kept, or without any `left`."""
     try:
         yield
     except KeyboardInterrupt as interruption:
         print_text(
-            errors, f"kafka-chaos: interrupted; {kept(getattr(interruption, '__notes__', ())) or left}"
+            ERRORS, f"kafka-chaos: interrupted; {kept(getattr(interruption, '__notes__', ())) or left}"
         )
         raise typer.Exit(130) from None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.audit.remedy import remedies
-from harness.cli.options import print_text
+from harness.cli.options import ERRORS, print_text
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
 from harness.page.html import INDEX_FILE
@@ -19,23 +19,23 @@ from harness.report.table import explanation, table
 
 
 @contextmanager
-def indexed(results: Path, error: Console) -> Iterator[None]:
+def indexed(results: Path) -> Iterator[None]:
     """Write the page of all results anew after reports were written; the reports link to it.
 
     A page that cannot be written is a warning: it must not change the outcome of a run.
     """
     if not (results / INDEX_FILE).exists():
-        refresh_index(results, error)
+        refresh_index(results)
     yield
-    refresh_index(results, error)
+    refresh_index(results)
 
 
-def refresh_index(results: Path, error: Console) -> None:
+def refresh_index(results: Path) -> None:
     """Write the page of all results anew, or print a warning."""
     try:
         write_index(results)
     except KafkaChaosError as problem:
-        print_text(error, f"kafka-chaos: warning: {problem}")
+        print_text(ERRORS, f"kafka-chaos: warning: {problem}")
 
 
 def print_engines(out: Console, result: ExperimentResult) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from harness.cli import audit
 from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
 from harness.cli.commands import complete_experiment
 from harness.cli.options import (
+    ERRORS,
     EngineOption,
     JsonOption,
     ProfileOption,
@@ -25,12 +24,12 @@ from harness.cli.options import (
     kept,
     print_json,
     print_text,
+    seed_or_now,
 )
 from harness.model.errors import BadInput
 from harness.model.secrets import this_command
 
 _out = console(100)  # An arm's name must not be folded in a CI log.
-_err = Console(stderr=True)
 
 
 def run(
@@ -98,7 +97,7 @@ def run(
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
 
-    named = audit.select_experiments(experiments or [], (producer_config, topic_config, broker_config), _err)
+    named = audit.select_experiments(experiments or [], (producer_config, topic_config, broker_config))
     chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
     if bootstrap_servers is not None:
         config = None if client_config is None else str(client_config.resolve())
@@ -110,9 +109,9 @@ def run(
         )
     if replay is not None:
         chosen, seed, arm = replay_run(chosen, replay, seed, arm)
-    chosen_seed = int(time.time()) if seed is None else seed
+    chosen_seed = seed_or_now(seed)
     again = ("--seed", str(chosen_seed)) if seed is None else ()
-    with interruptible(_err), show_progress(_err, quiet):
+    with interruptible(), show_progress(ERRORS, quiet):
         done = executor.execute(
             chosen,
             executor.Options(
@@ -125,7 +124,7 @@ def run(
                 engine=EngineChoice(engine),
             ),
         )
-    with indexed(results, _err):
+    with indexed(results):
         for folder, result in done:
             write_report(result, folder)
     if not as_json:
@@ -190,8 +189,8 @@ def check(
     from harness.report.table import ARM_AND_PROMISE
 
     with (
-        interruptible(_err, kept([shlex.join(["kafka-chaos", "check", folder])])),
-        show_progress(_err, quiet),
+        interruptible(kept([shlex.join(["kafka-chaos", "check", folder])])),
+        show_progress(ERRORS, quiet),
     ):
         where = storage_path(folder)
         how = options.check_options(
@@ -209,7 +208,7 @@ def check(
     if isinstance(where, Path) and (where / recheck.RESULT_FILE).exists():
         write_report(result, where)
         if (where.resolve().parent / INDEX_FILE).exists():
-            refresh_index(where.resolve().parent, _err)
+            refresh_index(where.resolve().parent)
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
@@ -217,5 +216,5 @@ def check(
         print_result(_out, result)
         print_engines(_out, result)
     for told in recheck.not_checked(where, result):
-        print_text(_err, f"kafka-chaos: {told}")
+        print_text(ERRORS, f"kafka-chaos: {told}")
     raise typer.Exit(result.exit_code())

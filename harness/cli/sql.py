@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from harness.cli.options import (
+    ERRORS,
     WIDE,
     EngineOption,
     QuietOption,
@@ -27,7 +27,6 @@ SHOWN = 100
 """Rows that a table shows if nothing else is said."""
 
 _out = console(WIDE)
-_err = Console(stderr=True)
 
 
 def sql(
@@ -65,7 +64,7 @@ def sql(
 
     _refuse_contradictions(query, list_views, as_json, as_csv, parquet)
     text = sys.stdin.read() if query == "-" else query or ""
-    with interruptible(_err, "nothing was changed"), show_progress(_err, quiet):
+    with interruptible("nothing was changed"), show_progress(ERRORS, quiet):
         if not list_views:
             names_in(text)  # refuses what is no query before an engine starts
         views = open_views(run, engine)
@@ -74,13 +73,13 @@ def sql(
             most = usual if limit is None else (limit or None)
             answer = ask(views, text, limit=most)
     for problem in views.problems:
-        print_text(_err, f"kafka-chaos: warning: {problem}")
+        print_text(ERRORS, f"kafka-chaos: warning: {problem}")
     if list_views:
         _print_views(views, as_json)
         return
     if parquet is not None:
         _write(answer.table, parquet)
-        print_text(_err, f"{answer.table.num_rows:,} rows: {parquet}")
+        print_text(ERRORS, f"{answer.table.num_rows:,} rows: {parquet}")
     elif as_json:
         print_json(answer_table.rows(answer.table))
     elif as_csv:
@@ -88,7 +87,7 @@ def sql(
     else:
         print_table(_out, answer_table.shown(answer.table, _out.width))
     if answer.more:
-        print_text(_err, f"there are more rows: the first {most:,} are here; --limit 0 gives all")
+        print_text(ERRORS, f"there are more rows: the first {most:,} are here; --limit 0 gives all")
 
 
 def _refuse_contradictions(

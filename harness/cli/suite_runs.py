@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from harness.check_jobs.recheck import check_commands
-from harness.cli.options import WIDE, console, kept, print_json, print_text
+from harness.cli.options import ERRORS, WIDE, console, kept, print_json, print_text, seed_or_now
 from harness.cli.progress import show_progress
 from harness.cli.results import indexed
 from harness.config.yaml_files import SUFFIXES, FileKind
@@ -66,13 +64,13 @@ def suite_command(
             print_table(out, listing(chosen))
         return
     folder = options.results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
-    first_seed = int(time.time()) if options.seed is None else options.seed
+    first_seed = seed_or_now(options.seed)
     adapted = [adapt(one) for one in chosen]
     done: list[SuiteResult] = []
     for turn in range(options.repeat):
         own = folder if options.repeat == 1 else folder / f"{turn + 1:03d}"
         ran = _run(adapted, own, first_seed + turn, options)
-        with indexed(options.results, Console(stderr=True)):
+        with indexed(options.results):
             page = write_page(adapted, ran, own)
         done += ran
     if options.as_json:
@@ -120,7 +118,6 @@ def _run(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions) 
     Raises:
         typer.Exit: interrupted; the results so far are kept.
     """
-    error = Console(stderr=True)
     name = items[0].suite.name
     file = folder / f"{name}.json"
     done: list[SuiteResult] = []
@@ -131,14 +128,14 @@ def _run(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions) 
         _save(done, file)
 
     try:
-        with show_progress(error, options.quiet):
+        with show_progress(ERRORS, options.quiet):
             how = Options(results=folder, seed=seed, command=this_command())
             results = run_items(items, how, keep, parallel=options.side_by_side)
     except KeyboardInterrupt:
         there = f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}"
         found = (path.parent.parent for path in sorted(folder.rglob(RUN_FILE)))
         read = kept(check_commands(dict.fromkeys(found)))
-        print_text(error, f"{there}; {read}" if read else there)
+        print_text(ERRORS, f"{there}; {read}" if read else there)
         raise typer.Exit(130) from None
     _save(results, file)
     return results
