@@ -87,6 +87,14 @@ def print_file(kind: FileKind[Item], name: str | None) -> None:
     Raises:
         BadInput: there is no such item.
     """
+    if name is not None and Path(name).suffix in SUFFIXES:
+        command = f"kafka-chaos {kind.word}s"
+        raise BadInput(
+            f"--show prints the file of a built-in {kind.word}",
+            expected=f"an id that `{command} --list` shows",
+            found=name,
+            next_step=f"`{command} {name} --list` says whether a file of your own is valid",
+        )
     typer.echo(kind.schema_text() if name is None else kind.builtin_text(name.lower()), nl=False)
 
 

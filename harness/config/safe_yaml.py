@@ -14,6 +14,8 @@ MOST_CHARACTERS = 2_000_000
 MOST_VALUES = 100_000
 """Aliases count each time they are used: nine lines of them can expand to billions of values."""
 DEEPEST = 60
+_HINTS = {"mapping values are not allowed here": "a text that contains `: ` needs quotes"}
+"""What PyYAML's words mean where they do not say what to do."""
 
 
 class NotYaml(Exception):
@@ -61,6 +63,7 @@ def explained() -> Iterator[None]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = str(getattr(error, "problem", None) or error)
+        why = f"{why}: {_HINTS[why]}" if why in _HINTS else why
         raise NotYaml(why, mark and mark.line + 1, mark and mark.column + 1) from error
     except RecursionError as error:
         raise NotYaml(f"too large: nested more than {DEEPEST} levels deep") from error

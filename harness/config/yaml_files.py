@@ -69,7 +69,7 @@ class FileKind(Generic[FileModel]):
             BadInput: no built-in file has this name.
         """
         if name not in self.builtin_names():
-            raise self._unknown(name)
+            raise self._unknown(name, or_file="")
         return (self._folder() / f"{name}.yaml").read_text()
 
     def builtin(self, name: str) -> tuple[FileModel, str]:
@@ -163,10 +163,10 @@ class FileKind(Generic[FileModel]):
     def _folder(self) -> Traversable:
         return resources.files("harness") / self.folder
 
-    def _unknown(self, name: str) -> BadInput:
+    def _unknown(self, name: str, or_file: str = f", or a file ending in {', '.join(SUFFIXES)}") -> BadInput:
         known = self.builtin_names()
         return BadInput(
             f"no {self.word} is called {name!r}",
-            expected=f"one of {', '.join(known)}, or a file ending in {', '.join(SUFFIXES)}",
+            expected=f"one of {', '.join(known)}{or_file}",
             next_step=did_you_mean(name, known, self.example),
         )

@@ -129,7 +129,7 @@ def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
         name, known = str(details["ctx"]["tag"]), re.findall(r"'([^']+)'", details["ctx"]["expected_tags"])
         yield _Found(path, f"unknown name {name!r}", did_you_mean(name, known, f"one of {', '.join(known)}"))
     elif kind == "missing":
-        yield _Found(path, f"the key {location[-1]!r} is missing", "Field required: it has no default")
+        yield _Found(path, f"the key {location[-1]!r} is missing", "a value: the key has no default")
     elif kind == "value_error":
         said = details["msg"].removeprefix("Value error, ")
         yield _Found(path, f"the {file.word} is not valid", found=said)

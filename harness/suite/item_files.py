@@ -29,6 +29,7 @@ _CLUSTERS = "suite/clusters.yaml"
 _CATALOGS = ("claims/catalog", "bugs/catalog")
 _PLACEHOLDER = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 _NEXT_STEP = "`kafka-chaos claims --init claim.yaml` writes an example"
+_NO_VALUE = "add it to `with`, or write `$$` where a dollar sign is meant"
 
 Nodes = Mapping[str, yaml.Node]
 
@@ -127,11 +128,13 @@ class _File:
         if self._size > MOST_CHARACTERS:
             raise NotYaml("too large with the values that it names")
 
-    def unknown(self, what: str, node: yaml.Node, name: str, known: Iterable[str]) -> BadInput:
-        """That `name`, at a node, is none of the known names."""
+    def unknown(
+        self, what: str, node: yaml.Node, name: str, known: Iterable[str], next_step: str = _NEXT_STEP
+    ) -> BadInput:
+        """That `name`, at a node, is none of the known names. `next_step` is for a name that none is like."""
         names = sorted(known)
         expected = f"one of {', '.join(names)}" if names else "no name: there is none here"
-        return self.wrong(what, node, expected, did_you_mean(name, names, _NEXT_STEP))
+        return self.wrong(what, node, expected, did_you_mean(name, names, next_step))
 
     def wrong(self, what: str, node: yaml.Node, expected: str, next_step: str = _NEXT_STEP) -> BadInput:
         """That something else is expected at a node."""
@@ -213,7 +216,7 @@ class _Values:
     def _value(self, match: re.Match[str], node: yaml.Node) -> yaml.Node:
         name = match[2] or match[3]
         if name not in self._values:
-            raise self._file.unknown(f"no value is called {name!r}", node, name, self._values)
+            raise self._file.unknown(f"no value is called {name!r}", node, name, self._values, _NO_VALUE)
         return self._values[name]
 
 

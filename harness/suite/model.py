@@ -202,7 +202,10 @@ class SuiteItem(Frozen):
         roles = {arm.role for arm in self.arms}
         if roles != set(self.suite.roles):
             expected = " and ".join(self.suite.roles)
-            raise ValueError(f"a {self.suite.item} needs arms of the roles {expected}, and no others")
+            found = ", ".join(sorted(roles)) or "none"
+            raise ValueError(
+                f"a {self.suite.item} needs arms of the roles {expected}, and no others; these have {found}"
+            )
         experiments: dict[str, Experiment] = {}
         for arm in self.arms:
             name = arm.experiment.name

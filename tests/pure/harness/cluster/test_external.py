@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from harness.campaign import docker_backend
 from harness.campaign.cluster_reset import reset
-from harness.claims.files import CLAIMS
+from harness.claims.claim import CLAIMS
 from harness.cluster import running, state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole

@@ -139,7 +139,7 @@ KILL_1 = "{kill: {target: {broker: 1}}}"
         ("{fault: {kil: {target: {leader: 0}}}, at: 1, for: 2}", ".fault", "did you mean 'kill'?"),
         ("{fault: {kill: {target: {leeder: 0}}}, at: 1, for: 2}", ".fault.kill.target", "mean 'leader'?"),
         (f"{{fault: {KILL_1}, at: -1, for: 2}}", ".at", "greater than or equal to 0"),
-        (f"{{fault: {KILL_1}, at: 1}}", ".for", "Field required"),
+        (f"{{fault: {KILL_1}, at: 1}}", ".for", "the key has no default"),
         (f"{{fault: {KILL_1}, for: 1}}", "", "exactly one of `at`, `every`, `after`"),
         (f"{{falt: {KILL_1}, at: 1, for: 1}}", ".falt", "did you mean 'fault'?"),
         (f"{{fault: {KILL_1}, every: 1, for: 3}}", "", "must be shorter than `every`"),

@@ -134,8 +134,10 @@ def test_a_shared_cluster_and_an_experiment_of_another_claim_are_named() -> None
         ),
         ("  - lost: 0\n", "  arm: killd\n", "- role: claim", "`arm` is 'killd'"),
         ("mine-$name", "mine", None, "two experiments are called mine"),
-        ("- role: control", "- role: claim", None, "a claim needs arms of the roles claim and control"),
-        ("- role: control", "- role: fixed", None, "a claim needs arms of the roles claim and control"),
+        ("- role: control", "- role: claim", None, "and no others; these have claim\n"),
+        ("- role: control", "- role: fixed", None, "and no others; these have claim, fixed"),
+        ("broker: $dead", "broker: $HOST_OF_BROKER", "name: killed", "`$$` where a dollar sign is meant"),
+        ("title: A", "title: A: b", "title: A", "a text that contains `: ` needs quotes"),
         ("id: MINE", "id: ../MINE", "id: MINE", "the claim is not valid"),
         ("title: A", "titel: A", "title: A", "did you mean 'title'?"),
         (
