@@ -222,8 +222,9 @@ class SuiteItem(Frozen):
 
     @property
     def kafka(self) -> str:
-        """The Kafka versions of its arms."""
-        return ", ".join(dict.fromkeys(arm.experiment.cluster.version for arm in self.arms))
+        """The Kafka versions of its arms; that of an existing cluster is not known here."""
+        clusters = (arm.experiment.cluster for arm in self.arms)
+        return ", ".join(dict.fromkeys("existing" if one.existing else one.version for one in clusters))
 
     def of(self, role: Role) -> tuple[SuiteArm, ...]:
         return tuple(arm for arm in self.arms if arm.role is role)

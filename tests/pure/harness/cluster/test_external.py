@@ -116,6 +116,11 @@ def test_a_matrix_and_a_claim_spare_containers_too(monkeypatch: pytest.MonkeyPat
             runner.run_items([_claim(experiment)], Options())
 
 
+def test_the_version_of_an_existing_cluster_is_not_made_up() -> None:
+    assert _claim(_experiment(COMMAND)).kafka == "existing"
+    assert CLAIMS[0].kafka == ClusterSpec().version
+
+
 def _claim(experiment: Experiment) -> Item:
     (first, *_) = CLAIMS
     arms = tuple(arm.model_copy(update={"experiment": experiment, "arm": "one"}) for arm in first.arms)
