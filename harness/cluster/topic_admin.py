@@ -24,6 +24,8 @@ _SECONDS = 30.0
 _AGAIN_SECONDS = 0.25
 _REFUSED_SETTINGS = ("INVALID_CONFIG", "INVALID_REQUEST")
 _REFUSED_TOPIC = ("INVALID_CONFIG", "INVALID_REPLICATION_FACTOR", "INVALID_PARTITIONS", "POLICY_VIOLATION")
+_FENCED = "fenced"
+"""In Kafka's refusal of a topic where no broker that could hold a replica is alive at the moment."""
 _SESSION_SECONDS = 60.0
 """More than session.timeout.ms (45 s), after which killed members leave their group (KIP-735)."""
 
@@ -51,7 +53,8 @@ class TopicAdmin:
         config: dict[str, str],
         assignment: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Create a topic; `assignment` names each partition's brokers, the preferred leader first.
+        """Create a topic; `assignment` names each partition's brokers, the preferred leader first. While all
+        brokers are fenced it is tried again, for 30 s.
 
         Raises:
             BadInput: the broker refuses its settings.
@@ -62,18 +65,26 @@ class TopicAdmin:
         if assignment is not None:
             named = [list(brokers) for brokers in assignment]
             new = NewTopic(topic, num_partitions=partitions, replica_assignment=named, config=config)
-        try:
-            self._client.create_topics([new], operation_timeout=_SECONDS)[topic].result()
-        except KafkaException as error:
-            reason = error.args[0]
-            # A broker that forwards a request to a slow controller sends it again after
-            # controller.socket.timeout.ms, and the second one finds the topic that the first one has made.
-            if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS and not before:
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                self._client.create_topics([new], operation_timeout=_SECONDS)[topic].result()
                 return
-            where = f"{partitions} partitions, replication factor {replication_factor}, {config}"
-            raise _failure(
-                "the topic could not be created", where, reason, _REFUSED_TOPIC, "the topic's settings"
-            ) from error
+            except KafkaException as error:
+                reason = error.args[0]
+                # A controller that was elected late, or stalled, has fenced every broker until its next
+                # heartbeat.
+                if _FENCED in reason.str() and time.monotonic() < deadline:
+                    time.sleep(_AGAIN_SECONDS)
+                    continue
+                # A broker that forwards a request to a slow controller sends it again after
+                # controller.socket.timeout.ms, and the second one finds the topic that the first one made.
+                if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS and not before:
+                    return
+                where = f"{partitions} partitions, replication factor {replication_factor}, {config}"
+                raise _failure(
+                    "the topic could not be created", where, reason, _REFUSED_TOPIC, "the topic's settings"
+                ) from error
 
     def delete(self, topic: str) -> None:
         """Delete a topic; the brokers remove its files later. A missing topic is no failure."""

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.cluster.topic_admin import TopicAdmin
-from harness.model.errors import ClusterError
+from harness.model.errors import BadInput, ClusterError
 from tests.support.offsets_of_groups import OffsetsOfGroups
 
 pytestmark = pytest.mark.pure
@@ -100,6 +100,25 @@ def test_a_topic_that_was_there_before_is_not_taken_for_a_new_one(monkeypatch: p
         _create(_answering(monkeypatch, {"t"}, KafkaError.TOPIC_ALREADY_EXISTS))
     assert caught.value.found is not None
     assert "TOPIC_ALREADY_EXISTS" in caught.value.found
+
+
+def test_a_topic_is_created_once_the_brokers_are_no_longer_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.cluster.topic_admin._AGAIN_SECONDS", 0.0)
+    words = "Unable to replicate the partition 3 time(s): All brokers are currently fenced."
+    refusal = KafkaException(KafkaError(KafkaError.INVALID_REPLICATION_FACTOR, words))
+    admin = _answering(monkeypatch, set(), KafkaError.INVALID_REPLICATION_FACTOR)
+    answers: list[Future[None]] = [Future() for _ in range(3)]
+    for refused in answers[:2]:
+        refused.set_exception(refusal)
+    answers[2].set_result(None)
+    monkeypatch.setattr(_Answers, "create_topics", lambda *_, **__: {"t": answers.pop(0)})
+    _create(admin)
+    assert answers == []
+    monkeypatch.setattr("harness.cluster.topic_admin._SECONDS", 0.0)
+    answers.append(Future())
+    answers[0].set_exception(refusal)
+    with pytest.raises(BadInput, match="could not be created"):
+        _create(admin)
 
 
 def test_other_refusals_of_a_new_topic_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
