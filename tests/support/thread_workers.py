@@ -39,7 +39,7 @@ class ThreadWorker(WorkerProcess):
         self.pipe.send(None)
 
     def join(self) -> None:
-        self._thread.join(20)
+        self._thread.join(60)
         if self._thread.is_alive():
             raise ClusterError("the thread did not end")
 

@@ -87,10 +87,10 @@ def test_a_line_that_fails_is_told_with_what_it_printed(tmp_path: Path, phase: s
 
 def test_a_line_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     alive = tmp_path / "alive"
-    ran = run_line(f"(sleep 3; touch {alive}) & echo begun; wait", {}, 0.5)
+    ran = run_line(f"(sleep 4; touch {alive}) & echo begun; wait", {}, 1.5)
     assert ran.code is None
     assert ran.text == "begun"
-    time.sleep(3.5)
+    time.sleep(4)
     assert not alive.exists()
 
 

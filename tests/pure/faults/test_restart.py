@@ -212,6 +212,8 @@ def test_taken_back_half_way_no_other_node_is_touched() -> None:
     def recall(_: int) -> None:
         cluster.after_start = None
         undoing.start()
+        # The thread may get its turn late, and the restart would go on meanwhile.
+        assert injection._recall.event.wait(60)
 
     cluster.after_start = recall
     with pytest.raises(FaultError, match="undone"):

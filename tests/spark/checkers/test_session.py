@@ -58,7 +58,7 @@ def _of_the_server(scratch: Path) -> list[int]:
 
 
 def _await_end(scratch: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while _of_the_server(scratch) or scratch.exists():
         assert time.monotonic() < deadline, (_of_the_server(scratch), list(scratch.rglob("*")))
         time.sleep(0.05)
@@ -99,7 +99,7 @@ def test_a_server_ends_when_its_command_is_killed(engine: str, killed: str, tmp_
         assert supervisor in _of_the_server(scratch)
         if killed == "the supervisor":
             os.kill(supervisor, signal.SIGKILL)
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 180
             # The command waits for no child, so the supervisor stays as a zombie, without an environment.
             while left := _of_the_server(scratch):
                 assert time.monotonic() < deadline, left
@@ -135,7 +135,7 @@ def test_nobody_answers() -> None:
     began = time.monotonic()
     with pytest.raises(CheckError, match="no Spark Connect server answers") as caught:
         open_session(f"sc://127.0.0.1:{port}/;token=secret")
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 180
     assert "secret" not in str(caught.value)
 
 
@@ -181,7 +181,7 @@ def test_an_engine_that_dies_is_told_within_seconds(engine: str, tmp_path: Path)
         engine_failures("run"),
     ):
         session.range(5).collect()
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 180
     assert "Traceback" not in str(caught.value)
 
 

@@ -155,9 +155,9 @@ def test_a_rate_spreads_the_sends_over_time(workload: Any) -> None:
 
 def test_a_step_ends_at_its_time_and_its_own_rate_wins(workload: Any) -> None:
     made, rows = workload(WorkloadSpec(rate=1e9))
-    made.start(0, seconds=0.3, rate=100)
+    made.start(0, seconds=1, rate=100)
     assert made.finish(soon())
-    assert 1 <= len(rows()) <= 31
+    assert 1 <= len(rows()) <= 101
 
 
 def test_stop_ends_an_endless_step(workload: Any) -> None:
@@ -175,7 +175,7 @@ def test_stop_ends_an_endless_step(workload: Any) -> None:
 
 
 def test_a_step_may_begin_while_sends_of_the_last_are_open(workload: Any) -> None:
-    made, rows = workload(settings=ProducerSettings(linger_ms=1000))
+    made, rows = workload(settings=ProducerSettings(linger_ms=3000))
     made.start(0, records=5)
     assert not made.finish(time.monotonic() + 0.2)
     made.start(1, records=5)
@@ -218,7 +218,7 @@ def test_no_broker_leaves_timeouts_indeterminate(workload: Any) -> None:
 def test_close_gives_up_what_is_open(workload: Any) -> None:
     made, rows = workload(bootstrap=NOWHERE)
     made.start(0, records=5)
-    assert not made.finish(time.monotonic() + 0.2)
+    assert not made.finish(time.monotonic() + 1)
     assert made.progress().open in (0, 5)
     found = rows()
     assert len(found) == 5

@@ -146,7 +146,7 @@ def test_an_empty_range_needs_no_broker(tmp_path: Path, read: Any) -> None:
 
 def test_a_deadline_keeps_what_was_read(tmp_path: Path, write: Any, read: Any) -> None:
     write(0, values(30))
-    (digest,) = read({0: (0, 100)}, tmp_path, seconds=3).values()
+    (digest,) = read({0: (0, 100)}, tmp_path, seconds=8).values()
     assert not digest.finished
     assert digest.problem is not None
     assert "offset 30 of 100" in digest.problem

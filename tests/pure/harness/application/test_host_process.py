@@ -54,15 +54,15 @@ def _alive(pid: int) -> bool:
 def test_a_kill_ends_the_whole_group_and_a_start_is_a_new_process(family: HostProcess) -> None:
     child, first = _child(family), family.pid
     assert family.is_running()
+    before_ns = time.time_ns()
     family.kill()
-    assert poll_within(10, lambda: "running" if family.is_running() else None) is None
+    assert poll_within(60, lambda: "running" if family.is_running() else None) is None
     assert family.exit_code() == 137
-    assert poll_within(10, lambda: "alive" if _alive(child) else None) is None
-    killed_ns = time.time_ns()
+    assert poll_within(60, lambda: "alive" if _alive(child) else None) is None
     family.start()
     assert family.is_running()
     ended = datetime.fromisoformat(family.inspect()["State"]["FinishedAt"]).timestamp() * 1e9
-    assert killed_ns - 20e9 < ended < family.started_ns()
+    assert before_ns - 1e9 < ended < family.started_ns()
     assert family.pid != first
 
 
@@ -70,21 +70,21 @@ def test_the_end_of_its_first_process_ends_the_rest(family: HostProcess) -> None
     child = _child(family)
     assert family.pid is not None
     os.kill(family.pid, 15)
-    assert poll_within(10, lambda: "running" if family.is_running() else None) is None
+    assert poll_within(60, lambda: "running" if family.is_running() else None) is None
     assert family.exit_code() == 143
-    assert poll_within(10, lambda: "alive" if _alive(child) else None) is None
+    assert poll_within(60, lambda: "alive" if _alive(child) else None) is None
 
 
 def test_a_pause_freezes_every_process_of_the_group(family: HostProcess) -> None:
     assert not family.is_paused()
     family.pause()
-    assert poll_within(10, lambda: None if family.is_paused() else "awake") is None
+    assert poll_within(60, lambda: None if family.is_paused() else "awake") is None
     assert len(process_group.members(family.pid or 0)) == 2
     used = family.stats()["cpu_stats"]["cpu_usage"]["total_usage"]
     time.sleep(0.1)
     assert family.stats()["cpu_stats"]["cpu_usage"]["total_usage"] == used
     family.unpause()
-    assert poll_within(10, lambda: "frozen" if family.is_paused() else None) is None
+    assert poll_within(60, lambda: "frozen" if family.is_paused() else None) is None
 
 
 def test_a_start_waits_for_one_that_was_told_to_end(tmp_path: Path) -> None:

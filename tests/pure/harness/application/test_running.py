@@ -173,7 +173,7 @@ def application(made: list[Made], group: Group, rows: Rows) -> Iterator[RunningA
 
 
 def _await(condition: Any) -> None:
-    assert poll_within(10, lambda: None if condition() else "not yet") is None
+    assert poll_within(60, lambda: None if condition() else "not yet") is None
 
 
 def test_a_life_without_faults(application: RunningApplication, rows: Rows) -> None:
@@ -351,8 +351,8 @@ def test_what_was_started_again_drains_once_it_is_ready_again(
         missing = one.await_state("drained", 0.3)
         assert missing == "application 1 has not printed 'up'"
         made[1].says = "up"
-        assert one.await_state("drained", 5) is None
-        assert one.await_state(OutputAtLeast(output=10), 5) is None
+        assert one.await_state("drained", 60) is None
+        assert one.await_state(OutputAtLeast(output=10), 60) is None
         assert one.await_state(OutputAtLeast(output=11), 0.2) == "its output has 10 offsets of 11"
     finally:
         one.remove()

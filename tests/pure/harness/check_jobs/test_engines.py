@@ -173,7 +173,7 @@ def test_what_is_left_of_a_command_that_ended_is_swept(
             assert process.stdout is not None
             process.stdout.readline()
         assert engines.sweep_engines() == 1
-        assert left.wait(10) != 0
+        assert left.wait(60) != 0
         assert used.poll() is None
         assert (folders[gone].exists(), folders[ours].exists()) == (False, True)
     finally:

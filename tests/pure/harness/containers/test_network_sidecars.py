@@ -102,13 +102,22 @@ def test_one_that_has_ended_is_replaced(engine: Engine) -> None:
 def test_a_script_does_not_wait_for_another(engine: Engine) -> None:
     sidecars, node = NetworkSidecars(), Node("a")
     run(sidecars, engine, node, "true")
-    long = threading.Thread(target=run, args=(sidecars, engine, node, "sleep 1"))
+    over = threading.Event()
+
+    def keep_busy() -> None:
+        # More than once: it may itself find the shell busy, or its script be over before the next one comes.
+        while not over.is_set():
+            run(sidecars, engine, node, "sleep 1")
+
+    long = threading.Thread(target=keep_busy)
     long.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
+    # The engine, which answers 7, is asked while the shell is busy.
     while run(sidecars, engine, node, "true").code != 7 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert time.monotonic() < deadline
     assert long.is_alive()
+    over.set()
     long.join()
     sidecars.remove()
 

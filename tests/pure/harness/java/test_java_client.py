@@ -165,7 +165,7 @@ def test_waiting_is_bounded_and_nothing_to_wait_for_waits_too(made: Made) -> Non
     assert made.client.poll(0.05) == 0
     made.send(b"a")
     assert made.client.flush(0.05) == 1
-    assert 0.1 <= time.monotonic() - begun < 5
+    assert 0.1 <= time.monotonic() - begun < 60
 
 
 def test_closing_ends_the_client_and_its_jvm(made: Made) -> None:
@@ -210,10 +210,10 @@ def test_a_workload_writes_with_it(
             client=lambda *_, **__: made.client,
         )
         workload.start(0, records=10)
-        assert workload.finish(time.monotonic() + 10)
+        assert workload.finish(time.monotonic() + 60)
         made.producer.answer = Raised(f"org.apache.kafka.common.errors.{exception}", message)
         workload.start(1, records=5)
-        assert workload.finish(time.monotonic() + 10)
+        assert workload.finish(time.monotonic() + 60)
         workload.close()
     progress = workload.progress()
     assert progress.acked == 10

@@ -25,7 +25,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def _await_planted(checkpoint: Path) -> None:
-    missing = poll_within(10, lambda: None if (checkpoint / "commits").is_file() else "not planted", 0.01)
+    missing = poll_within(60, lambda: None if (checkpoint / "commits").is_file() else "not planted", 0.01)
     assert missing is None
 
 

@@ -117,7 +117,7 @@ class Case:
     def run(self, until: Callable[[], bool] = lambda: True) -> list[tuple[int, int, int]]:
         """Run the script to its end and until something holds; (session, partition, offset) a record."""
         self.reader.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.steps or not until():
             assert self.reader.failure is None, self.reader.failure
             assert time.monotonic() < deadline

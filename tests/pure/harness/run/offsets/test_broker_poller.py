@@ -130,6 +130,6 @@ def test_a_failure_that_is_no_silence_is_kept() -> None:
 
 def test_it_ends_by_itself() -> None:
     asking, rows = questions({1: Broker(offset=5)})
-    asking.ask({"g": 0}, 0.05)
+    asking.ask({"g": 0}, 1)
     until(lambda: not any(thread.is_alive() for thread in asking._threads))
     assert of(1, rows)[:1] == [("g", 5, None)]

@@ -28,7 +28,7 @@ from workloads.producer.tally import Progress
 pytestmark = pytest.mark.pure
 
 SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def test_the_rate_is_that_of_the_last_second() -> None:
@@ -184,9 +184,10 @@ def test_a_slow_proof_and_a_slow_heal_hold_up_no_other_fault(step: Callable[...,
     GATES[3].heal.set()
     under_way = step(track(0, At(0.0), 1), track(1, At(0.01), 2), track(2, At(0.02), 3))
     under_way.until(lambda: under_way.seen("hold-3", "healed"))
-    assert under_way.seen("hold-1", "injected")
+    # They have threads of their own, which may be later.
+    under_way.until(lambda: under_way.seen("hold-1", "injected"))
+    under_way.until(lambda: under_way.seen("hold-2", "undone"))
     assert not under_way.seen("hold-1", "verified")
-    assert under_way.seen("hold-2", "undone")
     assert not under_way.seen("hold-2", "healed")
     under_way.scheduler.end()
     assert not under_way.scheduler.wait(0.1)
@@ -282,7 +283,7 @@ def test_a_heal_that_others_prevent_is_looked_at_again(step: Callable[..., Step]
     for node in (1, 2):
         GATES[node].verify.set()
         GATES[node].heal.set()
-    under_way = step(track(0, At(0.0), 1), track(1, At(0.0), 2, lasting=1.5))
+    under_way = step(track(0, At(0.0), 1), track(1, At(0.0), 2, lasting=4.0))
     under_way.until(lambda: under_way.seen("hold-1", "healed"))
     under_way.finish()
     assert under_way.problems == []
