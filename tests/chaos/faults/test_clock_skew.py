@@ -42,15 +42,18 @@ def skewable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluste
     assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
 
 
-def appended_off(cluster: ManagedCluster) -> float:
-    """How far the time that the leader stamps on a record is off the true time, in seconds."""
+def appended_off(cluster: ManagedCluster) -> tuple[float, float]:
+    """How far the time that the leader stamps on a record is off the true time, in seconds: at least and at
+    most, since that is known only as between the call and the report."""
     reports: list[Message] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1", "log_level": 0})
     before = time.time()
     producer.produce(TOPIC, b"when?", on_delivery=lambda _, message: reports.append(message))
-    producer.flush(30)
+    assert producer.flush(60) == 0
+    after = time.time()
     assert reports[0].error() is None
-    return float(reports[0].timestamp()[1]) / 1e3 - (before + time.time()) / 2
+    stamped = float(reports[0].timestamp()[1]) / 1e3
+    return stamped - after, stamped - before
 
 
 @pytest.mark.parametrize("seconds", [3600.0, pytest.param(-90.5, marks=pytest.mark.soak)])
@@ -59,11 +62,13 @@ def test_the_leaders_clock_is_wrong(
 ) -> None:
     node = leader_of(skewable, TOPIC)
     with proved(skewable, TOPIC, ClockSkew(target=LEADER, seconds=seconds), fault_table) as shown:
-        assert shown.facts["measured_seconds"][str(node)] == pytest.approx(seconds, abs=0.5)
+        assert shown.facts["measured_seconds"][str(node)] == pytest.approx(seconds, abs=5)
         settle(skewable, TOPIC, 1, 3, 60)
         assert leader_of(skewable, TOPIC) == node
-        assert appended_off(skewable) == pytest.approx(seconds, abs=5)
-    assert appended_off(skewable) == pytest.approx(0.0, abs=5)
+        least, most = appended_off(skewable)
+        assert least - 5 <= seconds <= most + 5
+    least, most = appended_off(skewable)
+    assert least - 5 <= 0 <= most + 5
 
 
 @pytest.mark.soak

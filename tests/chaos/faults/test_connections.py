@@ -14,9 +14,10 @@ from faults.shared.base import InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
+from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
 from tests.chaos.conftest import Prove
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import PATIENCE, await_answers, leader_of
 
 pytestmark = pytest.mark.chaos
 
@@ -34,7 +35,7 @@ def asking(cluster: ManagedCluster, broker: int, topic: str) -> Iterator[BrokerC
     port = cluster.node(broker).host_port
     assert port is not None
     over = threading.Event()
-    connection = BrokerConnection(broker, HOST, port, timeout=1.0)
+    connection = BrokerConnection(broker, HOST, port, timeout=5.0)
     connection.metadata([topic])
 
     def ask() -> None:
@@ -62,24 +63,25 @@ def test_open_connections_are_held_and_new_ones_are_answered(
         saw = shown.facts[f"broker {leader}"]
         assert saw["held"]
         assert saw["dropped"]
-        assert leader in {seen.broker for seen in cluster.view((topic,)).answered()}
+        await_answers(cluster, [leader])
 
 
 def test_connections_over_which_nothing_is_sent_prove_nothing(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.hold_connections.ConnectionsHeld.proof_seconds", 0.0)
     at = context(cluster, topic)
     leader = leader_of(cluster, topic)
     port = cluster.node(leader).host_port
     assert port is not None
-    with BrokerConnection(leader, HOST, port) as idle:
+    with BrokerConnection(leader, HOST, port, timeout=5.0) as idle:
         idle.metadata([topic])
         injection = HOLD.aim(at)
         injection.apply(at)
         injection.apply(at)
         try:
-            evidence = injection.verify(at)
+            with monkeypatch.context() as short:
+                short.setattr("faults.hold_connections.ConnectionsHeld.proof_seconds", 0.0)
+                evidence = injection.verify(at)
             assert not evidence.seen
             assert "no packet was dropped" in evidence.what
             with pytest.raises(OSError, match="timed out"):
@@ -97,9 +99,20 @@ def test_no_new_connection_is_made_and_the_broker_lives_on(
     leader = leader_of(cluster, topic)
     with prove(REFUSE) as shown:
         assert shown.facts[f"broker {leader}"] == {"opened": []}
-        # Its heartbeats go on: it is not fenced, though the session is over by now.
+        # Its heartbeats go on: it is not fenced, though the session is over by now. A busy machine may have
+        # stalled it for so long; then it is back as soon as its next heartbeat arrives.
         threading.Event().wait(5.0)
-        assert leader_of(cluster, topic) == leader
+        wait_until(
+            lambda: None if known_to_others(cluster, leader) else "it is fenced",
+            what="the broker's heartbeats arrive",
+            seconds=PATIENCE,
+        )
+
+
+def known_to_others(cluster: ManagedCluster, broker: int) -> bool:
+    """Whether all others name it: a fenced broker is in nobody's metadata."""
+    others = [seen.brokers for seen in cluster.view(()).answered() if seen.broker != broker]
+    return bool(others) and all(broker in named for named in others)
 
 
 def test_a_connection_that_is_made_is_noticed(
@@ -107,6 +120,11 @@ def test_a_connection_that_is_made_is_noticed(
 ) -> None:
     monkeypatch.setattr("faults.refuse_connections.ConnectionsRefused.proof_seconds", 0.0)
     injection = REFUSE.aim(context(cluster, topic))
-    evidence = injection.verify(context(cluster, topic))
-    assert not evidence.seen
-    assert "opened a connection to controller 101" in evidence.what
+
+    def unnoticed() -> str | None:
+        evidence = injection.verify(context(cluster, topic))
+        noticed = not evidence.seen and "opened a connection to controller 101" in evidence.what
+        return None if noticed else evidence.what
+
+    # One attempt is given up after 0.4 s, in which a busy machine may not have made the connection.
+    wait_until(unnoticed, what="the connection is noticed", seconds=PATIENCE)

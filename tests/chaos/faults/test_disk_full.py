@@ -14,9 +14,8 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.model.errors import FaultError
-from harness.model.polling import poll_within
 from harness.spec.cluster import ClusterSpec
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import await_another_leader, leader_of
 from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
@@ -43,7 +42,7 @@ def test_the_leaders_disk_fills_up(small: ManagedCluster, fault_table: FaultTabl
         # What is refused first is a matter of time: a write, or a page of an index that is mapped.
         assert no_space_line(shown.facts["log"][str(old)]) is not None
         assert shown.facts["free_kib"][str(old)] < 64
-        assert not poll_within(30, lambda: "no new leader" if leader_of(small, TOPIC) in (old, -1) else None)
+        await_another_leader(small, TOPIC, old)
     assert small.is_running(old)
 
 

@@ -13,7 +13,7 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import wait_until
 from tests.chaos.conftest import Prove
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import PATIENCE, leader_of
 
 pytestmark = pytest.mark.chaos
 
@@ -44,14 +44,14 @@ def test_what_was_sent_is_in_the_log_though_nobody_was_told(
             "bootstrap.servers": cluster.bootstrap,
             "acks": "all",
             "enable.idempotence": True,
-            "message.timeout.ms": 60_000,
+            "message.timeout.ms": 300_000,
             "socket.timeout.ms": 2_000,
             "log_level": 0,
         }
     )
     # Its connection to the leader, and its producer id, are from before the fault.
     producer.produce(topic, b"before", on_delivery=told)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     with prove(SPEC) as shown:
         saw = shown.facts[f"broker {leader}"]
         assert saw["connections_opened"]
@@ -63,11 +63,11 @@ def test_what_was_sent_is_in_the_log_though_nobody_was_told(
         wait_until(
             lambda: None if ends(cluster, topic) == {2} else f"log ends {ends(cluster, topic)}",
             what="the followers hold the record",
-            seconds=20,
+            seconds=PATIENCE,
         )
         producer.poll(0)
         assert reports == [True], "the producer was not told"
-    assert producer.flush(60) == 0
+    assert producer.flush(2 * PATIENCE) == 0
     assert reports == [True, True]
     (bounds,) = settle(cluster, topic, 1, 3, 60)
     assert bounds.end_offset == 2, "one record, however often it was sent"

@@ -21,6 +21,7 @@ from harness.model.errors import FaultError
 from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
 from tests.chaos.conftest import Prove
+from tests.chaos.support.cluster_queries import PATIENCE, partition_state
 from tests.chaos.support.reassignments import ongoing_reassignments
 
 pytestmark = pytest.mark.chaos
@@ -30,27 +31,21 @@ def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
 
 
-def now(cluster: ManagedCluster, topic: str) -> PartitionState:
-    state = cluster.view((topic,)).partition(topic, 0)
-    assert state is not None
-    return state
-
-
 def test_transfer_leadership(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
-    before = now(cluster, topic)
+    before = partition_state(cluster, topic)
     with prove(Transfer()) as shown:
-        after = now(cluster, topic)
+        after = partition_state(cluster, topic)
         assert after.leader != before.leader
         assert after.leader == after.replicas[0] == shown.nodes[0]
         assert after.leader_epoch > before.leader_epoch
-    back = now(cluster, topic)
+    back = partition_state(cluster, topic)
     assert (back.leader, back.replicas) == (before.leader, before.replicas)
 
 
 def test_a_transfer_goes_where_it_is_told(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = now(cluster, topic)
+    before = partition_state(cluster, topic)
     wanted = before.replicas[2]
     at = context(cluster, topic)
     injection = Transfer(partition=0, to=BrokerId(broker=wanted)).aim(at)
@@ -60,7 +55,7 @@ def test_a_transfer_goes_where_it_is_told(
     injection.apply(at)
     injection.apply(at)
     assert injection.verify(at).seen
-    assert now(cluster, topic).leader == wanted
+    assert partition_state(cluster, topic).leader == wanted
     with pytest.raises(FaultError, match="no other replica can become leader"):
         Transfer(to=BrokerId(broker=wanted)).aim(at)
 
@@ -70,12 +65,12 @@ def test_a_transfer_goes_where_it_is_told(
     second.apply(at)
     assert second.verify(at).seen
     second.heal(at)
-    again = now(cluster, topic)
+    again = partition_state(cluster, topic)
     assert (again.leader, again.replicas) == (wanted, before.replicas)
     second.heal(at)
 
     injection.heal(at)
-    assert now(cluster, topic).leader == before.leader
+    assert partition_state(cluster, topic).leader == before.leader
     with monkeypatch.context() as short:
         short.setattr("faults.transfer._SECONDS", 1.0)
         assert not injection.verify(at).seen, "after the heal the new leader leads no more"
@@ -84,14 +79,14 @@ def test_a_transfer_goes_where_it_is_told(
 def test_preferred_election(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     with pytest.raises(FaultError, match="nothing for the preferred election to do"):
         Elect().aim(context(cluster, topic))
-    first, second, third = now(cluster, topic).replicas
+    first, second, third = partition_state(cluster, topic).replicas
     _reorder(cluster, topic, (second, first, third))
-    epoch = now(cluster, topic).leader_epoch
+    epoch = partition_state(cluster, topic).leader_epoch
     unasked = Elect().aim(context(cluster, topic))
     assert unasked.nodes == (second,)
     with prove(Elect(election="preferred", partition=0)):
-        assert now(cluster, topic).leader == second
-        assert now(cluster, topic).leader_epoch > epoch
+        assert partition_state(cluster, topic).leader == second
+        assert partition_state(cluster, topic).leader_epoch > epoch
 
 
 def test_what_the_controller_answers(cluster: ManagedCluster, topic: str) -> None:
@@ -108,22 +103,22 @@ def test_what_the_controller_answers(cluster: ManagedCluster, topic: str) -> Non
 
 
 def test_reassign_away_from_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
-    before = now(cluster, topic)
+    before = partition_state(cluster, topic)
     wanted = before.replicas[:0:-1]
     with prove(Reassign(to=NodeIds(nodes=wanted))):
-        after = now(cluster, topic)
+        after = partition_state(cluster, topic)
         assert after.replicas == wanted
         assert after.leader in wanted
         assert after.leader_epoch > before.leader_epoch
-    assert now(cluster, topic).replicas == before.replicas
+    assert partition_state(cluster, topic).replicas == before.replicas
 
 
 @pytest.fixture
 def stuck(cluster: ManagedCluster, topic: str) -> Iterator[int]:
     """A follower that is frozen, so that a move to it cannot end; it holds no replica."""
-    *kept, out = now(cluster, topic).replicas
+    *kept, out = partition_state(cluster, topic).replicas
     assert cluster.reassign(topic, {0: tuple(kept)}) == {0: None}
-    settle(cluster, topic, 1, 2, 30)
+    settle(cluster, topic, 1, 2, PATIENCE)
     cluster.pause(out)
     yield out
     if cluster.is_paused(out):
@@ -135,7 +130,7 @@ def test_a_reassignment_under_way_is_taken_back(
     cluster: ManagedCluster, topic: str, stuck: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.reassign._SECONDS", 1.0)
-    before = now(cluster, topic)
+    before = partition_state(cluster, topic)
     at = context(cluster, topic)
     injection = Reassign(to=NodeIds(nodes=(before.leader, stuck))).aim(at)
     assert not injection.verify(at).seen, "nothing was moved yet"
@@ -144,10 +139,12 @@ def test_a_reassignment_under_way_is_taken_back(
     assert _ongoing(cluster, topic) == {0}
     injection.undo(at)
     wait_until(
-        lambda: None if not _ongoing(cluster, topic) else "under way", what="no reassignment", seconds=30
+        lambda: None if not _ongoing(cluster, topic) else "under way",
+        what="no reassignment",
+        seconds=PATIENCE,
     )
     assert "former replicas" in injection.healed(at).what
-    assert now(cluster, topic).replicas == before.replicas
+    assert partition_state(cluster, topic).replicas == before.replicas
 
 
 def _ongoing(cluster: ManagedCluster, topic: str) -> set[int]:
@@ -175,9 +172,9 @@ def pair(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[st
 
 def test_unclean_election(cluster: ManagedCluster, pair: str) -> None:
     at = context(cluster, pair)
-    leader, follower = now(cluster, pair).replicas
+    leader, follower = partition_state(cluster, pair).replicas
     _write(cluster, pair, 20)
-    settle(cluster, pair, 1, 2, 30)
+    settle(cluster, pair, 1, 2, PATIENCE)
     cluster.kill(follower)
     _until(cluster, pair, lambda state: state.isr == (leader,), "an ISR of the leader alone")
     _write(cluster, pair, 10)
@@ -190,21 +187,26 @@ def test_unclean_election(cluster: ManagedCluster, pair: str) -> None:
         doomed.apply(at)
     cluster.start_node(follower)
     wait_until(
-        lambda: None if follower in cluster.view((pair,)).answered()[0].brokers else "not registered",
+        lambda: None if follower in registered(cluster) else "not registered",
         what="the follower is back",
         seconds=60,
     )
     injection = Elect(election="unclean").aim(at)
-    assert now(cluster, pair).leader == -1, "nobody is elected uncalled for"
+    assert partition_state(cluster, pair).leader == -1, "nobody is elected uncalled for"
     injection.apply(at)
     evidence = injection.verify(at)
     assert evidence.seen, evidence.what
-    assert now(cluster, pair).leader == follower
+    assert partition_state(cluster, pair).leader == follower
     cluster.start_node(leader)
-    (bounds,) = settle(cluster, pair, 1, 2, 60)
+    (bounds,) = settle(cluster, pair, 1, 2, 1.5 * PATIENCE)
     assert bounds.end_offset == 20, "the ten that only the old leader had are gone"
     injection.heal(at)
-    assert now(cluster, pair).leader == follower
+    assert partition_state(cluster, pair).leader == follower
+
+
+def registered(cluster: ManagedCluster) -> set[int]:
+    """The brokers that are not fenced, by the word of those that answer."""
+    return {number for seen in cluster.view(()).answered() for number in seen.brokers}
 
 
 def _reorder(cluster: ManagedCluster, topic: str, replicas: tuple[int, ...]) -> None:
@@ -216,7 +218,7 @@ def _reorder(cluster: ManagedCluster, topic: str, replicas: tuple[int, ...]) -> 
             else "the old order"
         ),
         what="every broker knows the new order",
-        seconds=30,
+        seconds=PATIENCE,
     )
 
 
@@ -225,10 +227,12 @@ def _until(
     topic: str,
     true: Callable[[PartitionState], bool],
     what: str,
-    seconds: float = 30,
+    seconds: float = PATIENCE,
 ) -> None:
     wait_until(
-        lambda: None if true(now(cluster, topic)) else str(now(cluster, topic)), what=what, seconds=seconds
+        lambda: None if true(partition_state(cluster, topic)) else str(partition_state(cluster, topic)),
+        what=what,
+        seconds=seconds,
     )
 
 
@@ -237,5 +241,5 @@ def _write(cluster: ManagedCluster, topic: str, records: int) -> None:
     failed: list[object] = []
     for _ in range(records):
         producer.produce(topic, b"x", on_delivery=lambda error, _: failed.append(error) if error else None)
-    assert producer.flush(30) == 0
+    assert producer.flush(2 * PATIENCE) == 0
     assert not failed

@@ -96,7 +96,7 @@ def test_a_slow_link_from_the_leader_to_one_follower(
     with prove(Bandwidth(target=LEADER, to=BrokerId(broker=follower), rate="2mbit")) as shown:
         seen = shown.facts[f"broker {leader}"]
         assert seen["class_mbit"] == pytest.approx(2, rel=0.25)
-        assert seen["spared_mbit"] > 4
+        assert seen["spared_mbit"] > seen["class_mbit"]
 
 
 def test_a_link_that_is_not_slow_is_no_proof(cluster: ManagedCluster, topic: str) -> None:

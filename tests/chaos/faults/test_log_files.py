@@ -16,10 +16,11 @@ from faults.targets import Leader
 from faults.wipe_disk import WipeDisk
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
+from harness.model.broker_views import PartitionState
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import wait_until
 from tests.chaos.conftest import Prove
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import PATIENCE, leader_of
 
 pytestmark = pytest.mark.chaos
 
@@ -61,12 +62,12 @@ def write(cluster: ManagedCluster, topic: str, acks: str | int = "all", records:
     )
     for _ in range(records):
         producer.produce(topic, b"x" * 100, on_delivery=report)
-    assert producer.flush(30) == 0
+    assert producer.flush(2 * PATIENCE) == 0
     assert errors == []
 
 
 def read(
-    cluster: ManagedCluster, topic: str, *, check: bool, seconds: float = 30
+    cluster: ManagedCluster, topic: str, *, check: bool, seconds: float = PATIENCE
 ) -> tuple[list[bytes], list[str]]:
     """Values and names of errors, from the start of the only partition to its end or the first error.
 
@@ -100,7 +101,14 @@ def read(
 
 
 def log_end(cluster: ManagedCluster, topic: str, broker: int) -> int | None:
-    return cluster.view((topic,)).states(topic, 0)[broker].log_end_offset
+    states: dict[int, PartitionState] = {}
+
+    def silent() -> str | None:
+        states.update(cluster.view((topic,)).states(topic, 0))
+        return None if broker in states else "no answer"
+
+    wait_until(silent, what=f"broker {broker} tells of {topic}", seconds=PATIENCE)
+    return states[broker].log_end_offset
 
 
 def size_of(cluster: ManagedCluster, topic: str, broker: int) -> int:

@@ -20,7 +20,13 @@ from harness.model.broker_views import PartitionState
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.conftest import Prove
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import (
+    PATIENCE,
+    answering,
+    await_answers,
+    leader_of,
+    partition_state,
+)
 from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
@@ -30,10 +36,6 @@ LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
 # One direction is cut by the same rules as the other: on real brokers the long tests look at the second.
 LONG_WAYS = [pytest.param(way, marks=pytest.mark.soak) for way in ("from_to", "to_from")]
 WAYS = ["both", LONG_WAYS[0], "to_from"]
-# replica.lag.time.max.ms is 6 s, and is looked at every half of it.
-LAG_SECONDS = 15.0
-# broker.session.timeout.ms is 4 s.
-FENCED_SECONDS = 12.0
 
 
 def cut(side: Target, other: Target, lost: Lost = "both") -> Partition:
@@ -61,7 +63,7 @@ def write_one(cluster: ManagedCluster, topic: str) -> None:
     its followers are at the end of the log however long they hear nothing."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1", "log_level": 0})
     producer.produce(topic, b"alone")
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def rules_on(cluster: ManagedCluster, node: int) -> list[str]:
@@ -95,7 +97,7 @@ def test_leader_and_followers(cluster: ManagedCluster, topic: str, prove: Prove,
         assert len(rules) == len(facts["cut"]), "nothing that counted for the proof is left"
         assert all("-j DROP" in rule for rule in rules)
         write_one(cluster, topic)
-        await_state(cluster, topic, LAG_SECONDS, "a lone leader", lambda state: state.isr == (leader,))
+        await_state(cluster, topic, PATIENCE, "a lone leader", lambda state: state.isr == (leader,))
         assert leader_of(cluster, topic) == leader, "the controller hears the leader"
 
 
@@ -107,7 +109,7 @@ def test_leader_and_controller(cluster: ManagedCluster, topic: str, prove: Prove
         await_state(
             cluster,
             topic,
-            FENCED_SECONDS,
+            PATIENCE,
             "another leader, and an ISR without the old one",
             lambda state: state.leader not in (leader, -1) and leader not in state.isr,
         )
@@ -120,7 +122,7 @@ def test_follower_and_controller(cluster: ManagedCluster, topic: str, prove: Pro
         await_state(
             cluster,
             topic,
-            FENCED_SECONDS,
+            PATIENCE,
             "the same leader, and an ISR without the follower",
             lambda state: state.leader == leader and follower not in state.isr,
         )
@@ -134,12 +136,9 @@ def test_broker_and_client(cluster: ManagedCluster, topic: str, prove: Prove, lo
         lost_ways = {"both": {forth, back}, "from_to": {forth}, "to_from": {back}}[lost]
         assert ways(shown.facts, "cut") == lost_ways
         assert ways(shown.facts, "open") == {forth, back} - lost_ways
-        view = cluster.view((topic,))
-        assert [seen.broker for seen in view.answered()] == [
-            broker for broker in cluster.broker_ids if broker != leader
-        ]
-        state = view.partition(topic, 0)
-        assert state is not None
+        await_answers(cluster, set(cluster.broker_ids) - {leader})
+        assert leader not in answering(cluster)
+        state = partition_state(cluster, topic)
         assert (state.leader, len(state.isr)) == (leader, 3), "between the brokers nothing is lost"
 
 
@@ -236,7 +235,7 @@ def test_a_cut_outlives_the_restart_of_the_broker_that_holds_it(cluster: Managed
     try:
         assert {placed.holder for placed in injection.placed} == {follower}
         cluster.kill(follower)
-        await_state(cluster, topic, LAG_SECONDS, "it left the ISR", lambda state: follower not in state.isr)
+        await_state(cluster, topic, PATIENCE, "it left the ISR", lambda state: follower not in state.isr)
         cluster.start_node(follower)
         assert again == [True], "its rules had died with its namespace"
         assert not injection.restarted(at, follower), "now they are there"
@@ -247,9 +246,7 @@ def test_a_cut_outlives_the_restart_of_the_broker_that_holds_it(cluster: Managed
             seconds=60,
         )
         assert injection.verify(at).seen
-        state = cluster.view((topic,)).partition(topic, 0)
-        assert state is not None
-        assert follower not in state.isr, "it cannot fetch"
+        assert follower not in partition_state(cluster, topic).isr, "it cannot fetch"
     finally:
         forget()
         injection.undo(at)
@@ -283,11 +280,15 @@ def wide(five: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def prove_on_five(five: ManagedCluster, fault_table: FaultTable) -> Iterator[Prove]:
-    five.admin().create("narrow", partitions=1, replication_factor=3, config={})
-    settle(five, "narrow", 1, 3, 60)
-    yield lambda spec: proved(five, "narrow", spec, fault_table)
-    five.admin().delete("narrow")
+def prove_on_five(
+    five: ManagedCluster, request: pytest.FixtureRequest, fault_table: FaultTable
+) -> Iterator[Prove]:
+    # Of each test its own: a broker may still know the one that was deleted just before.
+    name = f"narrow-{request.node.name[:60]}"
+    five.admin().create(name, partitions=1, replication_factor=3, config={})
+    settle(five, name, 1, 3, 60)
+    yield lambda spec: proved(five, name, spec, fault_table)
+    five.admin().delete(name)
 
 
 @pytest.mark.soak
@@ -300,7 +301,7 @@ def test_in_a_ring_the_leaders_neighbours_stay(five: ManagedCluster, wide: str, 
         await_state(
             five,
             wide,
-            LAG_SECONDS,
+            PATIENCE,
             "the leader and its two neighbours in the ISR",
             lambda state: state.leader == leader and set(state.isr) == {leader, *neighbours},
         )
@@ -319,7 +320,7 @@ def test_a_leader_keeps_its_half_and_the_bridge(
         await_state(
             five,
             wide,
-            LAG_SECONDS,
+            PATIENCE,
             "the leader's half and the bridge in the ISR",
             lambda state: state.leader == leader and set(state.isr) == {*own, over},
         )

@@ -10,7 +10,7 @@ from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from tests.chaos.conftest import Prove
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import await_another_leader, leader_of
 
 pytestmark = pytest.mark.chaos
 
@@ -26,7 +26,7 @@ def test_kill_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> N
     with prove(Kill(target=LEADER)) as shown:
         assert shown.nodes == [old]
         assert shown.facts["exit_codes"] == {str(old): 137}
-        assert leader_of(cluster, topic) not in (old, -1)
+        await_another_leader(cluster, topic, old)
     assert cluster.is_running(old)
 
 

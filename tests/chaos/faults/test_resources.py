@@ -18,7 +18,7 @@ pytestmark = pytest.mark.chaos
 LEADER = Leader(leader=0)
 SPECS = (
     CpuLimit(target=LEADER, cpus=0.2),
-    MemoryLimit(target=LEADER, mib=600),
+    MemoryLimit(target=LEADER, mib=900),
     SlowDisk(target=LEADER, mib_per_second=2, direction="write"),
 )
 
@@ -49,9 +49,9 @@ def test_cpu_limit(cluster: ManagedCluster, prove: Prove, lacking: dict[str, str
 
 def test_memory_limit(cluster: ManagedCluster, prove: Prove, lacking: dict[str, str]) -> None:
     skip_unless_possible("memory_limit", lacking)
-    with prove(MemoryLimit(target=LEADER, mib=600)) as shown:
+    with prove(MemoryLimit(target=LEADER, mib=900)) as shown:
         (node,) = shown.nodes
-        assert shown.facts["measured"][str(node)]["usage_mib"] <= 600
+        assert shown.facts["measured"][str(node)]["usage_mib"] <= 900
         assert cluster.is_running(node)
     assert cluster.stats(node)["memory_stats"]["limit"] > 2**30
 

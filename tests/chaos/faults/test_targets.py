@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from faults.kill import Kill
@@ -30,7 +30,7 @@ from harness.host.ports import HOST
 from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import PATIENCE, leader_of
 
 pytestmark = pytest.mark.chaos
 
@@ -199,7 +199,7 @@ def _until_another(cluster: ManagedCluster, old: int) -> None:
 def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None:
     at = context(cluster, topic)
     group = f"{topic}-group"
-    (before,) = _coordinator_of(group).resolve(at.snapshot())
+    _until_coordinated(at, _coordinator_of(group))
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -215,20 +215,29 @@ def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None
             consumer.poll(0.2)
             return None if consumer.assignment() else "no assignment"
 
-        wait_until(unassigned, what="the consumer is in its group", seconds=30)
+        wait_until(unassigned, what="the consumer is in its group", seconds=PATIENCE)
         described = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        found = described.describe_consumer_groups([group])[group].result().coordinator
-        assert before == found.id
+
+        def another() -> str | None:
+            chosen = _coordinator_of(group).choose(at.snapshot())
+            try:
+                found = described.describe_consumer_groups([group])[group].result().coordinator.id
+            except KafkaException as error:
+                return str(error)
+            return None if chosen == {found} else f"the target is {set(chosen)}, the coordinator {found}"
+
+        # They are asked one after the other, and it may move meanwhile.
+        wait_until(another, what="the target is the group's coordinator", seconds=PATIENCE)
     finally:
         consumer.close()
     injection = Kill(target=_coordinator_of(group)).aim(at)
-    assert injection.nodes == (found.id,)
+    (killed,) = injection.nodes
     with open_fault(injection, at):
         assert injection.verify(at).seen
         wait_until(
-            lambda: None if _coordinator_of(group).choose(at.snapshot()) - {found.id} else "still the old",
+            lambda: None if _coordinator_of(group).choose(at.snapshot()) - {killed} else "still the old",
             what="another coordinator",
-            seconds=30,
+            seconds=PATIENCE,
         )
     settle(cluster, topic, 1, 3, 60)
 
@@ -236,6 +245,7 @@ def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None
 def test_the_coordinator_of_a_transactional_id(cluster: ManagedCluster, topic: str) -> None:
     target = Coordinator.model_validate({"coordinator": {"transactional_id": f"{topic}-id"}})
     at = context(cluster, topic)
+    _until_coordinated(at, target)
     chosen = target.resolve(at.snapshot())
     assert set(chosen) <= set(cluster.broker_ids)
     assert target.resolve(at.snapshot()) == chosen
@@ -258,6 +268,15 @@ def _coordinator_of(group: str) -> Coordinator:
     return Coordinator.model_validate({"coordinator": {"group": group}})
 
 
+def _until_coordinated(at: InjectionContext, target: Coordinator) -> None:
+    """The first group and the first transactional id of a cluster wait for the topic of all of them."""
+    wait_until(
+        lambda: None if target.choose(at.snapshot()) else "none",
+        what="a coordinator",
+        seconds=2 * PATIENCE,
+    )
+
+
 def _until_resolved(resolve: Callable[[], tuple[int, ...]], nodes: tuple[int, ...]) -> None:
     def missing() -> str | None:
         try:
@@ -266,7 +285,7 @@ def _until_resolved(resolve: Callable[[], tuple[int, ...]], nodes: tuple[int, ..
             return error.what
         return None if found == nodes else f"{found}"
 
-    wait_until(missing, what=f"the target is {nodes}", seconds=30)
+    wait_until(missing, what=f"the target is {nodes}", seconds=PATIENCE)
 
 
 def _write(cluster: ManagedCluster, topic: str) -> None:
@@ -274,5 +293,5 @@ def _write(cluster: ManagedCluster, topic: str) -> None:
     failed: list[object] = []
     for _ in range(10):
         producer.produce(topic, b"x", on_delivery=lambda error, _: failed.append(error) if error else None)
-    assert producer.flush(30) == 0, cluster.view((topic,))
+    assert producer.flush(2 * PATIENCE) == 0, cluster.view((topic,))
     assert not failed

@@ -125,7 +125,7 @@ def reassignment(cluster: ManagedCluster, node: int) -> Iterator[str]:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0, "log_level": 0})
     for _ in range(80):
         producer.produce(name, b"x" * 100_000)
-    assert producer.flush(60) == 0
+    assert producer.flush(120) == 0
     assert cluster.reassign(name, {0: (other, node)}) == {0: None}
     yield f"a reassignment under way: {name}-0, adding [{node}], removing []"
     assert cluster.reassign(name, {0: None}) == {0: None}

@@ -31,7 +31,7 @@ def kafka_chaos(state: Path | None, *arguments: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     return done

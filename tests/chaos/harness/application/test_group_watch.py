@@ -8,16 +8,15 @@ from harness.application.group_watch import GroupWatch
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import poll_within
+from tests.chaos.support.cluster_queries import PATIENCE, partition_state
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 
 def test_ends_are_known_again_when_a_leader_has_moved(cluster: ManagedCluster, topic: str) -> None:
     watch = GroupWatch("g", topic, 1, bootstrap=cluster.bootstrap, security={}, transactional=False)
-    assert watch.ends() == {0: 0}
-    before = cluster.view((topic,)).partition(topic, 0)
-    assert before is not None
-    assert before.leader is not None
+    assert poll_within(PATIENCE, lambda: None if watch.ends() == {0: 0} else "no end") is None
+    before = partition_state(cluster, topic)
     cluster.kill(before.leader)
     try:
 
@@ -30,5 +29,5 @@ def test_ends_are_known_again_when_a_leader_has_moved(cluster: ManagedCluster, t
         cluster.start_node(before.leader)
         settle(cluster, topic, 1, 3, 60)
     # The client was told of the leader before.
-    assert poll_within(30, lambda: None if watch.ends() == {0: 0} else "no end") is None
+    assert poll_within(PATIENCE, lambda: None if watch.ends() == {0: 0} else "no end") is None
     assert watch.describe_lag(0) is None

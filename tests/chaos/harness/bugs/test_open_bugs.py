@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from harness.cluster.managed import ManagedCluster
+from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -52,27 +53,33 @@ def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: ManagedCluster)
     producer = Producer(common | {"transactional.id": of_broker(pair, 1, transactional=True)})
     took: list[float] = []
 
-    def send() -> None:
+    def send(allowed: float) -> None:
         producer.begin_transaction()
         producer.produce("t", b"value", partition=0)
         began = time.monotonic()
         try:
             producer.send_offsets_to_transaction(
-                [TopicPartition("t", 0, 1)], consumer.consumer_group_metadata(), ALLOWED
+                [TopicPartition("t", 0, 1)], consumer.consumer_group_metadata(), allowed
             )
         finally:
             took.append(time.monotonic() - began)
 
-    producer.init_transactions(30)
-    send()
-    producer.commit_transaction(30)
+    producer.init_transactions(120)
+    # The control: with its coordinator there, the call returns.
+    send(STUCK)
+    producer.commit_transaction(60)
     assert took[0] < STUCK
     # The markers are written after the answer; until then no other transaction accepts offsets.
     time.sleep(3)
     pair.kill(2)
-    # Wait until the broker is fenced: the next transaction finds a group without a coordinator.
-    time.sleep(8)
-    waiting = threading.Thread(target=send, daemon=True)
+
+    def not_fenced() -> str | None:
+        told = [seen.brokers for seen in pair.view(()).answered()]
+        return None if told == [(1,)] else f"{told}"
+
+    # The next transaction finds a group without a coordinator.
+    wait_until(not_fenced, what="broker 1 alone is left", seconds=60)
+    waiting = threading.Thread(target=send, args=(ALLOWED,), daemon=True)
     waiting.start()
     waiting.join(STUCK)
     stuck = waiting.is_alive()

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from harness.cluster.managed import ManagedCluster
+from harness.model.polling import wait_until
+from tests.chaos.support.cluster_queries import PATIENCE
 
 pytestmark = pytest.mark.chaos
+
+
+def commit(consumer: Consumer, place: TopicPartition) -> None:
+    """The first group of a cluster waits for its coordinator: until the topic with the offsets exists."""
+
+    def refused() -> str | None:
+        try:
+            consumer.commit(offsets=[place], asynchronous=False)
+        except KafkaException as error:
+            return str(error)
+        return None
+
+    wait_until(refused, what="the commit is answered", seconds=2 * PATIENCE)
 
 
 def test_groups_that_committed_offsets_of_the_topic(cluster: ManagedCluster, topic: str) -> None:
@@ -15,9 +30,9 @@ def test_groups_that_committed_offsets_of_the_topic(cluster: ManagedCluster, top
     assert admin.committed(topic) == {}
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "committed-orders"})
     try:
-        consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+        commit(consumer, TopicPartition(topic, 0, 0))
         assert admin.committed(topic) == {"committed-orders": {0: 0}}
-        consumer.commit(offsets=[TopicPartition(topic, 0, 7)], asynchronous=False)
+        commit(consumer, TopicPartition(topic, 0, 7))
         assert admin.committed(topic) == {"committed-orders": {0: 7}}
         assert admin.committed("another-topic") == {}
     finally:

@@ -34,7 +34,7 @@ def test_a_program_is_accounted_for_without_a_run(
         with open_fault(cluster, kill, topic, tmp_path / "faults", 1, "fail"):
             for number in range(RECORDS):
                 producer.produce(topic, f"behind {number}")
-            assert producer.flush(30) == 0
+            assert producer.flush(120) == 0
     whole = tmp_path / "whole"
     meta = import_own(OwnSource((sent,), cluster.bootstrap), whole)
     assert meta.final_read is not None

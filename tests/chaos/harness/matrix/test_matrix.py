@@ -21,6 +21,8 @@ SPEC = """
 name: small
 title: The leader is cut from its followers and dies, or not
 base:
+  # Followers stay in the ISR for as long as a busy machine may take from the cut to the kill.
+  cluster: {properties: {replica.lag.time.max.ms: 30000}}
   topic: {partitions: 1, replication_factor: 3, config: {min.insync.replicas: 2}}
   workload: {producers: 1, record_size: 100}
 axes:
@@ -33,10 +35,10 @@ axes:
       cut-then-kill:
         steps:
           - write: {name: together, records: 500}
-          - wait: {replicated: true, within: 10}
+          - wait: {replicated: true, within: 60}
           - inject: {partition: {from: {leader: 0}, to: {followers: 0}}}
-          - write: {name: alone, records: 500, at_most: 1.5}
-          - wait: {isr: 3, within: 1}
+          - write: {name: alone, records: 500, at_most: 6}
+          - wait: {isr: 3, within: 10}
           - inject: {kill: {target: {leader: 0}}}
           - heal:
       none:
@@ -58,7 +60,7 @@ def test_two_by_two_by_three_killed_in_the_middle_and_resumed(tmp_path: Path) ->
     spec, results = tmp_path / "small.yaml", tmp_path / "results"
     spec.write_text(SPEC)
     first = matrix(str(spec), "--results", str(results), "--seed", "11")
-    deadline = time.monotonic() + 400
+    deadline = time.monotonic() + 900
     while len(list(results.glob("*/runs/*/*/outcome.json"))) < 4:
         assert time.monotonic() < deadline
         assert first.poll() is None, "it ended by itself"
@@ -68,7 +70,7 @@ def test_two_by_two_by_three_killed_in_the_middle_and_resumed(tmp_path: Path) ->
     (folder,) = results.iterdir()
     over = {path: path.stat().st_mtime_ns for path in folder.glob("runs/*/*/outcome.json")}
     second = matrix("--resume", str(folder))
-    printed, _ = second.communicate(timeout=500)
+    printed, _ = second.communicate(timeout=1200)
     assert second.returncode == 0, printed
     assert {path: path.stat().st_mtime_ns for path in over} == over, "no run that was over is made again"
     result = load_result(folder)

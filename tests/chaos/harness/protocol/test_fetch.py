@@ -10,7 +10,7 @@ from harness.host.ports import HOST
 from harness.model.polling import poll_within
 from harness.protocol.client_requests import epoch_end, fetch
 from harness.protocol.connection import BrokerConnection
-from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.cluster_queries import PATIENCE, leader_of
 from workloads.log_format.segments import parse_segment
 
 pytestmark = pytest.mark.chaos
@@ -26,7 +26,7 @@ def write(cluster: ManagedCluster, topic: str, records: int) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     for _ in range(records):
         producer.produce(topic, b"x")
-    assert producer.flush(30) == 0
+    assert producer.flush(2 * PATIENCE) == 0
 
 
 def test_leader_and_followers_serve_what_is_committed(cluster: ManagedCluster, topic: str) -> None:
@@ -39,7 +39,7 @@ def test_leader_and_followers_serve_what_is_committed(cluster: ManagedCluster, t
                 seen = fetch(connection, topic, 0, 0).high_watermark
                 return None if seen == 10 else f"high watermark {seen}"
 
-            assert poll_within(10, behind) is None
+            assert poll_within(PATIENCE, behind) is None
             found = fetch(connection, topic, 0, 0)
             assert (found.error, found.log_start_offset, found.last_stable_offset) == (None, 0, 10)
             assert sum(batch.count for batch in parse_segment(found.data)) == 10

@@ -85,7 +85,7 @@ def test_a_process_is_killed_paused_and_restarted(cluster: ManagedCluster, tmp_p
             {
                 "write": {
                     "name": "input",
-                    "records": 1500,
+                    "records": 3000,
                     "rate": 250,
                     "faults": [
                         {"fault": {"kill": {"target": {"application": 0}}}, "at": 1, "for": 1},
@@ -122,7 +122,7 @@ def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_
             {
                 "write": {
                     "name": "input",
-                    "records": 1600,
+                    "records": 2400,
                     "rate": 100,
                     "faults": [
                         {
@@ -169,18 +169,18 @@ def test_an_application_that_is_never_ready_leaves_a_folder_with_the_reason(
     cluster: ManagedCluster, tmp_path: Path
 ) -> None:
     asleep = [sys.executable, "-uc", "import time; print('still loading'); time.sleep(600)"]
-    ready = {"logged": "loaded", "within": 3}
+    ready = {"logged": "loaded", "within": 10}
     steps = [{"write": {"name": "input", "records": 10}}]
-    with pytest.raises(ClusterError, match="was not ready within 3 s") as refused:
+    with pytest.raises(ClusterError, match="was not ready within 10 s") as refused:
         _run(cluster, tmp_path, {"run": {"process": asleep}, "ready": ready}, steps)
     assert "application 0 has not printed 'loaded'; its last lines" in str(refused.value)
     assert "still loading" in str(refused.value)
     assert _left(cluster) == []
     run = tmp_path / _folder(tmp_path)
-    assert "the application was not ready within 3 s" in (run / "run.json").read_text()
+    assert "the application was not ready within 10 s" in (run / "run.json").read_text()
     # Nothing was shown, and the reason is told again.
     told = str(checked(run)["judgement"])
-    assert "the application was not ready within 3 s" in told
+    assert "the application was not ready within 10 s" in told
     assert "still loading" in told
 
 

@@ -77,7 +77,7 @@ def harness(
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        await_sends(child, results, "one", 180)
+        await_sends(child, results, "one", 300)
         yield child
     finally:
         if child.poll() is None:
@@ -96,7 +96,7 @@ def _instances(harness: subprocess.Popen[str]) -> list[str]:
 def test_after_ctrl_c_nothing_is_left(harness: subprocess.Popen[str], results: Path) -> None:
     assert len(_instances(harness)) >= 2
     harness.send_signal(signal.SIGINT)
-    output = harness.communicate(timeout=120)[0]
+    output = harness.communicate(timeout=300)[0]
     assert harness.returncode == 130, output
     assert "Traceback" not in output
     assert "journals are kept" in output
@@ -115,7 +115,7 @@ def test_after_sigkill_heal_ends_what_is_left(
     assert len(_instances(harness)) >= 2, "nobody has ended them yet"
     healed = kafka_chaos(state, "heal", "--quiet")
     assert healed.returncode == 0, healed.stderr + healed.stdout
-    left = poll_within(10, lambda: str(_instances(harness) or "") or None)
+    left = poll_within(60, lambda: str(_instances(harness) or "") or None)
     assert left is None, left
     (run,) = results.glob("*/one")
     assert "did not finish" in str(checked(run, state)["judgement"])

@@ -25,7 +25,7 @@ def started(results: Path) -> subprocess.Popen[str]:
         # A shell's background jobs ignore SIGINT, and what they start inherits that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    await_sends(child, results, "acks=1", 120)
+    await_sends(child, results, "acks=1", 300)
     return child
 
 
@@ -34,7 +34,7 @@ def test_an_interrupted_run_cleans_up_and_can_be_checked(signal_: signal.Signals
     child = started(results)
     assert owned_by(child.pid)
     child.send_signal(signal_)
-    output = child.communicate(timeout=60)[0]
+    output = child.communicate(timeout=300)[0]
     assert child.returncode == 130, output
     assert "Traceback" not in output
     assert "journals are kept" in output

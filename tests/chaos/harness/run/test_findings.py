@@ -50,7 +50,8 @@ workload: {producers: 1, rate: 100}
 readers:
   - {name: app, group: app-foreign, members: 2, commits: manual, commit_every: 0.3, reset: earliest}
 steps:
-  - write: {name: w, seconds: 5}
+  # Both members must own a partition before it ends, and the first rebalance alone takes 3 s.
+  - write: {name: w, seconds: 10}
 arms:
   - {name: classic, producer: {acks: all}, promise: {foreign_commit: ">= 1"}}
   - name: consumer
@@ -117,7 +118,7 @@ def somebody_else(cluster: ManagedCluster, seqs: Iterable[int]) -> Callable[[str
         client = Producer({"bootstrap.servers": bootstrap})
         for seq in seqs:
             client.produce(topic, ValueBuilder(run_id, 0, 100, 1)(seq), partition=0)
-        assert client.flush(30) == 0
+        assert client.flush(120) == 0
         client.close()
 
     return intrude

@@ -58,7 +58,7 @@ def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
         text=True,
     )
     try:
-        wait_for(lambda: bool(frozen()) or harness.poll() is not None, 120)
+        wait_for(lambda: bool(frozen()) or harness.poll() is not None, 300)
         assert harness.poll() is None, harness.stderr.read() if harness.stderr else ""
     finally:
         harness.send_signal(signal.SIGKILL)

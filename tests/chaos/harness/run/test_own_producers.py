@@ -20,6 +20,8 @@ from harness.model.result import FindingClass, VerdictWord
 from harness.pytest_plugin.background_run import Running
 from harness.run.executor import Options, run_on
 from harness.spec.files import parse
+from tests.chaos.conftest import Started
+from tests.chaos.support.patience import PATIENT
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -35,7 +37,7 @@ steps:
   - inject: {partition: {from: {leader: 0}, to: {followers: 0}}}
   - write: {name: alone, seconds: 0.8}
   # If the followers had left the ISR by now, none of them could be elected and the run would prove nothing.
-  - wait: {isr: 3, within: 1}
+  - wait: {isr: 3, within: 10}
   - inject: {kill: {target: {leader: 0}}}
   - write: {name: after, seconds: 2}
   - heal:
@@ -131,14 +133,20 @@ class Programs:
                     return
 
 
+@pytest.fixture
+def cluster(started: Started) -> ManagedCluster:
+    """With time between the cut and the kill."""
+    return started(PATIENT)
+
+
 def test_programs_of_ones_own_are_accounted_for(cluster: ManagedCluster, results: Path) -> None:
     programs = Programs(cluster, results)
     options = Options(results=results, seed=5, started=programs.start)
     folder, result = run_on(cluster, parse(EXPERIMENT, "own"), options)
     for thread in programs.threads:
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()
-    assert [process.wait(30) for process in programs.processes] == [0, 0]
+    assert [process.wait(120) for process in programs.processes] == [0, 0]
     for arm in result.arms:
         assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement, arm.meta.problems)
         assert arm.summary is not None

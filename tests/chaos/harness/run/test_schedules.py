@@ -34,7 +34,7 @@ STORM = (
     + """
 - write:
     name: storm
-    seconds: 32
+    seconds: 60
     faults:
     - name: storm
       random:
@@ -48,16 +48,17 @@ STORM = (
 """
 )
 SEED = 3
-"""Draws a kill last, and only then: its heal takes longest, and need not end before the step does."""
+"""Draws a kill last, and only then: its heal takes longest, and need not end before the step does. All four
+take about 20 s; the step has three times as long, for a busy machine."""
 CONDITIONS = (
     HEAD.format(name="conditions")
     + """
 - write:
     name: w
-    seconds: 36
+    seconds: 50
     faults:
     - {name: by-count, fault: {pause: {target: {leader: 0}}}, after: {acked: 500}, for: 12}
-    - {name: by-isr, fault: {pause: {target: controller}}, after: {isr_below: 3}, for: 0.5, within: 20}
+    - {name: by-isr, fault: {pause: {target: controller}}, after: {isr_below: 3}, for: 0.5, within: 45}
     - {name: by-leader, fault: {pause: {target: controller}}, after: {leader_moved: 0}, for: 0.5}
     - sequence:
       - {fault: {pause: {target: {followers: 0}}}, for: 1}
@@ -128,7 +129,7 @@ def test_conditions_fire_when_they_come_true(cluster: ManagedCluster, results: P
     # The paused broker leaves the ISR, and another one leads, once its session has ended. Both pause the
     # controller: the second waits for the first.
     first, second = sorted((by_entry["faults[1]"], by_entry["faults[2]"]), key=lambda one: one["injected"])
-    assert paused["verified"] < first["decided"] < paused["healed"]
+    assert paused["injected"] < first["decided"] < paused["healed"]
     assert first["healed"] < second["injected"]
     one, two = by_entry["faults[3].sequence[0]"], by_entry["faults[3].sequence[1]"]
     assert paused["healed"] <= one["decided"] < one["healed"] < two["decided"] - 0.2e9

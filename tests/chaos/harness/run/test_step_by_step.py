@@ -16,21 +16,23 @@ pytestmark = pytest.mark.chaos
 
 # Broker 1 leads, cut off from its followers: what it takes alone is in its log, above the high watermark,
 # and in no checkpoint. Healed, it is committed. Then broker 2 leads, and broker 1 comes back as a follower.
+# On a busy machine the cut may last longer than replica.lag.time.max.ms, and the followers leave the ISR. The
+# high watermark stays even then, since it does not rise below min.insync.replicas (KAFKA-15583).
 STEPS = """
 name: step-by-step
 title: What is written is committed one step later
-topic: {assignment: [[1, 2, 3]], config: {min.insync.replicas: 1}}
+topic: {assignment: [[1, 2, 3]], config: {min.insync.replicas: 2}}
 arms: [{name: alone, producer: {acks: 1}}]
 replicas: always
 steps:
 - write: {name: together, records: 10}
 - wait: {high_watermark: {of: {nodes: [1, 2, 3]}, exactly: 10}}
-- wait: {checkpoint: {of: {broker: 1}, file: replication-offset-checkpoint, exactly: 10}, within: 15}
+- wait: {checkpoint: {of: {broker: 1}, file: replication-offset-checkpoint, exactly: 10}, within: 60}
 - inject: {partition: {from: {broker: 1}, to: {nodes: [2, 3]}}, name: cut}
 - write: {name: alone, records: 5}
 - wait: {log_end: {of: {broker: 1}, exactly: 15}}
-- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 10}, within: 1}
-- wait: {high_watermark: {of: {broker: 1}, exactly: 10}, within: 1}
+- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 10}, within: 5}
+- wait: {high_watermark: {of: {broker: 1}, exactly: 10}, within: 30}
 - heal: {only: [cut]}
 - wait: {high_watermark: {of: {nodes: [1, 2, 3]}, exactly: 15}}
 - inject: {kill: {target: {broker: 1}}, name: death}
@@ -63,9 +65,9 @@ def test_every_state_is_reached(cluster: ManagedCluster, results: Path) -> None:
 def test_a_state_that_does_not_come_is_unknown_with_what_was_seen(
     cluster: ManagedCluster, results: Path
 ) -> None:
-    never = "- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 10}, within: 1}"
+    never = "- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 10}, within: 5}"
     arm = run(cluster, STEPS.replace(never, never.replace("exactly: 10", "exactly: 15")), results)
     assert arm.judgement.verdict == VerdictWord.UNKNOWN
     (problem,) = arm.meta.problems
-    assert "timed out after 1 s" in problem
+    assert "timed out after 5 s" in problem
     assert "log end offset of partition 0 by broker: 2: 10, 3: 10" in problem

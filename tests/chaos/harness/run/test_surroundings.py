@@ -53,7 +53,7 @@ def begun(
         env=environment(state) | (more or {}),
         start_new_session=True,
     )
-    await_sends(child, results, "one", 180)
+    await_sends(child, results, "one", 300)
     return child
 
 
@@ -113,7 +113,7 @@ def test_the_engine_goes_away(spec: Path, state: Path, tmp_path: Path) -> None:
     with relay(Path(tempfile.mkdtemp(prefix="kc-"))) as middle:
         child = begun(spec, results, state, {"DOCKER_HOST": middle.address})
         middle.cut()
-        said = child.communicate(timeout=180)[0]
+        said = child.communicate(timeout=400)[0]
     assert child.returncode == 3, said
     assert "Traceback" not in said
     assert "Docker engine" in said, "which is not in the folder's name"
@@ -129,7 +129,7 @@ def test_the_engine_goes_away(spec: Path, state: Path, tmp_path: Path) -> None:
 def test_the_disk_with_the_journals_is_full(spec: Path, state: Path, small_disk: Path) -> None:
     child = begun(spec, small_disk, state)
     fill(small_disk / "ballast")
-    said = child.communicate(timeout=180)[0]
+    said = child.communicate(timeout=400)[0]
     assert child.returncode == 3, said
     assert "Traceback" not in said
     assert "No space left" in said
@@ -152,7 +152,7 @@ def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
         client = engine.connect()
         for name in (node, toolbox):
             client.images.remove(name, force=True)
-        said = child.communicate(timeout=180)[0]
+        said = child.communicate(timeout=400)[0]
         assert owned_by(child.pid) == []
     assert child.returncode == 3, said
     assert "Traceback" not in said
@@ -165,15 +165,16 @@ def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
 
 def test_two_harnesses_leave_each_other_alone(spec: Path, state: Path, tmp_path: Path) -> None:
     # So long that the first is still there when the second is.
-    spec.write_text(SPEC.replace("seconds: 25", "seconds: 75"))
+    spec.write_text(SPEC.replace("seconds: 25", "seconds: 120"))
     first = begun(spec, tmp_path / "first", state)
     mine = owned_by(first.pid)
     assert len(mine) >= 5
     second = begun(spec, tmp_path / "second", state)
+    assert first.poll() is None, "the first has ended before the second began"
     assert kafka_chaos(state, "clean").returncode == 0
     assert set(owned_by(first.pid)) >= set(mine)
     assert len(owned_by(second.pid)) >= 5
     for child in (first, second):
-        said = child.communicate(timeout=240)[0]
+        said = child.communicate(timeout=400)[0]
         assert child.returncode == 0, said
         assert owned_by(child.pid) == []

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
+from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.run import RunMeta
 from harness.run.runner import ExperimentRun
@@ -272,28 +273,30 @@ def test_an_open_transaction_is_waited_for(cluster: ManagedCluster, tmp_path: Pa
     """A producer that is stopped in the middle leaves a transaction open; nobody commits it."""
     from confluent_kafka import Producer
 
-    topic = "left-open"
+    topic, timeout_seconds = "left-open", 15
     admin = cluster.admin()
     admin.create(topic, partitions=1, replication_factor=3, config={})
+    settle(cluster, topic, 1, 3, 60)
     from harness.run.reads.final_read import FinalReadTarget, final_read
 
     producer = Producer(
         {
             "bootstrap.servers": cluster.bootstrap,
             "transactional.id": "left-open",
-            "transaction.timeout.ms": 5000,
-            "message.timeout.ms": 5000,
+            # So long that it is still open when the final read begins, on a busy machine too.
+            "transaction.timeout.ms": timeout_seconds * 1000,
+            "message.timeout.ms": timeout_seconds * 1000,
         }
     )
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     for number in range(10):
         producer.produce(topic, b"x%d" % number, partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(timeout_seconds) == 0
     for name in ("sends", "reads"):
         (tmp_path / name).mkdir()
     began = time.monotonic()
-    read = final_read(cluster, FinalReadTarget(topic, 1, 3, 1, 5.0), tmp_path)
+    read = final_read(cluster, FinalReadTarget(topic, 1, 3, 1, float(timeout_seconds)), tmp_path)
     assert read.complete, read.reasons
     assert (read.records, read.committed_records) == (10, 0)
     assert read.bounds[0].end_offset == 11, "the coordinator's marker is there"
