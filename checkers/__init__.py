@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from checkers.engine.failures import cause_of, engine_failures, is_failure
     from checkers.engine.java import java_of_spark
     from checkers.engine.server import SCRATCH_PREFIX
-    from checkers.engine.spark_command import archive_of
+    from checkers.engine.spark_server import archive_of
     from checkers.groups.one_group import group_findings
     from checkers.judgement.judge import check_promise, judge
     from checkers.judgement.promise import bounds_of, parse_promise
@@ -51,7 +51,7 @@ _NAMES_OF = {
     "engine.failures": "cause_of engine_failures is_failure",
     "engine.java": "java_of_spark",
     "engine.server": "SCRATCH_PREFIX",
-    "engine.spark_command": "archive_of",
+    "engine.spark_server": "archive_of",
     "groups.one_group": "group_findings",
     "judgement.judge": "check_promise judge",
     "judgement.promise": "bounds_of parse_promise",

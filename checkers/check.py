@@ -12,26 +12,23 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from checkers.classes.classify import attempt
+from checkers.deliveries import find as deliveries
 from checkers.deliveries.damaged import find_damaged
-from checkers.deliveries.find import find as find_deliveries
 from checkers.engine import engine_failures, engine_name
 from checkers.evidence.counts import count_findings
 from checkers.evidence.findings import FINDINGS
-from checkers.evidence.leadership import leader_spans
-from checkers.groups.find import find as find_groups
-from checkers.groups.ownerless import ownerless_times
+from checkers.groups import find as groups
 from checkers.journals.load import load_run
 from checkers.journals.problems import unknown_values, unread_sends
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
-from checkers.outputs.find import find as find_outputs
+from checkers.outputs import find as outputs
+from checkers.records import find as records
 from checkers.records.chunks import SEQ_CHUNK_BITS
-from checkers.records.find import find as find_records
 from checkers.records.reports import reports_of
-from checkers.replicas.find import find as find_replicas
-from checkers.share.counts import share_counts
-from checkers.share.find import find as find_share
+from checkers.replicas import find as replicas
+from checkers.share import find as share
 from checkers.sql import ddl
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
@@ -77,25 +74,23 @@ def check_run(
         _empty(target)
 
         told = reports_of(views.sends, views.meta)
-        of_records = find_records(views, scratch, chunk_bits=chunk_bits)
-        of_outputs = find_outputs(views, scratch, repeated=bool(of_records.repeated))
+        of_records = records.find(views, scratch, chunk_bits=chunk_bits)
+        of_outputs = outputs.find(views, scratch, repeated=bool(of_records.repeated))
         found: list[tuple[DataFrame | None, Sequence[str]]] = [
             (of_records.findings, of_records.problems),
             (find_damaged(views), ()),
             (of_outputs.findings, of_outputs.problems),
-            find_deliveries(views, scratch),
-            find_groups(views, scratch),
-            find_share(
-                views, scratch, leader_spans(views.samples, views.meta.topic) if views.meta.share else ()
-            ),
-            find_replicas(views, scratch),
+            deliveries.find(views, scratch),
+            groups.find(views, scratch),
+            share.find(views, scratch),
+            replicas.find(views, scratch),
         ]
         for findings, _ in found:
             if findings is not None:
                 findings.write.mode("append").parquet(engine_path(session, target))
         counts = count_findings(_written(session, target), views.meta, scratch)
-        ownerless, no_owners = attempt("owners of partitions", lambda: ownerless_times(views))
-        shares, no_shares = attempt("share groups", lambda: share_counts(views))
+        ownerless, no_owners = attempt("owners of partitions", lambda: groups.ownerless_times(views))
+        shares, no_shares = attempt("share groups", lambda: share.share_counts(views))
         problems = [
             *journals.problems,
             *unknown_values(journals, told.outcomes),

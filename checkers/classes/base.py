@@ -9,7 +9,7 @@ from typing import Literal
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from checkers.evidence.sentences import fill
+from checkers.evidence.sentences import text
 from harness.model.result import FindingClass
 
 FindingSubject = Literal["record", "output", "delivery", "group", "share", "replica"]
@@ -61,6 +61,6 @@ def finding_class(
     finding: FindingClass, detail: Rule | str, *, subject: FindingSubject = "record"
 ) -> Callable[[Rule], FindingRule]:
     """Decorator that makes the class of findings from its rule; see `FindingRule` for the arguments. `detail`
-    may be a template of the sentence (`checkers.evidence.sentences.fill`)."""
-    sentence: Rule = (lambda _: fill(detail)) if isinstance(detail, str) else detail
+    may be the text of the sentence (`checkers.evidence.sentences`)."""
+    sentence: Rule = (lambda _: text(detail)) if isinstance(detail, str) else detail
     return lambda rule: FindingRule(finding, subject, rule, sentence)

@@ -6,21 +6,20 @@ class.
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
-from checkers.evidence.sentences import say
 from harness.model.result import FindingClass
 
-
-def _passed_over(r: Facts) -> Column:
-    return say(
-        *(r.who, " passed over ", r.count, " offset(s) of ", r.at),
-        *(" from ", r.offset, " on, which the final read holds"),
-    )
+_about = partial(finding_class, subject="delivery")
 
 
-@finding_class(FindingClass.SKIPPED, _passed_over, subject="delivery")
+@_about(
+    FindingClass.SKIPPED,
+    "{who} passed over {count} offset(s) of {at} from {offset} on, which the final read holds",
+)
 def skipped(r: Facts) -> Column:
     """A reader skipped offsets that the final read holds (for readers of committed records: the final read of
     committed records). A reader without a group skips offsets between two consecutive deliveries of one
@@ -34,11 +33,10 @@ def skipped(r: Facts) -> Column:
     return r.kind == "skipped"
 
 
-def _went_back(r: Facts) -> Column:
-    return say(r.who, " got offset ", r.offset, " of ", r.at, " after offset ", r.before, " in one session")
-
-
-@finding_class(FindingClass.NONMONOTONIC_READ, _went_back, subject="delivery")
+@_about(
+    FindingClass.NONMONOTONIC_READ,
+    "{who} got offset {offset} of {at} after offset {before} in one session",
+)
 def nonmonotonic_read(r: Facts) -> Column:
     """Within one session of a reader, an offset is not above the previous one of the same partition.
 
@@ -49,11 +47,7 @@ def nonmonotonic_read(r: Facts) -> Column:
     return r.kind == "went back"
 
 
-def _delivered_again(r: Facts) -> Column:
-    return say("group ", r.who, " was given offset ", r.offset, " of ", r.at, " ", r.count, " times")
-
-
-@finding_class(FindingClass.REDELIVERED, _delivered_again, subject="delivery")
+@_about(FindingClass.REDELIVERED, "group {who} was given offset {offset} of {at} {count} times")
 def redelivered(r: Facts) -> Column:
     """An offset was delivered to a group more than once: allowed, and counted (`count` deliveries).
 

@@ -5,28 +5,29 @@ Their facts are rows of `checkers.groups.anomalies.ANOMALIES`, with `at`, the pa
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
-from checkers.evidence.sentences import fill, say, when
+from checkers.evidence.sentences import say, when
 from harness.model.result import FindingClass
 
+_about = partial(finding_class, subject="group")
 _COMMITTED = "{reader} of group {group} committed offset {offset} of {at}"
 
 
 def _answered(r: Facts, then: str) -> Column:
     answer = " answered {seen:no offset}, and " + then
-    return say(fill(f"{_COMMITTED} and was told that it is done, then "), _broker(r), fill(answer))
+    return say(f"{_COMMITTED} and was told that it is done, then ", _broker(r), answer)
 
 
 def _broker(r: Facts) -> Column:
     """Who answered; of groups that nobody asked about during the run, it is not known."""
-    return when(r.broker < 0, "the coordinator", fill("broker {broker}"))
+    return when(r.broker < 0, "the coordinator", "broker {broker}")
 
 
-@finding_class(
-    FindingClass.COMMIT_LOST, lambda r: _answered(r, "the commit did not come back"), subject="group"
-)
+@_about(FindingClass.COMMIT_LOST, lambda r: _answered(r, "the commit did not come back"))
 def commit_lost(r: Facts) -> Column:
     """A commit was answered without an error, and the group's coordinator later answered a lower offset, or
     none, without a commit that explains it. It did not come back: either the last answer of the run still
@@ -42,9 +43,7 @@ def commit_lost(r: Facts) -> Column:
     return r.kind == "commit_lost"
 
 
-@finding_class(
-    FindingClass.COMMIT_STALE, lambda r: _answered(r, "later answers have the commit again"), subject="group"
-)
+@_about(FindingClass.COMMIT_STALE, lambda r: _answered(r, "later answers have the commit again"))
 def commit_stale(r: Facts) -> Column:
     """As `commit_lost`, but the commit was back in a later answer, or is in the replicas' files: a
     coordinator that had just been elected, or that did not know yet that it had been replaced, answered from
@@ -63,10 +62,10 @@ def commit_stale(r: Facts) -> Column:
 def _beyond(r: Facts) -> Column:
     early = " answered offset {seen} of {at} for group {group}, which only a transaction sets that had not "
     ahead = f"{_COMMITTED}, {{count}} record(s) beyond what its members had been given"
-    return when(r.kind == "transaction_early", say(_broker(r), fill(f"{early}committed")), fill(ahead))
+    return when(r.kind == "transaction_early", say(_broker(r), f"{early}committed"), ahead)
 
 
-@finding_class(FindingClass.COMMIT_AHEAD, _beyond, subject="group")
+@_about(FindingClass.COMMIT_AHEAD, _beyond)
 def commit_ahead(r: Facts) -> Column:
     """A member committed an offset, and the log holds records below it and beyond all that the members of the
     group had been given by the time of the answer: if the member ends now, nobody processes them. Commits
@@ -82,10 +81,9 @@ def commit_ahead(r: Facts) -> Column:
     return r.kind.isin("commit_ahead", "transaction_early")
 
 
-@finding_class(
+@_about(
     FindingClass.FOREIGN_COMMIT,
     f"{_COMMITTED} without owning the partition, and the coordinator accepted it",
-    subject="group",
 )
 def foreign_commit(r: Facts) -> Column:
     """A commit was answered without an error, and its member owned the partition at no time between asking
@@ -100,11 +98,10 @@ def foreign_commit(r: Facts) -> Column:
     return r.kind == "foreign_commit"
 
 
-@finding_class(
+@_about(
     FindingClass.TWO_OWNERS,
     "{reader} and {other} of group {group} owned {at} at once and both were given records; the second one "
     "was given {count} record(s) before the first had given it up",
-    subject="group",
 )
 def two_owners(r: Facts) -> Column:
     """A partition was assigned to a member, or by the member to itself (assign()), before another had

@@ -6,34 +6,29 @@ them are of its class. An input that is in a class here may be in one about reco
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
-from checkers.evidence.sentences import otherwise, say, when
+from checkers.evidence.sentences import if_null, say, when
 from harness.model.result import FindingClass
 
+_about = partial(finding_class, subject="output")
+_OUTPUT = "offset {out_offset} of {output}"
 
-def _input(r: Facts) -> Column:
+
+def _input() -> Column:
     """Where the input is."""
-    return otherwise(
-        say("the input at offset ", r.in_offset, " of ", r.input), "an input that is not in the log"
-    )
+    return if_null("the input at offset {in_offset} of {input}", "an input that is not in the log")
 
 
-def _output(r: Facts) -> Column:
-    return say("offset ", r.out_offset, " of ", r.output)
-
-
-def _checkpoint(r: Facts) -> Column:
+def _checkpoint() -> Column:
     """The last checkpoint before, where the application leaves any."""
-    return otherwise(say("; its last checkpoint before was at offset ", r.checkpoint), "")
+    return if_null("; its last checkpoint before was at offset {checkpoint}", "")
 
 
-def _made_up(r: Facts) -> Column:
-    return say("the output at ", _output(r), " maps to no input of this run: ", r.why)
-
-
-@finding_class(FindingClass.INVENTED, _made_up, subject="output")
+@_about(FindingClass.INVENTED, f"the output at {_OUTPUT} maps to no input of this run: {{why}}")
 def invented(r: Facts) -> Column:
     """An output that maps to no input of this run: it carries no identity, a damaged one, that of another run
     or one that was never sent, or the function that maps outputs to inputs failed. One finding per output,
@@ -46,12 +41,12 @@ def invented(r: Facts) -> Column:
 
 
 def _too_early(r: Facts) -> Column:
-    gone = say(r.outcome, ", not in the log of ", r.sent_to_name)
-    aborted = say(_input(r), " belongs to a transaction that was aborted")
-    return say(when(r.aborted, aborted, gone), "; its output is at ", _output(r))
+    aborted = say(_input(), " belongs to a transaction that was aborted")
+    gone = "{outcome}, not in the log of {sent_to_name}"
+    return say(when(r.aborted, aborted, gone), f"; its output is at {_OUTPUT}")
 
 
-@finding_class(FindingClass.PREMATURE, _too_early, subject="output")
+@_about(FindingClass.PREMATURE, _too_early)
 def premature(r: Facts) -> Column:
     """An output of an input that is not, or no longer, in the log, or of an aborted transaction: the
     application read what it should not have been given, or gave its output before the input was safe.
@@ -71,12 +66,11 @@ def _early(r: Facts) -> Column:
 
 
 def _left_out(r: Facts) -> Column:
-    some = say(_input(r), " has ", r.outputs, " of ", r.per_input, " outputs")
-    text = when(r.outputs > 0, some, say(_input(r), " has no output"))
-    return say(text, when(r.in_log, "", "; it has been deleted since"), _checkpoint(r))
+    number = when(r.outputs > 0, " has {outputs} of {per_input} outputs", " has no output")
+    return say(_input(), number, when(r.in_log, "", "; it has been deleted since"), _checkpoint())
 
 
-@finding_class(FindingClass.UNPROCESSED, _left_out, subject="output")
+@_about(FindingClass.UNPROCESSED, _left_out)
 def unprocessed(r: Facts) -> Column:
     """An input that the application had to process, with no output, or fewer than it should have, though the
     application was drained and its output was read to its end. It had to process what the final read of the
@@ -91,14 +85,13 @@ def unprocessed(r: Facts) -> Column:
     return r.complete & r.expected & (r.outputs < r.per_input)
 
 
-def _again(r: Facts) -> Column:
-    places = say(", first at ", _output(r), ", last at offset ", r.again_offset)
-    text = say(_input(r), " has ", r.outputs, " outputs", places, " of ", r.again)
-    started = say("; ", r.instance, " was started again before the last one")
-    return say(text, otherwise(started, ""), _checkpoint(r))
+def _again(_: Facts) -> Column:
+    places = f" has {{outputs}} outputs, first at {_OUTPUT}, last at offset {{again_offset}} of {{again}}"
+    started = if_null("; {instance} was started again before the last one", "")
+    return say(_input(), places, started, _checkpoint())
 
 
-@finding_class(FindingClass.REPROCESSED, _again, subject="output")
+@_about(FindingClass.REPROCESSED, _again)
 def reprocessed(r: Facts) -> Column:
     """An input with more outputs than it should have (`copies` is their number). An input that its own log
     holds twice may have twice as many. Under exactly-once, only outputs count that readers of committed
@@ -111,12 +104,10 @@ def reprocessed(r: Facts) -> Column:
     return r.sent & ~_early(r) & (r.outputs > r.allowed)
 
 
-def _overtaken(r: Facts) -> Column:
-    before = say("that of the later input at offset ", r.ahead, " stands before it")
-    return say("the output of ", _input(r), " is at ", _output(r), ", ", before)
+_OVERTAKEN = f" is at {_OUTPUT}, that of the later input at offset {{ahead}} stands before it"
 
 
-@finding_class(FindingClass.REORDERED_OUTPUT, _overtaken, subject="output")
+@_about(FindingClass.REORDERED_OUTPUT, lambda _: say("the output of ", _input(), _OVERTAKEN))
 def reordered_output(r: Facts) -> Column:
     """The application promises an order, and the first output of an input stands after that of a later input
     in the same partition of the output. Later is an input with a higher offset in the same partition of the

@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checkers.classes.base import Facts, finding_class
-from checkers.evidence.sentences import otherwise, say, when
+from checkers.evidence.sentences import if_null, say, when
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
@@ -41,10 +41,10 @@ def absent(r: Facts) -> Column:
 
 
 def _not_sent(r: Facts) -> Column:
-    foreign = say("it carries the id of another run (", otherwise(r.run, "none"), ")")
+    foreign = "it carries the id of another run ({run:none})"
     whose = when(r.run == r.this_run, "this run never sent it", foreign)
     first = F.coalesce(r.first_offset, r.live_offset)
-    return say(whose, "; read from ", r.first_at, otherwise(say(" at offset ", first), ""))
+    return say(whose, "; read from {first_at}", if_null(say(" at offset ", first), ""))
 
 
 @finding_class(FindingClass.PHANTOM, _not_sent)
@@ -57,11 +57,7 @@ def phantom(r: Facts) -> Column:
     return r.send_rows == 0
 
 
-def _elsewhere(r: Facts) -> Column:
-    return say("sent to ", r.sent_to, ", read from ", r.elsewhere)
-
-
-@finding_class(FindingClass.MISPLACED, _elsewhere)
+@finding_class(FindingClass.MISPLACED, "sent to {sent_to}, read from {elsewhere}")
 def misplaced(r: Facts) -> Column:
     """Read, by any reader, from another topic or partition than sent to.
 
@@ -72,11 +68,7 @@ def misplaced(r: Facts) -> Column:
     return r.read_elsewhere.isNotNull()
 
 
-def _another_key(r: Facts) -> Column:
-    return say("sent with key ", otherwise(r.key, "none"), ", read with key ", otherwise(r.read_key, "none"))
-
-
-@finding_class(FindingClass.CORRUPT, _another_key)
+@finding_class(FindingClass.CORRUPT, "sent with key {key:none}, read with key {read_key:none}")
 def corrupt(r: Facts) -> Column:
     """A value, read by any reader, that does not decode or whose CRC does not match (one finding per value,
     in addition to those of records); or any reader got another key than was sent.
@@ -87,11 +79,7 @@ def corrupt(r: Facts) -> Column:
     return r.wrong_key
 
 
-def _refused(r: Facts) -> Column:
-    return say("refused (", otherwise(r.error, "no error"), "), yet read from ", r.first_at)
-
-
-@finding_class(FindingClass.REJECTED_PRESENT, _refused)
+@finding_class(FindingClass.REJECTED_PRESENT, "refused ({error:no error}), yet read from {first_at}")
 def rejected_present(r: Facts) -> Column:
     """`rejected`, which means that it was certainly not written, yet in the final read or given to a live
     reader.
@@ -103,12 +91,9 @@ def rejected_present(r: Facts) -> Column:
 
 
 def _aborted(r: Facts) -> Column:
-    live = say("live reader ", otherwise(r.live_reader, "unknown"))
-    who = when(r.live_committed > 0, live, "the final read")
-    return say(
-        *("its transaction ", r.txn, " was aborted, yet ", who, " got it from "),
-        *(r.first_at, " reading committed records only"),
-    )
+    who = when(r.live_committed > 0, "live reader {live_reader:unknown}", "the final read")
+    aborted = "its transaction {txn} was aborted, yet "
+    return say(aborted, who, " got it from {first_at} reading committed records only")
 
 
 @finding_class(FindingClass.ABORTED_READ, _aborted)
@@ -121,11 +106,7 @@ def aborted_read(r: Facts) -> Column:
     return txn_outcome(r, TxnOutcome.ABORTED) & ((r.committed_rows > 0) | (r.live_committed > 0))
 
 
-def _copies(r: Facts) -> Column:
-    return say(r.copies, " copies in ", r.first_at, " under ", r.epochs, " leader epoch(s)")
-
-
-@finding_class(FindingClass.DUPLICATE, _copies)
+@finding_class(FindingClass.DUPLICATE, "{copies} copies in {first_at} under {epochs} leader epoch(s)")
 def duplicate(r: Facts) -> Column:
     """One record at two or more offsets of the final read.
 
@@ -140,18 +121,15 @@ def acked_at(r: Facts) -> Column:
     """Where the record was acknowledged, in words."""
     return when(
         r.acked_offset.isNull(),
-        say("acknowledged without an offset in ", r.sent_to),
-        say("acknowledged at offset ", r.acked_offset, " of ", r.sent_to),
+        "acknowledged without an offset in {sent_to}",
+        "acknowledged at offset {acked_offset} of {sent_to}",
     )
 
 
 def _two_at_one_offset(r: Facts) -> Column:
-    live = say(
-        *("live reader ", r.live_reader, " got it where the final read of ", r.sent_to),
-        " holds another record",
-    )
+    live = "live reader {live_reader} got it where the final read of {sent_to} holds another record"
     where = when(r.other_at_live, live, say(acked_at(r), ", where another record stands"))
-    return say(where, when(present(r), say("; read at offset ", r.first_offset), "; not in the log"))
+    return say(where, when(present(r), "; read at offset {first_offset}", "; not in the log"))
 
 
 @finding_class(FindingClass.INCONSISTENT_OFFSET, _two_at_one_offset)
@@ -168,7 +146,7 @@ def inconsistent_offset(r: Facts) -> Column:
 
 def _below_the_start(r: Facts) -> Column:
     why = when(r.deleted, "; a delete_records step deleted it", "; retention may delete it")
-    below = say(", below the log start offset ", r.log_start_offset, why)
+    below = say(", below the log start offset {log_start_offset}", why)
     return say(acked_at(r), when(r.recreated, ", before the topic was created again", below))
 
 
@@ -186,10 +164,7 @@ def expired(r: Facts) -> Column:
 
 
 def _newer_of_its_key(r: Facts) -> Column:
-    return say(
-        *(acked_at(r), "; key ", r.key, " is at offset ", r.newer_offset),
-        ", so compaction may remove it",
-    )
+    return say(acked_at(r), "; key {key} is at offset {newer_offset}, so compaction may remove it")
 
 
 @finding_class(FindingClass.COMPACTED, _newer_of_its_key)
@@ -205,8 +180,7 @@ def compacted(r: Facts) -> Column:
 
 def _what_is_there(r: Facts) -> Column:
     """What is at the offset at which a lost record was acknowledged, in words."""
-    ends_at = say("; the log ends at offset ", r.end_offset)
-    gone = when(r.place == "tail", ends_at, "; not in the log")
+    gone = when(r.place == "tail", "; the log ends at offset {end_offset}", "; not in the log")
     replaced = when(r.place == "overwritten", "; another record stands there now", gone)
     damaged = when(r.overwritten_badly, "; a damaged value stands there now", replaced)
     held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
@@ -215,8 +189,7 @@ def _what_is_there(r: Facts) -> Column:
 
 def _seen_live(r: Facts) -> Column:
     """Which live reader had got it, and where."""
-    reader = otherwise(r.live_reader, "unknown")
-    return when(r.live_rows > 0, say("; live reader ", reader, " had got it at offset ", r.live_offset), "")
+    return when(r.live_rows > 0, "; live reader {live_reader:unknown} had got it at offset {live_offset}", "")
 
 
 def _lost(r: Facts) -> Column:
@@ -239,11 +212,7 @@ def lost(r: Facts) -> Column:
     return acked(r) & (absent(r) | (r.not_committed & ~r.torn))
 
 
-def _vanished(r: Facts) -> Column:
-    return say(r.outcome, ", not in the log of ", r.sent_to, _seen_live(r))
-
-
-@finding_class(FindingClass.VANISHED, _vanished)
+@finding_class(FindingClass.VANISHED, lambda r: say("{outcome}, not in the log of {sent_to}", _seen_live(r)))
 def vanished(r: Facts) -> Column:
     """Not acknowledged, given to a live reader, absent from the final read, not deleted by policy.
 
@@ -253,11 +222,7 @@ def vanished(r: Facts) -> Column:
     return ~acked(r) & absent(r) & (r.live_rows > 0) & ~(r.may_expire | r.may_compact)
 
 
-def _unconfirmed(r: Facts) -> Column:
-    return say("sent to ", r.sent_to, " under acks=0, not in the log")
-
-
-@finding_class(FindingClass.UNCONFIRMED_ABSENT, _unconfirmed)
+@finding_class(FindingClass.UNCONFIRMED_ABSENT, "sent to {sent_to} under acks=0, not in the log")
 def unconfirmed_absent(r: Facts) -> Column:
     """Sent under acks=0 and absent: counted separately from `lost`, because no broker ever confirmed it.
 
@@ -267,15 +232,11 @@ def unconfirmed_absent(r: Facts) -> Column:
     return outcome(r, SendOutcome.UNCONFIRMED) & absent(r) & (r.live_rows == 0)
 
 
-def _torn(r: Facts) -> Column:
-    return say(
-        *("of transaction ", r.txn, ", committed; the log holds it at offset "),
-        *(r.first_offset, " of ", r.sent_to),
-        ", readers of committed records get others of the transaction but not this one",
-    )
-
-
-@finding_class(FindingClass.TORN_TRANSACTION, _torn)
+@finding_class(
+    FindingClass.TORN_TRANSACTION,
+    "of transaction {txn}, committed; the log holds it at offset {first_offset} of {sent_to}, readers of "
+    "committed records get others of the transaction but not this one",
+)
 def torn_transaction(r: Facts) -> Column:
     """Acknowledged in a committed transaction and in the log, but missing from the final read of committed
     records, which holds another record of that transaction.
@@ -286,11 +247,7 @@ def torn_transaction(r: Facts) -> Column:
     return r.torn
 
 
-def _late(r: Facts) -> Column:
-    return say("at offset ", r.first_offset, " of ", r.sent_to, ", after one that was sent later")
-
-
-@finding_class(FindingClass.REORDERED, _late)
+@finding_class(FindingClass.REORDERED, "at offset {first_offset} of {sent_to}, after one that was sent later")
 def reordered(r: Facts) -> Column:
     """Late: a record of the same producer and partition with a higher seq has a lower first offset.
 
@@ -301,11 +258,7 @@ def reordered(r: Facts) -> Column:
     return present(r) & r.late
 
 
-def _recovered(r: Facts) -> Column:
-    return say(r.outcome, " (", otherwise(r.error, "no error"), "), and it is in ", r.first_at)
-
-
-@finding_class(FindingClass.RECOVERED, _recovered)
+@finding_class(FindingClass.RECOVERED, "{outcome} ({error:no error}), and it is in {first_at}")
 def recovered(r: Facts) -> Column:
     """`indeterminate` or `unconfirmed`, present: allowed, and counted.
 

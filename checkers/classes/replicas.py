@@ -10,15 +10,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checkers.classes.base import Facts, finding_class
-from checkers.evidence.sentences import say
 from harness.model.result import FindingClass
 
 
-def _differ(r: Facts) -> Column:
-    return say("replicas of ", r.at, " differ at offset ", r.offset, ": ", r.differing)
-
-
-@finding_class(FindingClass.DIVERGED, _differ, subject="replica")
+@finding_class(
+    FindingClass.DIVERGED, "replicas of {at} differ at offset {offset}: {differing}", subject="replica"
+)
 def diverged(r: Facts) -> Column:
     """Two replicas hold different records (checksum, identity or leader epoch) at one offset below the high
     watermark, or one lacks an offset between its own first and last that the leader holds.

@@ -5,18 +5,21 @@ Their facts are rows of `checkers.groups.anomalies.ANOMALIES`, with `at`, the pa
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
-from checkers.evidence.sentences import fill, otherwise
+from checkers.evidence.sentences import if_null
 from harness.model.result import FindingClass
 
+_about = partial(finding_class, subject="share")
 
-@finding_class(
+
+@_about(
     FindingClass.SHARE_LOST,
     "{count} offset(s) of {at} from {offset} on were given to no member of share group {group}, which has "
     "finished them; its start offset is {seen}",
-    subject="share",
 )
 def share_lost(r: Facts) -> Column:
     """At the end records that the log holds and no member was ever given are finished for the share group:
@@ -30,11 +33,10 @@ def share_lost(r: Facts) -> Column:
     return r.kind == "share_lost"
 
 
-@finding_class(
+@_about(
     FindingClass.SHARE_AGAIN,
     "offset {offset} of {at} was given to {other:a member} of share group {group} although {member:a member} "
     "had accepted or rejected it and was told that this is done",
-    subject="share",
 )
 def share_again(r: Facts) -> Column:
     """A record was acquired for a member of a share group after the answer to an earlier acknowledgement said
@@ -47,11 +49,10 @@ def share_again(r: Facts) -> Column:
     return r.kind == "share_again"
 
 
-@finding_class(
+@_about(
     FindingClass.SHARE_DOUBLE_LEASE,
     "{other:a member} of share group {group} was given offset {offset} of {at} while {member:another member} "
     "held it and its lock had not ended",
-    subject="share",
 )
 def share_double_lease(r: Facts) -> Column:
     """Two members of a share group held one record at the same time: the second one was given it before the
@@ -71,7 +72,7 @@ _OFTEN = (
 )
 
 
-@finding_class(FindingClass.SHARE_OVER_LIMIT, _OFTEN + ", above its limit", subject="share")
+@_about(FindingClass.SHARE_OVER_LIMIT, _OFTEN + ", above its limit")
 def share_over_limit(r: Facts) -> Column:
     """A record was delivered to a share group more often than its delivery limit allows: the broker itself
     reported a greater count, or the members were given it more often with nothing in between after which a
@@ -84,11 +85,10 @@ def share_over_limit(r: Facts) -> Column:
     return r.kind == "share_over_limit"
 
 
-@finding_class(
+@_about(
     FindingClass.SHARE_ARCHIVED_UNSEEN,
     "share group {group} has finished offset {offset} of {at}, which was given {count} time(s), last to "
     "{member:a member}, and neither accepted nor rejected",
-    subject="share",
 )
 def share_archived_unseen(r: Facts) -> Column:
     """At the end a record that the log holds is finished for the share group (as in `share_lost`), but none
@@ -113,9 +113,7 @@ _NEVER_BEGAN = (
 )
 
 
-@finding_class(
-    FindingClass.SHARE_STUCK, lambda _: otherwise(fill(_STUCK), fill(_NEVER_BEGAN)), subject="share"
-)
+@_about(FindingClass.SHARE_STUCK, lambda _: if_null(_STUCK, _NEVER_BEGAN))
 def share_stuck(r: Facts) -> Column:
     """At the end a partition has records that are not finished for the share group, its members ask for
     records, and none of the partition was given for two locks (and the time that batches are held). Not
@@ -130,7 +128,7 @@ def share_stuck(r: Facts) -> Column:
     return r.kind == "share_stuck"
 
 
-@finding_class(FindingClass.SHARE_REDELIVERED, _OFTEN, subject="share")
+@_about(FindingClass.SHARE_REDELIVERED, _OFTEN)
 def share_redelivered(r: Facts) -> Column:
     """A record was delivered to a share group more than once: after a release, the end of a lock, a lost
     member or a new leader this is allowed, and counted (`count` deliveries).

@@ -46,7 +46,7 @@ def damaged_live(views: Views) -> DataFrame | None:
     position = F.coalesce("position", F.lit(-(2**63)))
     first = F.min_by(F.struct(*shown), F.struct(position, "state")).alias("first")
     deliveries = rows.groupBy(*_DELIVERY).agg(first, F.count("*").alias("count"))
-    who = say("live reader ", F.col("reader"), " got what the final read does not hold: ")
+    who = "live reader {reader} got what the final read does not hold: "
     return _as_findings(
         deliveries.select(*_DELIVERY, "count", "first.*"), copies=0, detail=say(who, _damage(views))
     )
@@ -61,7 +61,7 @@ def _damage(views: Views) -> Column:
         F.col("state") == ReadState.CORRUPT.value, "CRC does not match", "not a value of this harness"
     )
     at = name_of(F.col("topic_partition"), views.topics)
-    return say(what, "; ", at, " at offset ", F.col("offset"))
+    return say(what, "; ", at, " at offset {offset}")
 
 
 def _as_findings(rows: DataFrame, *, copies: int, detail: Column) -> DataFrame:

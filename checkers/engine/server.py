@@ -20,8 +20,13 @@ from pathlib import Path
 
 from checkers.engine.choice import EngineChoice
 from checkers.engine.java import java_of_spark
-from checkers.engine.spark_command import server_command, spark_home
-from checkers.engine.spark_settings import LOG4J, python_executable, server_settings
+from checkers.engine.spark_server import (
+    LOG4J,
+    python_executable,
+    server_command,
+    server_settings,
+    spark_home,
+)
 from checkers.engine.supervisor import LOG
 from harness.model.errors import CheckError
 from harness.model.storage import s3_settings

@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from checkers.evidence.findings import is_of
 from checkers.evidence.windows import split_windows
 from checkers.journals.scratch import Scratch
 from checkers.judgement.blame import ALLOWED, MOST_SENTENCES, OF_OUTPUTS, OF_READERS, BlameCell
@@ -69,7 +70,7 @@ def _groups(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFram
     rows = _with_leader(spark, findings, meta).select(
         *(special.get(name, F.col(name)).alias(name) for name in keys), F.col("copies")
     )
-    more = F.when(_is(FindingClass.DUPLICATE), F.col("copies") - 1)
+    more = F.when(is_of(FindingClass.DUPLICATE), F.col("copies") - 1)
     return rows.groupBy(*keys).agg(F.count("*").alias("number"), F.sum(more).alias("copies"))
 
 
@@ -92,11 +93,7 @@ def _with_leader(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> Dat
     frame = spark.createDataFrame(list(leaders.items()), "partition int, final_leader int")
     held = F.coalesce(F.array_contains("held_by", F.col("final_leader")), F.lit(False))
     joined = findings.join(F.broadcast(frame), "partition", "left")
-    return joined.withColumn("held_by_leader", _is(FindingClass.LOST) & held)
-
-
-def _is(finding: FindingClass) -> Column:
-    return F.col("finding") == finding.value
+    return joined.withColumn("held_by_leader", is_of(FindingClass.LOST) & held)
 
 
 def _examples(findings: DataFrame, names: Collection[str]) -> list[dict[str, Any]]:

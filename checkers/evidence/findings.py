@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from checkers.sql import conform, sql_types
+from harness.model.result import FindingClass
 
 FINDINGS = pa.schema(
     [
@@ -60,6 +62,11 @@ of the input (of an invented one: of the output). `place` is "expired" if retent
 send and the last output, such as "instance 1", `checkpoint` the last offset of the input's partition that the
 application had checkpointed before (of an unprocessed input: the highest one that is not beyond it).
 """
+
+
+def is_of(finding: FindingClass) -> Column:
+    """Which findings are of this class."""
+    return F.col("finding") == finding.value
 
 
 def as_findings(rows: DataFrame, columns: Mapping[str, Column]) -> DataFrame:

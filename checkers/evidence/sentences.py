@@ -1,6 +1,7 @@
 """Sentences about findings, as columns: SQL's concat and CASE.
 
-As in SQL, a sentence of which a part is null is null; `otherwise` replaces what is null.
+A text may name columns in braces: `{offset}`, or `{reader:a member}` with what replaces null. As in SQL, a
+sentence of which a part is null is null; `if_null` replaces it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 Part = Column | str
-"""A column, which becomes a string, or the same text in all rows."""
+"""A column, which becomes a string, or a text."""
 
 
 def say(*parts: Part) -> Column:
@@ -20,8 +21,16 @@ def say(*parts: Part) -> Column:
 
 
 def text(part: Part) -> Column:
-    """A part as a column of strings."""
-    return F.lit(part) if isinstance(part, str) else part.cast("string")
+    """A part as a column of strings, with the values of the columns that it names."""
+    if not isinstance(part, str):
+        return part.cast("string")
+    pieces = [F.lit("")]
+    for literal, name, replacement, _ in Formatter().parse(part):
+        pieces.append(F.lit(literal))
+        if name:
+            value = F.col(name).cast("string")
+            pieces.append(if_null(value, replacement) if replacement else value)
+    return F.concat(*pieces)
 
 
 def when(condition: Column, this: Part, that: Part) -> Column:
@@ -29,16 +38,6 @@ def when(condition: Column, this: Part, that: Part) -> Column:
     return F.when(condition, text(this)).otherwise(text(that))
 
 
-def otherwise(part: Column, replacement: Part) -> Column:
+def if_null(part: Part, replacement: Part) -> Column:
     """The part, or the replacement where it is null."""
     return F.coalesce(text(part), text(replacement))
-
-
-def fill(template: str) -> Column:
-    """The template with the values of columns: `{offset}`, or `{reader:a member}` with what replaces null."""
-    parts: list[Part] = []
-    for literal, name, replacement, _ in Formatter().parse(template):
-        parts.append(literal)
-        if name:
-            parts.append(otherwise(F.col(name), replacement) if replacement else F.col(name))
-    return say(*parts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, permutations
 
 import numpy as np
 import pyarrow as pa
@@ -193,26 +193,25 @@ def _foreign_commits(here: PartitionJournals) -> list[Row]:
 def _two_owners(here: PartitionJournals) -> Iterator[Row]:
     """Pairs of owners at one time that were both given records then, while the first may have been
     expired."""
-    for first in here.owned:
-        for second in here.owned:
-            if second.reader == first.reader or not first.begin <= second.begin < first.end:
-                continue
-            if not first.confirmed:
-                continue
-            until = min(first.end, second.end)
-            one, other = (
-                _given_between(here.given, owner.reader, second.begin, until) for owner in (first, second)
-            )
-            if len(one) and len(other):
-                yield {
-                    "kind": "two_owners",
-                    "reader": first.reader,
-                    "other": second.reader,
-                    "offset": pc.min(other["least"]).as_py(),
-                    "count": pc.sum(other["count"]).as_py(),
-                    "at_ns": second.begin,
-                    "until_ns": until,
-                }
+    for first, second in permutations(here.owned, 2):
+        if second.reader == first.reader or not first.begin <= second.begin < first.end:
+            continue
+        if not first.confirmed:
+            continue
+        until = min(first.end, second.end)
+        one, other = (
+            _given_between(here.given, owner.reader, second.begin, until) for owner in (first, second)
+        )
+        if len(one) and len(other):
+            yield {
+                "kind": "two_owners",
+                "reader": first.reader,
+                "other": second.reader,
+                "offset": pc.min(other["least"]).as_py(),
+                "count": pc.sum(other["count"]).as_py(),
+                "at_ns": second.begin,
+                "until_ns": until,
+            }
 
 
 def _given_between(given: pa.Table, reader: str, since: int, until: int) -> pa.Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from checkers.judgement.blame import NOT_COMMITTED, BlameCell, blame
-from harness.model.result import CountRow, Example, FindingClass, OwnerlessTime, ShareCount, Summary
+from harness.model.result import CountRow, Example, FindingClass, Summary
 from harness.model.run import RunMeta
 
 Name = TypeVar("Name", bound=str)
@@ -46,28 +46,13 @@ class Reports:
         return sum(self.outcomes.values())
 
 
-def summarise(
-    counts: FindingCounts,
-    meta: RunMeta,
-    reports: Reports,
-    *,
-    reads: int,
-    engine: str,
-    ownerless: tuple[OwnerlessTime, ...],
-    shares: tuple[ShareCount, ...],
-    inputs: int | None,
-    processed: int | None,
-    problems: tuple[str, ...],
-) -> Summary:
+def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: Any) -> Summary:
     """Summary of a run; `check_seconds` is left 0.0 for the caller to fill in.
 
     Args:
         counts: of all findings.
         reports: of all sends.
-        reads: number of rows of the final read.
-        engine: name and version of the engine that counted.
-        inputs: of an application, the number that it had to process (None: there is none); `processed` is
-            how many of them have their outputs.
+        fields: those of the summary that neither of these says.
     """
     rows = [
         (FindingClass(name), str(place), step, held, number)
@@ -84,7 +69,6 @@ def summarise(
     return Summary(
         sent=reports.sends,
         outcomes=dict(sorted(reports.outcomes.items())),
-        reads=reads,
         findings={finding: by_class[finding] for finding in FindingClass if finding in by_class},
         acked_by_step=acked_by_step,
         lost_by_step=_sums((_step_name(meta, step), number) for _, _, step, _, number in lost),
@@ -103,17 +87,12 @@ def summarise(
             for example in counts.examples
         ),
         unavailable_seconds=reports.unavailable_seconds,
-        ownerless=ownerless,
-        shares=shares,
         check_seconds=0.0,
-        problems=problems,
         blame=blame(dict(counts.blamed), meta),
-        inputs=inputs,
-        processed=processed,
         premature_places=_sums(
             (place, number) for finding, place, _, _, number in rows if finding is FindingClass.PREMATURE
         ),
-        engine=engine,
+        **fields,
     )
 
 

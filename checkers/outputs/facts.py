@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checkers.evidence.sentences import otherwise, say
+from checkers.evidence.sentences import if_null, say, text
 from checkers.journals.views import Views
 from checkers.outputs.inputs import (
     INPUT,
@@ -137,12 +137,11 @@ def unsent_outputs(views: Views, application: ApplicationMeta, unsent: DataFrame
     """
     named = unsent.select(*INPUT, F.lit(True).alias("unsent"))
     rows = counted_outputs(views, application).join(named, list(INPUT), "left")
-    seq, producer = (otherwise(F.col(name), "none") for name in INPUT[::-1])
-    never = say("this run never sent seq ", seq, " of producer ", producer)
+    never = text("this run never sent seq {seq:none} of producer {producer:none}")
     state = F.col("state")
     known = state.eqNullSafe(ReadState.OK.value)
-    reason = otherwise(case([(state == name, F.lit(text)) for name, text in _WHY.items()]), _WHY[UNMAPPED])
-    other = say(reason, otherwise(say(" (", F.col("error"), ")"), ""))
+    reason = if_null(case([(state == name, F.lit(why)) for name, why in _WHY.items()]), _WHY[UNMAPPED])
+    other = say(reason, if_null(" ({error})", ""))
     return as_facts(
         rows.where(~known_identity(views) | F.col("unsent")),
         application,

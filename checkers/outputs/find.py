@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from checkers.classes.classify import attempt
+from checkers.classes.classify import attempt, findings_of
+from checkers.evidence.findings import is_of
+from checkers.evidence.windows import open_windows
 from checkers.journals.scratch import Scratch
+from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Views
 from checkers.outputs.facts import as_facts, facts_of_inputs, outputs_of, unsent_outputs
-from checkers.outputs.findings import output_findings
 from checkers.outputs.history import ApplicationHistory, read_application
 from checkers.outputs.inputs import INPUT, counted_outputs, inputs_of, known_identity, sends_of
+from checkers.records.sends import OUTCOMES
+from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, FindingClass
 from harness.model.run import ApplicationMeta
 
 _FIRST_OUTPUTS = (
@@ -22,6 +26,13 @@ _FIRST_OUTPUTS = (
 )
 """One row per input and partition of the output: its first output there. Only of inputs whose offset can be
 compared with those of others (`in_order` of `checkers.outputs.inputs.OF_INPUT`)."""
+_OF_SEND = ("sent_to", "step", "outcome", "sent_ns", "closed_ns", "acked_offset", "txn")
+_NAMES = {
+    "input": "in_topic_partition",
+    "output": "out_topic_partition",
+    "again": "again_topic_partition",
+    "sent_to_name": "sent_to",
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
         behind = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
         every = every.unionByName(as_facts(_late(first, application), application, behind))
     history, problem = attempt("blame", lambda: read_application(views))
-    findings, problems = output_findings(every, sends, views, history or ApplicationHistory())
+    findings, problems = _findings(every, sends, views, history or ApplicationHistory())
     return OutputFound(findings, (*([problem] if problem else []), *problems), told["inputs"], processed)
 
 
@@ -133,3 +144,57 @@ def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
     first = first.withColumns({"out_offset": F.col("first.offset"), "made_ns": F.col("first.made_ns")})
     of_input = facts.select(*INPUT, "key", "in_topic_partition", "in_offset")
     return first.join(of_input, list(INPUT)).select(*_FIRST_OUTPUTS)
+
+
+def _findings(
+    facts: DataFrame, sends: DataFrame, views: Views, history: ApplicationHistory
+) -> tuple[DataFrame, list[str]]:
+    """Findings about inputs and their outputs, as `FINDINGS`, and the problems of rules that failed.
+
+    Args:
+        facts: rows of `checkers.outputs.facts.FACTS`.
+        sends: of `checkers.outputs.inputs.sends_of`.
+    """
+    rows = facts.join(sends.select(*INPUT, *_OF_SEND), list(INPUT), "left")
+    # What was never sent has an identity that no send has, or one of another run that one may have.
+    of_send = {name: F.when(F.col("sent"), F.col(name)) for name in ("key", *_OF_SEND)}
+    # Only an outcome that this version knows is named.
+    of_send["outcome"] = F.when(F.col("sent") & F.col("outcome").isin(*OUTCOMES), F.col("outcome"))
+    rows = rows.withColumns(of_send)
+    rows = rows.withColumns({name: name_of(F.col(column), views.topics) for name, column in _NAMES.items()})
+    invented, left_out = is_of(FindingClass.INVENTED), is_of(FindingClass.UNPROCESSED)
+    made = F.col("made_ns")
+    # The faults that were open between the send of the input and its last output; of an unprocessed input,
+    # those at any time since the send; of an invented output, those when it was written.
+    begin = F.when(invented, made).otherwise(F.col("sent_ns"))
+    early = F.when(F.col("aborted"), F.lit(ABORTED_INPUT)).otherwise(F.lit(INPUT_NOT_IN_LOG))
+    return findings_of(
+        "output",
+        rows,
+        {
+            "partition": partition_of(
+                F.when(invented, F.col("out_topic_partition")).otherwise(F.col("sent_to"))
+            ),
+            "copies": F.col("outputs"),
+            "place": F.when(invented, F.col("place"))
+            .when(is_of(FindingClass.PREMATURE), early)
+            .when(left_out & ~F.col("in_log"), F.lit("expired")),
+            "reader": F.col("instance"),
+            "windows": open_windows(views.meta.windows, begin, F.when(made >= begin, made), left_out),
+        },
+        evidence=lambda found: _blamed(found, history),
+    )
+
+
+def _blamed(rows: DataFrame, history: ApplicationHistory) -> DataFrame:
+    """The rows with `instance` (string), the one that was started again before, and `checkpoint`, the last
+    one before."""
+    left_out = is_of(FindingClass.UNPROCESSED)
+    number = history.restarted_between(F.col("sent_ns"), F.col("made_ns"))
+    instance = F.when(~left_out, F.concat(F.lit("instance "), number.cast("string")))
+    return history.with_checkpoints(
+        rows.withColumn("instance", instance),
+        by_offset=left_out,
+        partition=F.col("in_topic_partition"),
+        bound=F.when(left_out, F.col("in_offset")).otherwise(F.col("made_ns")),
+    )

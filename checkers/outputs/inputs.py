@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
-from checkers.records.once import once
-from checkers.records.transactions import with_outcome, without_outcome
+from checkers.records.sends import deduplicated, with_txn_outcome
 from harness.model.journal import ReadState, SendOutcome, TxnOutcome
 from harness.model.run import ApplicationMeta
 
@@ -47,9 +46,7 @@ def sends_of(views: Views, *, repeated: bool) -> DataFrame:
     Args:
         repeated: the journal may hold sends more than once.
     """
-    sends = once(views.sends) if repeated else views.sends
-    there = views.journals.files.txns
-    sends = with_outcome(sends, views.transactions) if there else without_outcome(sends)
+    sends = with_txn_outcome(views, deduplicated(views.sends) if repeated else views.sends)
     starts = views.bounds.select("topic_partition", "log_start_offset")
     return sends.join(F.broadcast(starts), "topic_partition", "left").select(
         *INPUT,

@@ -6,10 +6,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.classes import of_subject
+from checkers.evidence.findings import is_of
 from checkers.journals.topic_partition import partition_of, topic_of
 from checkers.journals.views import Views
 from checkers.records.facts import facts_of_records
-from checkers.records.transactions import with_outcome, without_outcome
+from checkers.records.sends import with_txn_outcome
 from harness.model.result import FindingClass
 
 FOUND = ("finding", "windows", "detail")
@@ -36,9 +37,7 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     Args:
         findings: rows of `checkers.evidence.findings.FINDINGS`; None: the run was not checked.
     """
-    there = bool(views.journals.files.txns)
-    sends = with_outcome(views.sends, views.transactions) if there else without_outcome(views.sends)
-    facts = facts_of_records(views, sends, lambda rows: rows, repeated=True)
+    facts = facts_of_records(views, with_txn_outcome(views), lambda rows: rows, repeated=True)
     where = F.coalesce("topic_partition", "read_from")
     rows = facts.select(
         *("run", "producer", "seq"),
@@ -58,8 +57,8 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     # that they may not be.
     names = [rule.finding.value for rule in of_subject("record")]
     about = findings.where(F.col("finding").isin(names) & F.col("seq").isNotNull())
-    about = about.where((F.col("finding") != FindingClass.CORRUPT.value) | F.col("sent_ns").isNotNull())
-    sent = (F.col("finding") != FindingClass.PHANTOM.value).alias("was_sent")
+    about = about.where(~is_of(FindingClass.CORRUPT) | F.col("sent_ns").isNotNull())
+    sent = (~is_of(FindingClass.PHANTOM)).alias("was_sent")
     found = about.groupBy("producer", "seq", sent).agg(F.min(F.struct(*FOUND)).alias("found"))
     found = found.select("producer", "seq", "was_sent", "found.*")
     every = rows.withColumn("was_sent", F.col("times_sent") > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -107,9 +108,7 @@ def _with_what_is_there(wanted: DataFrame, reads: DataFrame) -> DataFrame:
         F.coalesce(readable(), F.lit(False)).alias("readable"),
         *(F.col(name).alias(f"{name}_there") for name in IDENTITY),
     )
-    same: Column = reduce(
-        lambda one, other: one & other, (F.col(name) == F.col(f"{name}_there") for name in IDENTITY)
-    )
+    same = reduce(and_, (F.col(name) == F.col(f"{name}_there") for name in IDENTITY))
     itself = F.col("readable") & F.coalesce(same, F.lit(False))
     return wanted.join(there, ["topic_partition", "offset"]).select(
         *IDENTITY,

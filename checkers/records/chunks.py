@@ -65,7 +65,7 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
     """Compare all sends with all that was read; one pass over the journals.
 
     Args:
-        sends: all sends, with `txn_outcome` (`checkers.records.transactions`).
+        sends: all sends, with `txn_outcome` (`checkers.records.sends`).
         bits: a chunk has 2^bits sequence numbers; at most 6.
     """
     files = views.journals.files
@@ -88,48 +88,37 @@ def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
     plain = F.coalesce(as_acked & (F.col("partition") >= 0) & ended, F.lit(False))
     place_in_chunk = F.col("seq").bitwiseAND((1 << bits) - 1).cast("int")
     bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place_in_chunk)
-    # A send counts for each read that should hold it, a row of a read against its own.
-    rows = _hashed(sends, bits, F.lit(_SENT), F.when(plain, bit), F.when(~plain, bit)).unionByName(
-        _hashed(views.reads.where(readable()), bits, F.lit(_FINAL))
-    )
-    transactional = bool(views.journals.files.committed)
-    if transactional:
-        rows = rows.unionByName(_hashed(views.committed.where(readable()), bits, F.lit(_COMMITTED)))
-    source = F.col("source")
+    reads = {_FINAL: views.reads}
+    if views.journals.files.committed:
+        reads[_COMMITTED] = views.committed
+    rows = _hashed(sends, bits, _SENT, F.when(plain, bit), F.when(~plain, bit))
+    for number, read in reads.items():
+        rows = rows.unionByName(_hashed(read.where(readable()), bits, number))
+    source, no_bits = F.col("source"), F.lit(0).cast("bigint")
+    acked_bits, other_bits = (F.coalesce(name, no_bits) for name in ("acked_bits", "other_bits"))
     sums = {
-        "sent": F.count(F.when(source == _SENT, F.lit(1))),
-        "final": F.count(F.when(source == _FINAL, F.lit(1))),
+        "sent": F.count_if(source == _SENT),
         "acked_bits": F.bit_or("acked_bits"),
         "other_bits": F.bit_or("other_bits"),
     }
-    sides = (
-        {"final": source != _COMMITTED, "committed": source != _FINAL} if transactional else {"final": None}
-    )
-    for name, side in sides.items():
+    differs = F.col("other_bits").isNotNull() | (F.bit_count(acked_bits) != F.col("sent"))
+    for number in reads:
+        sums[f"rows_{number}"] = F.count_if(source == number)
+        differs |= F.col("sent") != F.col(f"rows_{number}")
         for digest in ("hash_a", "hash_b"):
-            value = F.col(digest) if side is None else F.when(side, F.col(digest))
-            sums[f"{name}_{digest}"] = F.bit_xor(value)
-    differs = F.col("other_bits").isNotNull() | (F.col("sent") != F.col("final"))
-    differs |= F.coalesce(F.bit_count("acked_bits"), F.lit(0)) != F.col("sent")
-    if transactional:
-        sums["committed"] = F.count(F.when(source == _COMMITTED, F.lit(1)))
-        differs |= F.col("sent") != F.col("committed")
-    for name in sides:
-        for digest in ("hash_a", "hash_b"):
-            differs |= F.coalesce(F.col(f"{name}_{digest}"), F.lit(0)) != 0
-    numbers = F.bit_count(F.coalesce("acked_bits", F.lit(0)).bitwiseOR(F.coalesce("other_bits", F.lit(0))))
+            # A send counts for each read that should hold it, a row of a read against its own.
+            mine = F.when(source.isin(_SENT, number), F.col(digest)) if len(reads) > 1 else F.col(digest)
+            sums[f"{digest}_{number}"] = F.bit_xor(mine)
+            differs |= F.coalesce(f"{digest}_{number}", F.lit(0)) != 0
     found = rows.groupBy(*CHUNK).agg(*(value.alias(name) for name, value in sums.items())).where(differs)
     found = found.select(
         *CHUNK,
-        (F.col("sent") + F.col("final")).alias("rows"),
-        (F.col("sent") - numbers).alias("repeated"),
+        (F.col("sent") + F.col(f"rows_{_FINAL}")).alias("rows"),
+        (F.col("sent") - F.bit_count(acked_bits.bitwiseOR(other_bits))).alias("repeated"),
     )
     if any(views.journals.files.live):
-        found = (
-            found.unionByName(_of_live(views, bits))
-            .groupBy(*CHUNK)
-            .agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
-        )
+        both = found.unionByName(_of_live(views, bits)).groupBy(*CHUNK)
+        found = both.agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
     return found
 
 
@@ -139,7 +128,7 @@ _SENT, _FINAL, _COMMITTED = range(3)
 def _hashed(
     rows: DataFrame,
     bits: int,
-    source: Column,
+    source: int,
     acked_bits: Column | None = None,
     other_bits: Column | None = None,
 ) -> DataFrame:
@@ -150,7 +139,7 @@ def _hashed(
     return rows.select(
         "producer",
         chunk_of(bits).alias("chunk"),
-        source.alias("source"),
+        F.lit(source).alias("source"),
         (nothing if acked_bits is None else acked_bits).alias("acked_bits"),
         (nothing if other_bits is None else other_bits).alias("other_bits"),
         F.xxhash64(*hashed).alias("hash_a"),
@@ -167,9 +156,5 @@ def _of_live(views: Views, bits: int) -> DataFrame:
     known = F.coalesce(F.xxhash64("key"), F.lit(0)).alias("known_key")
     live = views.live.where(readable()).select(*IDENTITY, *_PLACE, known)
     final = views.reads.where(readable()).select(*IDENTITY, *_PLACE, known)
-    odd = live.join(final, compared, "left_anti")
-    return (
-        odd.select("producer", chunk_of(bits).alias("chunk"))
-        .distinct()
-        .select(*CHUNK, F.lit(0).cast("bigint").alias("rows"), F.lit(0).cast("bigint").alias("repeated"))
-    )
+    odd = live.join(final, compared, "left_anti").select("producer", chunk_of(bits).alias("chunk"))
+    return odd.distinct().withColumns(dict.fromkeys(("rows", "repeated"), F.lit(0).cast("bigint")))

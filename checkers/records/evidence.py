@@ -6,13 +6,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.evidence.findings import is_of
 from checkers.evidence.leadership import LeaderSpan, leader_spans, leaders_frame, leaders_in_time
-from checkers.evidence.replicas import held_by
 from checkers.evidence.windows import open_windows
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import IDENTITY, Views
 from checkers.judgement.blame import NOT_COMMITTED
 from checkers.records.lookups import Lookups, gone
+from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 
 
@@ -24,7 +25,7 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
         found: as `checkers.records.lookups.with_lookups` returns them, with `finding`.
         facts: of all records, from which the lost ones are.
     """
-    lost = F.col("finding") == FindingClass.LOST.value
+    lost = is_of(FindingClass.LOST)
     missing = lost & ~F.col("not_committed")
     nobody = F.array().cast("array<int>")
     held: Column = F.lit(None).cast("array<int>")
@@ -34,7 +35,7 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
         if lookups.gone:
             rows = rows.join(held_by(views.replicas, facts.where(gone())), list(IDENTITY), "left")
             held = F.when(missing, F.coalesce("held_by", nobody))
-    until_the_end = F.col("finding").isin(FindingClass.LOST.value, FindingClass.VANISHED.value)
+    until_the_end = lost | is_of(FindingClass.VANISHED)
     columns = {
         "place": F.when(lost, _place()),
         "held_by": held,
@@ -51,6 +52,18 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
     else:
         columns |= dict.fromkeys(("acked_by", "acked_epoch"), F.lit(None).cast("int"))
     return rows.withColumns(columns)
+
+
+def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:
+    """One row per record of `missing` (with the identity) that a replica's file holds: the identity and
+    `held_by` (array<int>, node ids of the brokers, ascending).
+
+    Args:
+        replicas: the journal `harness.model.journal.REPLICAS`.
+    """
+    mine = replicas.where(F.col("state") == ReadState.OK.value).select(*IDENTITY, "broker")
+    mine = mine.join(missing.select(*IDENTITY), list(IDENTITY), "left_semi").distinct()
+    return mine.groupBy(*IDENTITY).agg(F.sort_array(F.collect_list("broker")).alias("held_by"))
 
 
 def _place() -> Column:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import has_no_partition
 from checkers.journals.views import IDENTITY, Views, readable
-from checkers.records.once import once
-from checkers.records.transactions import with_outcome
+from checkers.records.sends import deduplicated, with_txn_outcome
 from harness.model.journal import SendOutcome, TxnOutcome
 
 Select = Callable[[DataFrame], DataFrame]
 """Keeps the rows, of sends or reads, of the records to look at."""
+
+
+_OF_SEND = (
+    *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"),
+    *("error", "txn", "txn_outcome"),
+)
+_NUMBERS_READ = ("read_rows", "committed_rows", "live_rows", "live_committed")
 
 
 def facts_of_records(views: Views, sends: DataFrame, select: Select, *, repeated: bool) -> DataFrame:
@@ -33,31 +40,15 @@ def facts_of_records(views: Views, sends: DataFrame, select: Select, *, repeated
     """
     sent = select(sends)
     if repeated:
-        sent = with_outcome(once(sent.drop("txn_outcome")), views.transactions)
+        sent = with_txn_outcome(views, deduplicated(sent.drop("txn_outcome")))
     else:
         sent = sent.withColumn("send_rows", F.lit(1).cast("bigint"))
-    sent = sent.select(
-        *IDENTITY,
-        *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns"),
-        F.col("offset").alias("acked_offset"),
-        *("error", "txn", "txn_outcome"),
-    )
+    sent = sent.withColumnRenamed("offset", "acked_offset").select(*IDENTITY, *_OF_SEND)
     joined = sent.join(read_of_records(views, select), list(IDENTITY), "full")
-    numbers = (
-        "send_rows",
-        "read_rows",
-        "committed_rows",
-        "live_rows",
-        "live_committed",
-        "all_rows",
-        "all_keys",
-    )
+    numbers = ("send_rows", "all_rows", "all_keys", *_NUMBERS_READ)
     joined = joined.withColumns({name: F.coalesce(F.col(name), F.lit(0).cast("bigint")) for name in numbers})
     return joined.select(
-        *IDENTITY,
-        *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"),
-        *("error", "txn", "txn_outcome", "read_rows", "first_offset", "committed_rows", "live_rows"),
-        *("live_committed", "live_reader", "live_offset"),
+        *(*IDENTITY, *_OF_SEND, *_NUMBERS_READ, "first_offset", "live_reader", "live_offset"),
         F.col("low_partition").alias("read_from"),
         _elsewhere().alias("read_elsewhere"),
         F.col("low_key").alias("first_key"),
@@ -98,56 +89,39 @@ def read_of_records(views: Views, select: Select) -> DataFrame:
         # Readers of committed records come first.
         rank = F.when(F.col("committed_reader"), F.lit("0")).otherwise(F.lit("1"))
         rows.append(_reads(live, "live", F.concat(rank, "reader"), F.col("committed_reader")))
-    every = rows[0]
-    for more in rows[1:]:
-        every = every.unionByName(more)
-
-    def count(condition: Column) -> Column:
-        return F.count(F.when(condition, F.lit(1)))
 
     def of(source: str) -> Column:
-        return F.col("source") == source
+        # With constants the engine counts rows of a final read alone without comparing anything.
+        return F.col("source") == source if len(rows) > 1 else F.lit(source == "final")
 
-    found = every.groupBy(*IDENTITY).agg(
-        F.count("*").alias("all_rows"),
-        F.count("key").alias("all_keys"),
-        F.min("key").alias("low_key"),
-        F.max("key").alias("high_key"),
-        F.min("topic_partition").alias("low_partition"),
-        F.max("topic_partition").alias("high_partition"),
-        *(
-            ()
-            if len(rows) == 1
-            else (
-                count(of("final")).alias("read_rows"),
-                F.min(F.when(of("final"), F.col("offset"))).alias("first_offset"),
-                count(of("committed")).alias("committed_rows"),
-                count(of("live")).alias("live_rows"),
-                count(F.col("strict")).alias("live_committed"),
-                F.min("ranked_reader").alias("ranked_reader"),
-                F.min(F.when(of("live"), F.col("offset"))).alias("live_offset"),
-            )
-        ),
-        *((F.min("offset").alias("first_offset"),) if len(rows) == 1 else ()),
-    )
-    if len(rows) > 1:
-        return found.withColumn("live_reader", F.substring("ranked_reader", 2, 2**31 - 1)).drop(
-            "ranked_reader"
+    found = (
+        reduce(DataFrame.unionByName, rows)
+        .groupBy(*IDENTITY)
+        .agg(
+            F.count("*").alias("all_rows"),
+            F.count("key").alias("all_keys"),
+            F.min("key").alias("low_key"),
+            F.max("key").alias("high_key"),
+            F.min("topic_partition").alias("low_partition"),
+            F.max("topic_partition").alias("high_partition"),
+            F.count_if(of("final")).alias("read_rows"),
+            F.min(F.when(of("final"), F.col("offset"))).alias("first_offset"),
+            F.count_if(of("committed")).alias("committed_rows"),
+            F.count_if(of("live")).alias("live_rows"),
+            F.count_if("strict").alias("live_committed"),
+            F.min("ranked_reader").alias("ranked_reader"),
+            F.min(F.when(of("live"), F.col("offset"))).alias("live_offset"),
         )
-    nothing = F.lit(0).cast("bigint")
-    return found.withColumns(
-        {"read_rows": F.col("all_rows"), "live_reader": F.lit(None).cast("string")}
-        | dict.fromkeys(("committed_rows", "live_rows", "live_committed"), nothing)
-        | {"live_offset": F.lit(None).cast("bigint")}
     )
+    reader = F.substring("ranked_reader", 2, 2**31 - 1)
+    return found.withColumn("live_reader", reader).drop("ranked_reader")
 
 
 def _reads(
     rows: DataFrame, source: str, ranked_reader: Column | None = None, strict: Column | None = None
 ) -> DataFrame:
     return rows.select(
-        *IDENTITY,
-        *("topic_partition", "offset", "key"),
+        *(*IDENTITY, "topic_partition", "offset", "key"),
         F.lit(source).alias("source"),
         (F.lit(None).cast("string") if ranked_reader is None else ranked_reader).alias("ranked_reader"),
         (F.lit(False) if strict is None else strict).alias("strict"),

@@ -17,7 +17,7 @@ from checkers.records.evidence import columns_of_findings, with_evidence
 from checkers.records.facts import Select, facts_of_records, ordinary
 from checkers.records.lookups import Lookups, lookups_of, with_lookups
 from checkers.records.order import first_offsets, in_order, late_records
-from checkers.records.transactions import with_outcome, without_outcome
+from checkers.records.sends import with_txn_outcome
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         chunk_bits: chunks of 2^chunk_bits sequence numbers are compared as a whole first.
     """
     transactional = bool(views.journals.files.committed)
-    there = bool(views.journals.files.txns)
-    sends = with_outcome(views.sends, views.transactions) if there else without_outcome(views.sends)
+    sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
 
     def facts_of(select: Select) -> DataFrame:

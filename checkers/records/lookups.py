@@ -8,17 +8,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import name_of
-from checkers.journals.views import IDENTITY, Views
+from checkers.journals.views import IDENTITY, Views, readable
 from checkers.records.at_offset import join_acked_offset, needs_a_look, other_at_live
 from checkers.records.chunks import Chunks
 from checkers.records.context import newest_of_keys, torn_transactions
-from checkers.records.copies import copies_of
 from checkers.records.order import read_elsewhere
 from harness.model.journal import SendOutcome
 
 _IDENTITY = list(IDENTITY)
 _MANY = 4
 """Where more than one in as many records is absent, all offsets of the final read are looked at."""
+MOST_OFFSETS = 5
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def lookups_of(facts: DataFrame) -> Lookups:
         F.col("not_committed"),
         gone(),
     )
-    columns = [F.count(F.when(one, F.lit(1))).alias(f"n{number}") for number, one in enumerate(asked)]
+    columns = [F.count_if(one).alias(f"n{number}") for number, one in enumerate(asked)]
     return Lookups(*facts.agg(F.count("*").alias("records"), *columns).collect()[0])
 
 
@@ -90,12 +90,8 @@ def with_lookups(
         rows = rows.join(copies_of(views.reads, facts.where("read_rows > 1")), _IDENTITY, "left")
         columns |= {name: F.coalesce(F.col(name), columns[name]) for name in ("copies", "offsets", "epochs")}
     columns["epochs"] = F.greatest(columns["epochs"], F.least(F.col("read_rows"), F.lit(1).cast("bigint")))
-    columns |= {
-        "other_at_live": no,
-        "newer_offset": F.lit(None).cast("bigint"),
-        "may_compact": no,
-        "torn": no,
-    }
+    columns |= dict.fromkeys(("other_at_live", "may_compact", "torn"), no)
+    columns["newer_offset"] = F.lit(None).cast("bigint")
     if lookups.live:
         rows = rows.join(other_at_live(views.live, views.reads, chunks.select), _IDENTITY, "left")
         columns["other_at_live"] = F.coalesce("other_at_live", no)
@@ -110,3 +106,29 @@ def with_lookups(
     columns |= {name: name_of(F.col(number), views.topics) for name, number in names.items()}
     # All at once: an engine plans a few wide projections faster than many.
     return rows.withColumns(columns)
+
+
+def copies_of(reads: DataFrame, records: DataFrame) -> DataFrame:
+    """One row per record of `records` (with the identity) that `reads`, the final read, holds.
+
+    Columns: the identity; `copies` (bigint, the number of different offsets), `offsets` (array<bigint>, the
+    first 5, ascending) and `epochs` (bigint, the number of different leader epochs, which may be 0 if the
+    client does not say).
+    """
+    mine = reads.where(readable()).join(records.select(*IDENTITY), _IDENTITY, "left_semi")
+    # A journal may hold a row twice, so different offsets are counted, not rows.
+    by_partition = mine.groupBy(*IDENTITY, "topic_partition").agg(
+        F.array_distinct(F.collect_list("offset")).alias("offsets"),
+        F.array_distinct(F.collect_list("leader_epoch")).alias("epochs"),
+    )
+    found = by_partition.groupBy(*IDENTITY).agg(
+        F.sum(F.size("offsets")).alias("copies"),
+        F.flatten(F.collect_list(F.slice(F.sort_array("offsets"), 1, MOST_OFFSETS))).alias("offsets"),
+        F.array_distinct(F.flatten(F.collect_list("epochs"))).alias("epochs"),
+    )
+    return found.select(
+        *IDENTITY,
+        F.col("copies").cast("bigint").alias("copies"),
+        F.slice(F.sort_array("offsets"), 1, MOST_OFFSETS).alias("offsets"),
+        F.size("epochs").cast("bigint").alias("epochs"),
+    )

@@ -1,33 +1,30 @@
-"""Findings about share groups."""
+"""Findings about share groups, and numbers of their deliveries and acknowledgements."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from checkers.evidence.leadership import LeaderSpan, leader_changes
+from checkers.evidence.leadership import leader_changes, leader_spans
 from checkers.groups.anomalies import BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
-from checkers.journals.offset_chunks import offset_chunks
+from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
 from checkers.share.deliveries import ShareGroup
 from checkers.share.doubts import doubts_of
 from checkers.share.rules import share_rules
+from harness.model.result import ShareCount
 from harness.model.run import ShareInfo
 
 _UNKNOWN_TOPIC = -(2**32)
 
 
-def find(views: Views, scratch: Scratch, leaders: Sequence[LeaderSpan]) -> tuple[DataFrame | None, list[str]]:
+def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     """Findings about the share groups of a run.
-
-    Args:
-        leaders: which broker led which partition when (`checkers.evidence.leadership`).
 
     Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
         that failed and of journals that are not whole.
@@ -51,7 +48,7 @@ def find(views: Views, scratch: Scratch, leaders: Sequence[LeaderSpan]) -> tuple
         of_partition("share_offsets", starts, "start_offset", "lag", "at_ns"),
         of_partition("log", log, "chunk", "bits"),
     ]
-    rules = partial(share_rules, groups=_share_groups(views, leaders))
+    rules = partial(share_rules, groups=_share_groups(views))
     rows = scratch.keep("share-anomalies", apply_rules(rules, journals))
     kinds, failed = kinds_of(rows, "share groups")
     deliveries = {row.group: row["count"] for row in given.groupBy("group").count().collect()}
@@ -68,7 +65,7 @@ def find(views: Views, scratch: Scratch, leaders: Sequence[LeaderSpan]) -> tuple
     return findings, [*problems, *unusable]
 
 
-def _share_groups(views: Views, leaders: Sequence[LeaderSpan]) -> dict[str, ShareGroup]:
+def _share_groups(views: Views) -> dict[str, ShareGroup]:
     """The share groups of a run by group.id."""
     events = defaultdict(list)
     for row in views.share_events.select("group", "at_ns", "event", "member").collect():
@@ -76,7 +73,7 @@ def _share_groups(views: Views, leaders: Sequence[LeaderSpan]) -> dict[str, Shar
     doubts = partial(
         doubts_of,
         windows=views.meta.windows,
-        leader_changes=leader_changes(leaders),
+        leader_changes=leader_changes(leader_spans(views.samples, views.meta.topic)),
         properties=views.meta.cluster.properties,
     )
     return {info.group: ShareGroup(info, doubts(events[info.group])) for info in views.meta.share}
@@ -95,3 +92,33 @@ def _missing(info: ShareInfo, deliveries: int, *, begun: bool) -> list[str]:
             f"it is not known where share group '{info.name}' begins at the end, so the verdict is unknown"
         )
     return problems
+
+
+def share_counts(views: Views) -> tuple[ShareCount, ...]:
+    """The counts of each share group of the run."""
+    infos = views.meta.share
+    if not infos:
+        return ()
+    sent, answered = F.col("acknowledgement"), F.col("answered_ns").isNotNull()
+    done = answered & F.col("error").isNull()
+    counted = {
+        "deliveries": F.lit(True),
+        "accepted": done & (sent == "accept"),
+        "released": done & (sent == "release"),
+        "rejected": done & (sent == "reject"),
+        "failed": answered & F.col("error").isNotNull(),
+        "unanswered": ~answered & sent.isNotNull(),
+    }
+    # First by 64 offsets, whose bits say which of them are records.
+    offset = F.col("offset")
+    chunks = views.deliveries.groupBy("group", "topic_partition", chunk_of(offset).alias("chunk")).agg(
+        F.bit_count(F.bit_or(bits_of(offset))).alias("records"),
+        *(F.count_if(condition).alias(name) for name, condition in counted.items()),
+    )
+    groups = chunks.groupBy("group").agg(*(F.sum(name).alias(name) for name in ("records", *counted)))
+    found = {row.group: row.asDict() for row in groups.collect()}
+    nothing = dict.fromkeys(("records", *counted), 0)
+    return tuple(
+        ShareCount.model_validate({**nothing, **found.get(info.group, {}), "group": info.name})
+        for info in infos
+    )

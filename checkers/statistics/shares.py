@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 CONFIDENCE = 0.95
 
@@ -42,17 +43,7 @@ def share_of(k: int, n: int) -> Share:
     if n > 0 and k in (0, n):
         bound = (1 - CONFIDENCE) ** (1 / n)
         return Share(k, n, Interval(bound, 1.0) if k else Interval(0.0, 1 - bound), one_sided=True)
-    return Share(k, n, clopper_pearson(k, n), one_sided=False)
-
-
-def clopper_pearson(k: int, n: int) -> Interval:
-    """The two-sided interval: half of the error on each side, for k = 0 and k = n too (as tables have it)."""
-    return Interval(*_binomial_interval(k, n, "exact"))
-
-
-def wilson(k: int, n: int) -> Interval:
-    """Wilson's score interval (JASA 22, 1927, 209-212), on which Newcombe's difference is based."""
-    return Interval(*_binomial_interval(k, n, "wilson"))
+    return Share(k, n, Interval(*binomial_interval(k, n, "exact")), one_sided=False)
 
 
 def difference(k_new: int, n_new: int, k_base: int, n_base: int) -> tuple[float, Interval]:
@@ -61,8 +52,8 @@ def difference(k_new: int, n_new: int, k_base: int, n_base: int) -> tuple[float,
     Method 10 of Newcombe, Statistics in Medicine 17 (1998) 873-890: square-and-add of two Wilson
     intervals. It is shown to people; `comparison` decides. Without runs on a side: 0, from -1 to 1.
     """
-    new_low, new_high = _binomial_interval(k_new, n_new, "wilson")
-    base_low, base_high = _binomial_interval(k_base, n_base, "wilson")
+    new_low, new_high = binomial_interval(k_new, n_new, "wilson")
+    base_low, base_high = binomial_interval(k_base, n_base, "wilson")
     if not n_new or not n_base:
         return 0.0, Interval(-1.0, 1.0)
     new, base = k_new / n_new, k_base / n_base
@@ -73,8 +64,12 @@ def difference(k_new: int, n_new: int, k_base: int, n_base: int) -> tuple[float,
 
 
 @cache
-def _binomial_interval(k: int, n: int, method: str) -> tuple[float, float]:
-    """0 to 1 for no runs. Cached: scipy searches for the exact one, some milliseconds each."""
+def binomial_interval(k: int, n: int, method: Literal["exact", "wilson"]) -> tuple[float, float]:
+    """The two-sided interval: "exact", that of Clopper and Pearson with half of the error on each side, for
+    k = 0 and k = n too (as tables have it), or Wilson's score interval (JASA 22, 1927, 209-212).
+
+    0 to 1 for no runs. Cached: scipy searches for the exact one, some milliseconds each.
+    """
     if not 0 <= k <= n:
         raise ValueError(f"{k} of {n} is no share")
     if n == 0:

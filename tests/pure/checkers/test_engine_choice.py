@@ -17,7 +17,7 @@ from checkers.engine.choice import (
     usual_engine,
 )
 from checkers.engine.connect import public_url
-from checkers.engine.spark_settings import cores, server_settings
+from checkers.engine.spark_server import cores, server_settings
 from harness.model.errors import BadInput
 
 pytestmark = pytest.mark.pure

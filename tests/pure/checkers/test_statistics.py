@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from checkers.statistics.comparison import rank_test, runs_needed, shared_level
 from checkers.statistics.rates import per_million, percentile, percentile_interval, rate_difference
-from checkers.statistics.shares import clopper_pearson, difference, share_of, wilson
+from checkers.statistics.shares import Interval, binomial_interval, difference, share_of
 
 pytestmark = pytest.mark.pure
 
@@ -34,7 +34,7 @@ def stats() -> Any:
     ],
 )
 def test_clopper_pearson_is_that_of_the_table(k: int, n: int, low: float, high: float) -> None:
-    found = clopper_pearson(k, n)
+    found = Interval(*binomial_interval(k, n, "exact"))
     assert (round(found.low, 4), round(found.high or 0, 4)) == (low, high)
 
 
@@ -48,7 +48,7 @@ def test_clopper_pearson_is_that_of_the_table(k: int, n: int, low: float, high: 
     ],
 )
 def test_wilson_is_that_of_the_table(k: int, n: int, low: float, high: float) -> None:
-    found = wilson(k, n)
+    found = Interval(*binomial_interval(k, n, "wilson"))
     assert (round(found.low, 4), round(found.high or 0, 4)) == (low, high)
 
 
@@ -106,7 +106,7 @@ def test_shares_cover_the_truth_as_often_as_they_say(n: int) -> None:
     sides can err; two-sided Clopper-Pearson at least 95 %."""
     for truth in np.linspace(0.01, 0.99, 99):
         chance = stats().binom.pmf(np.arange(n + 1), n, truth)
-        two = [clopper_pearson(k, n) for k in range(n + 1)]
+        two = [Interval(*binomial_interval(k, n, "exact")) for k in range(n + 1)]
         one = [share_of(k, n).interval for k in range(n + 1)]
         assert sum(p for p, i in zip(chance, two, strict=True) if i.low <= truth <= (i.high or 1)) >= 0.95
         assert sum(p for p, i in zip(chance, one, strict=True) if i.low <= truth <= (i.high or 1)) >= 0.925

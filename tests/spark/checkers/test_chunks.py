@@ -17,7 +17,7 @@ from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
 from checkers.records.chunks import Chunks, chunk_of, compare_chunks, differing_chunks
 from checkers.records.facts import ordinary
-from checkers.records.transactions import with_outcome, without_outcome
+from checkers.records.sends import with_txn_outcome
 from harness.model.journal import SendOutcome, TxnOutcome
 from tests.support.builders.chunk_cases import (
     APART,
@@ -63,7 +63,7 @@ def compared(
     folder = tmp_path_factory.mktemp("compared")
     meta = run_meta(transactional=request.param, readers=READERS)
     views = Views.of(spark, load_run(write_run(folder, *histories, meta=meta, files=3)))
-    sends = with_outcome(views.sends, views.transactions)
+    sends = with_txn_outcome(views)
     found, chunks = {}, {}
     for bits in BITS:
         rows = differing_chunks(views, sends, bits).collect()
@@ -113,7 +113,7 @@ def test_where_most_differs_every_record_is_looked_at(spark: SparkSession, tmp_p
             if seq % 64 or (seq // 64 < 2 and not lost):
                 history.read(seq, at=seq)
         views = Views.of(spark, load_run(write_run(_new(tmp_path / name), history)))
-        sends = without_outcome(views.sends)
+        sends = with_txn_outcome(views)
         chunks = compare_chunks(views, sends, Scratch(spark, _new(tmp_path / f"{name}-scratch")))
         assert (chunks.differing, chunks.rows is None) == ((4, True) if lost else (2, False))
         assert chunks.select(sends).count() == (256 if lost else 128)

@@ -14,7 +14,7 @@ from checkers.journals.views import Views
 from checkers.judgement.judge import judge
 from checkers.records.chunks import compare_chunks
 from checkers.records.facts import facts_of_records, ordinary
-from checkers.records.transactions import without_outcome
+from checkers.records.sends import with_txn_outcome
 from tests.support.history import History, findings_of, run_meta, sample, window, write_run
 from tests.support.paths import ROOT
 
@@ -47,7 +47,7 @@ def row_of(column: str) -> str:
 
 def test_the_chunks_and_the_facts_are_those_of_the_page(spark: SparkSession, folder: Path) -> None:
     views = Views.of(spark, load_run(folder))
-    sends = without_outcome(views.sends)
+    sends = with_txn_outcome(views)
     scratch = folder / "scratch"
     scratch.mkdir()
     chunks = compare_chunks(views, sends, Scratch(spark, scratch))

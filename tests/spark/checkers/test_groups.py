@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.groups.find import find
-from checkers.groups.ownerless import ownerless_times
+from checkers.groups.find import find, ownerless_times
 from checkers.journals.load import load_run
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views

@@ -16,7 +16,7 @@ from checkers.journals.load import load_run
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
 from checkers.judgement.judge import judge
-from checkers.outputs import OutputFound, find
+from checkers.outputs.find import OutputFound, find
 from harness.model.result import FindingClass, VerdictWord
 from harness.model.run import Deletion, FinalRead, RunMeta
 from tests.support.history import (

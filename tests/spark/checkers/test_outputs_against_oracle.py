@@ -18,7 +18,7 @@ from checkers.check import check_run
 from checkers.journals.load import load_run
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
-from checkers.outputs import find
+from checkers.outputs.find import find
 from harness.model.run import FinalRead, PartitionBounds
 from tests.support.history import (
     FINISHED,

@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.evidence.leadership import leader_spans
 from checkers.journals.load import load_run
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
 from checkers.judgement.judge import judge
-from checkers.share.counts import share_counts
-from checkers.share.find import find
+from checkers.share.find import find, share_counts
 from harness.model.result import ShareCount, VerdictWord
 from harness.model.run import FaultWindow
 from harness.model.share_journal import (
@@ -33,7 +31,7 @@ from harness.model.share_journal import (
     SHARE_OFFSETS,
     SHARE_OFFSETS_DIR,
 )
-from tests.support.history import TOPIC, History, Row, ns, run_meta, sample, window, write_part, write_run
+from tests.support.history import History, Row, ns, run_meta, sample, window, write_part, write_run
 from tests.support.random_histories import examples
 from tests.support.share_history import (
     GROUP,
@@ -73,8 +71,7 @@ def _checked(spark: SparkSession, folder: Path, story: ShareStory, records: int,
 
 def _checked_folder(spark: SparkSession, folder: Path) -> Checked:
     views = Views.of(spark, load_run(folder / "run"))
-    leaders = leader_spans(views.samples, TOPIC)
-    findings, problems = find(views, Scratch(spark, folder / "scratch"), leaders)
+    findings, problems = find(views, Scratch(spark, folder / "scratch"))
     rows = [] if findings is None else findings.toArrow().to_pylist()
     return Checked(rows, tuple(problems), share_counts(views))
 
