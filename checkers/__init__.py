@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from checkers.engine.server import SCRATCH_PREFIX
     from checkers.engine.spark_server import archive_of
     from checkers.groups.one_group import group_findings
-    from checkers.judgement.judge import check_promise, judge
-    from checkers.judgement.promise import bounds_of, parse_promise
+    from checkers.judgement.judge import judge
+    from checkers.judgement.promise import bounds_of, check_promise, parse_promise
     from checkers.questions.ask import MEANINGS, names_in
     from checkers.questions.views import RunViews, ask, views_of
     from checkers.rates.aggregate import Rates, rates_of_runs
@@ -53,8 +53,8 @@ _NAMES_OF = {
     "engine.server": "SCRATCH_PREFIX",
     "engine.spark_server": "archive_of",
     "groups.one_group": "group_findings",
-    "judgement.judge": "check_promise judge",
-    "judgement.promise": "bounds_of parse_promise",
+    "judgement.judge": "judge",
+    "judgement.promise": "bounds_of check_promise parse_promise",
     "questions.ask": "MEANINGS names_in",
     "questions.views": "RunViews ask views_of",
     "rates.aggregate": "Rates rates_of_runs",

@@ -44,7 +44,7 @@ def nonmonotonic_read(r: Facts) -> Column:
     Consumer).
     Example: offset 8, then offset 5, with no rebalance between them.
     """
-    return r.kind == "went back"
+    return r.kind == "nonmonotonic_read"
 
 
 @_about(FindingClass.REDELIVERED, "group {who} was given offset {offset} of {at} {count} times")

@@ -86,7 +86,9 @@ def unprocessed(r: Facts) -> Column:
 
 
 def _again(_: Facts) -> Column:
-    places = f" has {{outputs}} outputs, first at {_OUTPUT}, last at offset {{again_offset}} of {{again}}"
+    places = (
+        f" has {{outputs}} outputs, first at {_OUTPUT}, last at offset {{last_offset}} of {{last_output}}"
+    )
     started = if_null("; {instance} was started again before the last one", "")
     return say(_input(), places, started, _checkpoint())
 

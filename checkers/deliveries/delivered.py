@@ -2,7 +2,7 @@
 
 Most sessions are in order: each offset of a partition came once, and after all that are below it. Of these,
 what was passed over is what was not delivered between the first and the last offset. Only of other sessions
-are the deliveries looked at one after the other (`odd_steps`).
+are the deliveries looked at one after the other (`nonconsecutive`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SUBSCRIBER = ("who", "in_group")
 """What identifies a subscriber, a consumer group with all its members or a live reader without a group: its
 name, and whether this is the name of a group."""
 SESSION = ("reader", "session", "topic_partition")
-_OF_SESSION = (*SUBSCRIBER, "committed_only", *SESSION)
+_OF_SESSION = (*SUBSCRIBER, "read_committed", *SESSION)
 _NO_SESSION = -(2**31)
 _POSITION_BITS = 63 - OFFSET_CHUNK_BITS
 """A position and the number of an offset in its chunk fit into one bigint if the position is below 2^57."""
@@ -25,12 +25,12 @@ _POSITION_BITS = 63 - OFFSET_CHUNK_BITS
 
 def subscribers(views: Views) -> DataFrame:
     """One row per live reader: `reader`, `who` (the name of its group, else its own), `in_group` (boolean)
-    and `committed_only` (boolean: it, or another member of its group, reads committed records only)."""
+    and `read_committed` (boolean: it, or another member of its group, reads committed records only)."""
     rows = [(reader.name, reader.group or reader.name, reader.group is not None) for reader in views.readers]
-    strict = {row[1:] for row, reader in zip(rows, views.readers, strict=True) if reader.committed}
+    committed = {row[1:] for row, reader in zip(rows, views.readers, strict=True) if reader.committed}
     return views.spark.createDataFrame(
-        [(*row, row[1:] in strict) for row in rows],
-        "reader string, who string, in_group boolean, committed_only boolean",
+        [(*row, row[1:] in committed) for row in rows],
+        "reader string, who string, in_group boolean, read_committed boolean",
     )
 
 
@@ -42,7 +42,7 @@ def in_sessions(live: DataFrame) -> DataFrame:
 def delivered_chunks(live: DataFrame, readers: DataFrame) -> DataFrame:
     """One row per session of a reader, partition and chunk of offsets.
 
-    Columns: the subscriber, `committed_only`, `reader`, `session`, `topic_partition`, `chunk`, `bits`;
+    Columns: the subscriber, `read_committed`, `reader`, `session`, `topic_partition`, `chunk`, `bits`;
     `deliveries` (bigint, their number), `first` and `last` (bigint, offsets), `begin` and `end` (bigint,
     positions), `in_order` (boolean: each offset came once, and they rise with the positions).
 
@@ -71,14 +71,14 @@ def delivered_chunks(live: DataFrame, readers: DataFrame) -> DataFrame:
     no = F.lit(False)
     return chunks.join(readers, "reader", "left").select(
         *(F.coalesce("who", "reader").alias("who"), F.coalesce("in_group", no).alias("in_group")),
-        F.coalesce("committed_only", no).alias("committed_only"),
+        F.coalesce("read_committed", no).alias("read_committed"),
         *(*SESSION, "chunk", "bits", "deliveries", "first", "last", "begin", "end"),
         F.coalesce(once & known & (F.sort_array(offsets) == offsets), no).alias("in_order"),
     )
 
 
 def sessions(delivered: DataFrame) -> DataFrame:
-    """One row per session of a reader and partition: the subscriber, `committed_only`, `reader`, `session`,
+    """One row per session of a reader and partition: the subscriber, `read_committed`, `reader`, `session`,
     `topic_partition`, `first` and `last` (bigint, offsets) and `in_order` (boolean).
 
     Args:
@@ -108,11 +108,11 @@ def by_subscriber(delivered: DataFrame) -> DataFrame:
     return of_chunk.agg(F.bit_or("bits").alias("bits"), F.sum("deliveries").alias("deliveries"))
 
 
-def odd_steps(live: DataFrame, sessions: DataFrame) -> DataFrame:
+def nonconsecutive(live: DataFrame, sessions: DataFrame) -> DataFrame:
     """The deliveries whose offset is not the one after that of the delivery before, in the same session and
     partition.
 
-    Columns: the subscriber, `committed_only`, `reader`, `session`, `topic_partition`, `position`, `before`
+    Columns: the subscriber, `read_committed`, `reader`, `session`, `topic_partition`, `position`, `before`
     (bigint, the offset of the delivery before), `offset`, `producer`, `seq`, and `back` (boolean: `offset` is
     not above `before`; else offsets were passed over). A gap in what a member of a group got is left out:
     another member may have got it.

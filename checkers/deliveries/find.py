@@ -9,8 +9,14 @@ from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.deliveries.damaged import damaged_live
-from checkers.deliveries.delivered import by_subscriber, delivered_chunks, odd_steps, sessions, subscribers
-from checkers.deliveries.skipped import held_in, intervals, not_delivered, runs
+from checkers.deliveries.delivered import (
+    by_subscriber,
+    delivered_chunks,
+    nonconsecutive,
+    sessions,
+    subscribers,
+)
+from checkers.deliveries.skipped import intervals, not_delivered, offsets_in_log, runs
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import chunk_of
 from checkers.journals.scratch import Scratch
@@ -25,10 +31,10 @@ DELIVERIES = {
 }
 """The facts: one row per delivery, or run of offsets, with an anomaly.
 
-`kind` is "skipped", "went back" or "redelivered", `who` the reader or group. `offset` is the first skipped
-one, the one that the reader went back to, or the one that was delivered again; `count` is the number of
-skipped offsets, or of deliveries; `before` is the previous offset of a reader that went back. `producer` and
-`seq` identify the record at the offset (null: not known).
+`kind` is the class of findings that it becomes, `who` the reader or group. `offset` is the first skipped one,
+the one that the reader went back to, or the one that was delivered again; `count` is the number of skipped
+offsets, or of deliveries; `before` is the previous offset of a reader that went back. `producer` and `seq`
+identify the record at the offset (null: not known).
 """
 
 
@@ -55,25 +61,25 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
 def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
     """Rows of `DELIVERIES`; None: there are none."""
     readers = subscribers(views)
-    chunks = scratch.keep("delivered", delivered_chunks(views.live, readers))
+    chunks = scratch.materialize("delivered", delivered_chunks(views.live, readers))
     every, delivered = sessions(chunks), by_subscriber(chunks)
     unordered = every.where(~F.col("in_order"))
     again = delivered.where(F.col("in_group") & (F.col("deliveries") > F.bit_count("bits")))
-    held = held_in(intervals(views, every, readers), views)
-    skipped = scratch.keep("skipped", runs(not_delivered(held, delivered)))
+    held = offsets_in_log(intervals(views, every, readers), views)
+    skipped = scratch.materialize("skipped", runs(not_delivered(held, delivered)))
     frames = {"unordered": unordered, "again": again, "skipped": skipped}
     asked = [rows.select(F.lit(name).alias("name")).limit(1) for name, rows in frames.items()]
     there = {row["name"] for row in reduce(DataFrame.unionByName, asked).collect()}
     found = []
     if "unordered" in there:
-        steps = scratch.keep("odd-steps", odd_steps(views.live, unordered))
+        steps = scratch.materialize("odd-steps", nonconsecutive(views.live, unordered))
         back = steps.where("back").withColumns({"who": F.col("reader"), "count": F.lit(1)})
-        found.append(_facts("went back", back))
+        found.append(_facts("nonmonotonic_read", back))
         one = F.lit(1).cast("bigint")
         gaps = steps.where("not back").withColumns(
             {"low": F.try_add("before", one), "high": F.try_subtract("offset", one)}
         )
-        skipped = scratch.keep("all-skipped", skipped.unionByName(runs(held_in(gaps, views))))
+        skipped = scratch.materialize("all-skipped", skipped.unionByName(runs(offsets_in_log(gaps, views))))
     if "skipped" in there or "unordered" in there:
         found.append(_facts("skipped", with_identity(skipped, views.reads)))
     if "again" in there:

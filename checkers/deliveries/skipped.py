@@ -22,14 +22,14 @@ _LEVELS = range(0, 61, 3)
 
 
 def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFrame:
-    """The intervals of groups, and of sessions in order of readers without one: `INTERVAL`, `committed_only`,
+    """The intervals of groups, and of sessions in order of readers without one: `INTERVAL`, `read_committed`,
     `low` and `high` (bigint).
 
     Args:
         sessions, readers: of `checkers.deliveries.delivered`.
     """
     known = sessions.where("in_group or in_order")
-    keys = (*SUBSCRIBER, "committed_only", session_of_subscriber(), "topic_partition")
+    keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
     found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
     if views.journals.files.commits:
         # The offset that a group commits is the one after the last record that it is done with.
@@ -42,7 +42,7 @@ def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFram
     return found.withColumn("position", F.lit(0).cast("bigint"))
 
 
-def held_in(intervals: DataFrame, views: Views) -> DataFrame:
+def offsets_in_log(intervals: DataFrame, views: Views) -> DataFrame:
     """The offsets of the intervals that the read holds: `INTERVAL`, `chunk` and `bits`."""
     first, last = chunk_of(F.col("low")), chunk_of(F.col("high"))
     # An interval of up to 2^level chunks is in at most two of the ranges into which chunks of 2^level each
@@ -54,7 +54,7 @@ def held_in(intervals: DataFrame, views: Views) -> DataFrame:
     wanted = wanted.withColumn("range", F.explode(F.sequence(begin, end)))
     there = _held_chunks(views).crossJoin(levels)
     there = there.withColumn("range", F.call_function("shiftright", "chunk", F.col("level")))
-    both = there.join(wanted, ["committed_only", "topic_partition", "level", "range"])
+    both = there.join(wanted, ["read_committed", "topic_partition", "level", "range"])
     both = both.where((F.col("chunk") >= first) & (F.col("chunk") <= last))
     inside = bits_between(F.col("chunk"), F.col("low"), F.col("high"))
     both = both.withColumn("bits", F.col("bits").bitwiseAND(inside)).where(F.col("bits") != 0)
@@ -63,11 +63,11 @@ def held_in(intervals: DataFrame, views: Views) -> DataFrame:
 
 def _held_chunks(views: Views) -> DataFrame:
     """Which offsets the final read holds (for readers of committed records: that of committed records):
-    `committed_only`, `topic_partition`, `chunk` and `bits`. Damaged values count."""
-    found = offset_chunks(views.reads, "topic_partition").withColumn("committed_only", F.lit(False))
+    `read_committed`, `topic_partition`, `chunk` and `bits`. Damaged values count."""
+    found = offset_chunks(views.reads, "topic_partition").withColumn("read_committed", F.lit(False))
     if any(reader.committed for reader in views.readers):
-        strict = offset_chunks(views.committed, "topic_partition")
-        found = found.unionByName(strict.withColumn("committed_only", F.lit(True)))
+        committed = offset_chunks(views.committed, "topic_partition")
+        found = found.unionByName(committed.withColumn("read_committed", F.lit(True)))
     return found
 
 
@@ -75,7 +75,7 @@ def not_delivered(held: DataFrame, delivered: DataFrame) -> DataFrame:
     """Of the offsets in the intervals of `intervals`, those that were not delivered there.
 
     Args:
-        held: rows of `held_in`.
+        held: rows of `offsets_in_log`.
         delivered: of `checkers.deliveries.delivered.by_subscriber`.
     """
     keys = [*SUBSCRIBER, "session", "topic_partition", "chunk"]

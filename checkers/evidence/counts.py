@@ -28,7 +28,7 @@ _TOTAL = ("finding", "place", "step", "held_by_leader")
 
 def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> FindingCounts:
     """Count findings (columns of `checkers.evidence.findings.FINDINGS`)."""
-    groups = scratch.keep("counts", _groups(scratch.spark, findings, meta))
+    groups = scratch.materialize("counts", _groups(scratch.spark, findings, meta))
     blamed = groups.where(~F.col("finding").isin(*ALLOWED))
     tables = {
         "totals": _numbers(groups, _TOTAL),

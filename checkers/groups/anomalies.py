@@ -26,23 +26,13 @@ FAILED = "failed"
 BY_PARTITION = ("group", "topic_partition")
 
 ANOMALIES = pa.schema(
-    [
-        ("group", pa.string()),
-        ("topic_partition", pa.int64()),
-        ("kind", pa.string()),
-        ("reader", pa.string()),
-        ("member", pa.string()),
-        ("other", pa.string()),
-        ("offset", pa.int64()),
-        ("seen", pa.int64()),
-        ("count", pa.int64()),
-        ("broker", pa.int64()),
-        ("producer", pa.int32()),
-        ("seq", pa.int64()),
-        ("at_ns", pa.int64()),
-        ("until_ns", pa.int64()),
-        ("reason", pa.string()),
-    ]
+    {
+        "group": pa.string(),
+        "topic_partition": pa.int64(),
+        **dict.fromkeys(("kind", "reader", "member", "other", "reason"), pa.string()),
+        **dict.fromkeys(("offset", "seen", "count", "broker", "seq", "at_ns", "until_ns"), pa.int64()),
+        "producer": pa.int32(),
+    }
 )
 """One row per anomaly; columns that do not apply are null. `kind` is the class of findings that it becomes;
 that of an offset which an answer had before the transaction that sets it, "transaction_early". A row of kind

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
-from checkers.groups.rules import Kept, ahead_rules, suspect_rules
+from checkers.groups.rules import OffsetRetention, ahead_rules, suspect_rules
 from checkers.journals.offset_chunks import offset_chunks
 from checkers.journals.scratch import Scratch
 from checkers.journals.topic_partition import partition_of
@@ -35,8 +35,8 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     journals = (*files.commits, *files.assignments, *files.offsets)
     if not groups_of(views) or not any(file.rows for file in journals):
         return None, []
-    rules = partial(suspect_rules, kept=Kept.of(views.meta))
-    rows = scratch.keep("group-suspects", apply_rules(rules, _journals(views)))
+    rules = partial(suspect_rules, retention=OffsetRetention.of(views.meta))
+    rows = scratch.materialize("group-suspects", apply_rules(rules, _journals(views)))
     found, failed = kinds_of(rows, "consumer groups")
     kinds = {kind for _, kind in found}
     parts = [rows.where(~F.col("kind").isin(_AHEAD, _TWO_OWNERS))]
@@ -44,7 +44,7 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
         parts.append(_not_expired(views, rows.where(F.col("kind") == _TWO_OWNERS)))
     if _AHEAD in kinds:
         ahead = _ahead(views, rows.where(F.col("kind") == _AHEAD))
-        parts.append(scratch.keep("group-ahead", ahead))
+        parts.append(scratch.materialize("group-ahead", ahead))
         failed += kinds_of(parts[-1], "consumer groups")[1]
     problems = sorted({problem for _, problem in failed})
     if not kinds:
@@ -94,15 +94,15 @@ def _journals(views: Views) -> list[DataFrame]:
     commits = _of_members(views, views.commits).join(known, "reader", "left")
     answers = views.offsets.where((F.col("topic_partition") >= 0) & F.col("group").isin(*groups_of(views)))
     # A reader takes records in batches: a row for all that it was given at one time.
-    batches = views.live.groupBy("reader", "topic_partition", F.col("read_ns").alias("at_ns")).agg(
-        F.min("offset").alias("least"), F.max("offset").alias("offset"), F.count("*").alias("count")
+    polled = views.live.groupBy("reader", "topic_partition", F.col("read_ns").alias("at_ns")).agg(
+        F.min("offset").alias("first"), F.max("offset").alias("offset"), F.count("*").alias("count")
     )
     when = ("asked_ns", "at_ns")
     return [
         of_partition("commits", commits, "reader", "known", "offset", "error", "kind", *when),
         of_partition("offsets", answers, "offset", "error", "source", "broker", "log_offset", *when),
         of_partition("assignments", owners, "reader", "offset", "session", "event", "at_ns"),
-        of_partition("live", _of_members(views, batches), "reader", "offset", "least", "count", "at_ns"),
+        of_partition("live", _of_members(views, polled), "reader", "offset", "first", "count", "at_ns"),
     ]
 
 

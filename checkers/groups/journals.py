@@ -35,7 +35,7 @@ class PartitionJournals:
 
     `commits` also have `known`: whether the journal of assignments knows the reader. `answers` are rows of
     the journal of offsets. `given` has a row for all records that a reader was given at one time: `reader`,
-    `at_ns`, `least`, `offset` (the least and the greatest offset) and `count`.
+    `at_ns`, `first`, `offset` (the least and the greatest offset) and `count`.
     """
 
     commits: list[Row]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.groups.anomalies import Row, reason_of
-from checkers.groups.rules import Kept, suspect_rules
+from checkers.groups.rules import OffsetRetention, suspect_rules
 from checkers.journals.footers import JournalFile
 from checkers.journals.load import RunJournals, load_run
 from harness.model.errors import CheckError
@@ -62,7 +62,7 @@ def _has_suspects(journals: RunJournals) -> bool:
     commits, offsets, assignments = map(_rows, (files.commits, files.offsets, files.assignments))
     known = pc.is_in(commits["reader"], assignments["reader"].combine_chunks())
     given = _rows(files.live)
-    given = given.append_column("at_ns", given["read_ns"]).append_column("least", given["offset"])
+    given = given.append_column("at_ns", given["read_ns"]).append_column("first", given["offset"])
     rows = pa.concat_tables(
         [
             _named("commits", commits.append_column("known", known)),
@@ -72,11 +72,11 @@ def _has_suspects(journals: RunJournals) -> bool:
         ],
         promote_options="permissive",
     )
-    kept = Kept.of(journals.meta)
+    retention = OffsetRetention.of(journals.meta)
     return any(
         len(table)
         for partition in rows["partition"].unique()
-        for table in suspect_rules(rows.filter(pc.equal(rows["partition"], partition)), kept)
+        for table in suspect_rules(rows.filter(pc.equal(rows["partition"], partition)), retention)
     )
 
 

@@ -18,7 +18,7 @@ class Scratch:
     spark: SparkSession
     folder: StoragePath
 
-    def keep(self, name: str, rows: DataFrame) -> DataFrame:
+    def materialize(self, name: str, rows: DataFrame) -> DataFrame:
         """The same rows, written to a folder of this name, which must be new."""
         rows.write.parquet(engine_path(self.spark, self.folder / name))
         return self.spark.read.schema(rows.schema).parquet(readable_path(self.spark, self.folder / name))

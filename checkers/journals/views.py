@@ -86,11 +86,11 @@ class Views:
 
     @cached_property
     def live(self) -> DataFrame:
-        """What the live readers got, with `committed_reader` (boolean): the reader reads committed records
+        """What the live readers got, with `read_committed` (boolean): the reader reads committed records
         only."""
         names = [reader.name for reader in self.readers if reader.committed]
         rows = self.rows("live")
-        return rows.withColumn("committed_reader", F.col("reader").isin(names) if names else F.lit(False))
+        return rows.withColumn("read_committed", F.col("reader").isin(names) if names else F.lit(False))
 
     transactions = _view("txns")
     assignments = _view("assignments")

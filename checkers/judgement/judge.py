@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.judgement.promise import RULED_OUT_BY, Bound, bounds_of, check_promise, parse_promise
+from checkers.judgement.promise import Bound, bounds_of, parse_promise, ruled_out
 from harness.model.journal import SendOutcome
 from harness.model.result import (
     ABORTED_INPUT,
@@ -14,9 +14,7 @@ from harness.model.result import (
     Summary,
     VerdictWord,
 )
-from harness.model.run import Guarantee, RunMeta
-
-__all__ = ["Bound", "check_promise", "judge", "parse_promise"]
+from harness.model.run import RunMeta
 
 
 def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
@@ -35,12 +33,7 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
         return Judgement(verdict=VerdictWord.UNKNOWN, reasons=tuple(doubts), as_promised=None)
     bounds = {
         finding: bound if bound.step is None else Bound.exactly(summary.acked_by_step[bound.step])
-        for finding, bound in bounds_of(
-            meta.promise,
-            idempotent=meta.idempotent,
-            ordered=_order_guarantee(meta) is not None,
-            guarantee=_guarantee(meta),
-        ).items()
+        for finding, bound in bounds_of(meta).items()
     }
     broken = tuple(
         BrokenPromise(
@@ -119,13 +112,7 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
         f"of partition {partition} from offset {offset} on"
         for _, partition, offset in held
     ]
-    settings = {
-        Breaks.WHEN_IDEMPOTENT: "the producer is idempotent" if meta.idempotent else None,
-        Breaks.WHEN_ORDERED: _order_guarantee(meta),
-    }
-    guarantee = _guarantee(meta)
-    for breaks, promised in RULED_OUT_BY.items():
-        settings[breaks] = f"the application promises {guarantee}" if guarantee in promised else None
+    settings = ruled_out(meta)
     for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
         count, reason = summary.count(finding), settings.get(finding.breaks)
         if not count or finding.breaks is Breaks.NEVER:
@@ -146,21 +133,6 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
         elif bounds[finding].exceeded(count):
             faults.append(f"{words}, the experiment allows {_promise_text(meta, finding, bounds[finding])}")
     return faults
-
-
-def _guarantee(meta: RunMeta) -> Guarantee | None:
-    """What the application under test promises; None: there is none."""
-    return meta.application.guarantee if meta.application is not None else None
-
-
-def _order_guarantee(meta: RunMeta) -> str | None:
-    """The setting that keeps the records of one producer and partition in order; None: no setting does.
-
-    Kafka documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`.
-    """
-    if meta.idempotent:
-        return "the producer is idempotent"
-    return "one request was in flight at a time" if meta.max_in_flight == 1 else None
 
 
 def _valid_reasons(summary: Summary) -> list[str]:

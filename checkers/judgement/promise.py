@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.model.result import Breaks, FindingClass
-from harness.model.run import Guarantee
+from harness.model.run import Guarantee, RunMeta
 
 FORMS = '"0", "12", ">= 1", "<= 5", "any" or "acked in STEP"'
 
@@ -96,7 +96,7 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
             )
 
 
-RULED_OUT_BY: dict[Breaks, tuple[Guarantee, ...]] = {
+_RULED_OUT_BY: dict[Breaks, tuple[Guarantee, ...]] = {
     Breaks.UNLESS_AT_MOST_ONCE: ("at-least-once", "exactly-once"),
     Breaks.UNLESS_AT_LEAST_ONCE: ("at-most-once", "exactly-once"),
 }
@@ -104,26 +104,32 @@ RULED_OUT_BY: dict[Breaks, tuple[Guarantee, ...]] = {
 twice."""
 
 
-def bounds_of(
-    promise: Mapping[str, str],
-    *,
-    idempotent: bool,
-    ordered: bool = False,
-    guarantee: Guarantee | None = None,
-) -> dict[FindingClass, Bound]:
-    """The bounds of every class; a class that the promise does not name has its default.
+def ruled_out(meta: RunMeta) -> dict[Breaks, str]:
+    """When a finding breaks the verdict of this run because its settings rule it out, and which setting does.
 
-    Defaults: none where a finding breaks the verdict (`FindingClass.breaks`): always, because the producer is
-    idempotent, because its settings keep the order (`ordered`), or because the application under test
-    promises a `guarantee` that rules it out; any number of everything else.
+    Idempotence, and one request in flight, keep the records of one producer and partition in order (Kafka
+    documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`).
     """
-    broken_if = {
-        Breaks.ALWAYS: True,
-        Breaks.WHEN_IDEMPOTENT: idempotent,
-        Breaks.WHEN_ORDERED: ordered,
-        **{breaks: guarantee in promised for breaks, promised in RULED_OUT_BY.items()},
-    }
+    found: dict[Breaks, str] = {}
+    if meta.idempotent:
+        found = dict.fromkeys((Breaks.WHEN_IDEMPOTENT, Breaks.WHEN_ORDERED), "the producer is idempotent")
+    elif meta.max_in_flight == 1:
+        found = {Breaks.WHEN_ORDERED: "one request was in flight at a time"}
+    if meta.application is not None:
+        promised = meta.application.guarantee
+        reason = f"the application promises {promised}"
+        found |= {breaks: reason for breaks, by in _RULED_OUT_BY.items() if promised in by}
+    return found
+
+
+def bounds_of(meta: RunMeta) -> dict[FindingClass, Bound]:
+    """The bounds of every class in this run; a class that its promise does not name has its default.
+
+    Defaults: none where a finding breaks the verdict (`FindingClass.breaks`), always or by `ruled_out`; any
+    number of everything else.
+    """
+    none = {Breaks.ALWAYS, *ruled_out(meta)}
     return {
-        finding: parse_promise(promise.get(finding.value, "0" if broken_if.get(finding.breaks) else "any"))
+        finding: parse_promise(meta.promise.get(finding.value, "0" if finding.breaks in none else "any"))
         for finding in FindingClass
     }

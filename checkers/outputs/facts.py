@@ -24,7 +24,7 @@ from harness.model.run import ApplicationMeta
 _FLAGS = ("sent", "in_log", "aborted", "by_policy", "expected", "in_order", "complete")
 _NUMBERS = (
     *("key", "in_topic_partition", "in_offset", "per_input", "allowed", "outputs", "out_topic_partition"),
-    *("out_offset", "again_topic_partition", "again_offset", "made_ns", "ahead"),
+    *("out_offset", "last_topic_partition", "last_offset", "made_ns", "ahead"),
 )
 FACTS = {
     "producer": "int",
@@ -41,8 +41,8 @@ FACTS = {
 `checkers.outputs.inputs.OF_INPUT`. `complete`: the application was drained, and its output was read to its
 end. `per_input` is the number of outputs that an input should have, `allowed` the most that it may have: a
 record that the input holds twice may be processed twice. `outputs` is the number of its outputs, at different
-offsets; the first in time is `out_offset` of `out_topic_partition`, the last `again_offset` of
-`again_topic_partition`, written at `made_ns` (null: it has no time). `offsets` are the first few of them,
+offsets; the first in time is `out_offset` of `out_topic_partition`, the last `last_offset` of
+`last_topic_partition`, written at `made_ns` (null: it has no time). `offsets` are the first few of them,
 ascending. `ahead`: the application promises an order, and the output of the input with this offset, which is
 beyond that of this one, is before its first output. `why` and `place` say of an output without an input how
 that is known. Booleans and numbers of outputs are never null.
@@ -122,8 +122,8 @@ def _made(outputs: DataFrame) -> DataFrame:
         F.size("all").cast("bigint").alias("outputs"),
         first["topic_partition"].alias("out_topic_partition"),
         first["offset"].alias("out_offset"),
-        last["topic_partition"].alias("again_topic_partition"),
-        last["offset"].alias("again_offset"),
+        last["topic_partition"].alias("last_topic_partition"),
+        last["offset"].alias("last_offset"),
         F.nullif(last["made"], F.lit(LEAST)).alias("made_ns"),
         F.slice(offsets, 1, MOST_OFFSETS).alias("offsets"),
     )

@@ -30,7 +30,7 @@ _OF_SEND = ("sent_to", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"
 _NAMES = {
     "input": "in_topic_partition",
     "output": "out_topic_partition",
-    "again": "again_topic_partition",
+    "last_output": "last_topic_partition",
     "sent_to_name": "sent_to",
 }
 
@@ -63,11 +63,11 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
         return OutputFound(inputs=told["inputs"], processed=told["processed"])
 
     ordered = application.order != "none"
-    kept = scratch.keep("outputs-inputs", inputs if ordered else inputs.where(~F.col("settled")))
+    kept = scratch.materialize("outputs-inputs", inputs if ordered else inputs.where(~F.col("settled")))
     unsettled = kept.where(~F.col("settled"))
     sent = unsettled.where(F.col("sent"))
-    outputs = scratch.keep("outputs-of-unsettled", outputs_of(views, application, sent))
-    facts = scratch.keep("outputs-facts", facts_of_inputs(views, application, sent, outputs))
+    outputs = scratch.materialize("outputs-of-unsettled", outputs_of(views, application, sent))
+    facts = scratch.materialize("outputs-facts", facts_of_inputs(views, application, sent, outputs))
     enough = F.col("expected") & (F.col("outputs") >= F.col("per_input"))
     processed = told["processed"] + facts.agg(F.count_if(enough)).collect()[0][0]
     every = facts.unionByName(unsent_outputs(views, application, unsettled.where(~F.col("sent"))))

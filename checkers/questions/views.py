@@ -108,7 +108,7 @@ class RunViews(Mapping[str, DataFrame]):
     def _journal(self, name: str) -> DataFrame:
         """A journal as it is described, without what the pipeline adds."""
         rows: DataFrame = getattr(self._views, name)
-        return rows.drop("topic_partition", "committed_reader")
+        return rows.drop("topic_partition", "read_committed")
 
 
 def views_of(spark: SparkSession, folder: StoragePath) -> RunViews:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from checkers.engine.failures import cause_of, is_failure
 from checkers.journals.views import engine_path, is_embedded, readable_path
-from checkers.rates.rows import rows_of
+from checkers.rates.rows import COUNTS, rows_of
 from checkers.statistics.rates import per_million, percentile
 from checkers.statistics.shares import share_of
 from harness.model.errors import BadInput, CheckError, JournalError
@@ -25,8 +25,7 @@ MOST_LEFT_OUT_SHOWN = 50
 _DIGITS = 4
 """Latencies are counted by their first digits, so that a group has some ten thousand different ones at most.
 """
-_SUMS = ("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates")
-_COUNTS = ("runs", "left_out", "runs_with_loss", *_SUMS)
+_COUNTS = ("runs", "left_out", "runs_with_loss", *COUNTS)
 
 Run = Mapping[str, Any]
 """A row of `checkers.rates.rows.ROWS`."""
@@ -136,7 +135,7 @@ def figures_of(runs: Sequence[Run]) -> dict[str, float | None]:
         "runs": len(good),
         "left_out": len(runs) - len(good),
         "runs_with_loss": share.k,
-        **{name: sum(run[name] for run in good) for name in _SUMS},
+        **{name: sum(run[name] for run in good) for name in COUNTS},
         "loss_share_low": share.interval.low,
         "loss_share_high": share.interval.high,
     }

@@ -27,19 +27,14 @@ SET_ASIDE_PREFIX = "cut-short-"
 """Prefix of the names of folders that a resumed matrix has set aside."""
 MISSING = "-"
 
+COUNTS = ("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates")
 ROWS = pa.schema(
     {
         "folder": pa.string(),
         "version": pa.int32(),
         "problem": pa.string(),
-        "known": pa.list_(pa.string()),
-        "keys": pa.list_(pa.string()),
-        "sent": pa.int64(),
-        "acked": pa.int64(),
-        "unconfirmed": pa.int64(),
-        "lost": pa.int64(),
-        "unconfirmed_absent": pa.int64(),
-        "duplicates": pa.int64(),
+        **dict.fromkeys(("known", "keys"), pa.list_(pa.string())),
+        **dict.fromkeys(COUNTS, pa.int64()),
         "unavailable": pa.float64(),
     }
 )

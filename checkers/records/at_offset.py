@@ -14,7 +14,7 @@ from checkers.journals.views import IDENTITY, readable
 from harness.model.journal import SendOutcome
 
 
-def needs_a_look() -> Column:
+def not_at_acked_offset() -> Column:
     """Which records were acknowledged at an offset at which, as far as the facts say, they were not read."""
     there = (F.col("first_offset") == F.col("acked_offset")) & F.col("read_elsewhere").isNull()
     there &= F.col("read_from") == F.col("topic_partition")
@@ -37,7 +37,7 @@ def join_acked_offset(
             absent is not there itself.
         others: the other records are looked up; with `absent` False, those that are absent as well.
     """
-    look = needs_a_look()
+    look = not_at_acked_offset()
     rows, found = facts, list[str]()
     if absent:
         asked = F.when(look & (F.col("read_rows") == 0), F.col("acked_offset"))

@@ -69,7 +69,7 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
         bits: a chunk has 2^bits sequence numbers; at most 6.
     """
     files = views.journals.files
-    differing = scratch.keep("chunks", differing_chunks(views, sends, bits))
+    differing = scratch.materialize("chunks", differing_chunks(views, sends, bits))
     found = differing.agg(
         F.count("*").alias("differing"),
         F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),

@@ -87,8 +87,8 @@ def read_of_records(views: Views, select: Select) -> DataFrame:
     if any(files.live):
         live = select(views.live.where(readable()))
         # Readers of committed records come first.
-        rank = F.when(F.col("committed_reader"), F.lit("0")).otherwise(F.lit("1"))
-        rows.append(_reads(live, "live", F.concat(rank, "reader"), F.col("committed_reader")))
+        rank = F.when(F.col("read_committed"), F.lit("0")).otherwise(F.lit("1"))
+        rows.append(_reads(live, "live", F.concat(rank, "reader"), F.col("read_committed")))
 
     def of(source: str) -> Column:
         # With constants the engine counts rows of a final read alone without comparing anything.
@@ -108,7 +108,7 @@ def read_of_records(views: Views, select: Select) -> DataFrame:
             F.min(F.when(of("final"), F.col("offset"))).alias("first_offset"),
             F.count_if(of("committed")).alias("committed_rows"),
             F.count_if(of("live")).alias("live_rows"),
-            F.count_if("strict").alias("live_committed"),
+            F.count_if("read_committed").alias("live_committed"),
             F.min("ranked_reader").alias("ranked_reader"),
             F.min(F.when(of("live"), F.col("offset"))).alias("live_offset"),
         )
@@ -118,13 +118,13 @@ def read_of_records(views: Views, select: Select) -> DataFrame:
 
 
 def _reads(
-    rows: DataFrame, source: str, ranked_reader: Column | None = None, strict: Column | None = None
+    rows: DataFrame, source: str, ranked_reader: Column | None = None, read_committed: Column | None = None
 ) -> DataFrame:
     return rows.select(
         *(*IDENTITY, "topic_partition", "offset", "key"),
         F.lit(source).alias("source"),
         (F.lit(None).cast("string") if ranked_reader is None else ranked_reader).alias("ranked_reader"),
-        (F.lit(False) if strict is None else strict).alias("strict"),
+        (F.lit(False) if read_committed is None else read_committed).alias("read_committed"),
     )
 
 

@@ -49,18 +49,18 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     facts, lookups = None, Lookups()
     if chunks.differing:
         odd = facts_of(chunks.select).where(~ordinary(transactional=transactional))
-        facts = scratch.keep("facts", odd)
+        facts = scratch.materialize("facts", odd)
         lookups = lookups_of(known(facts))
     standing = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
     if not in_order(standing):
-        late = scratch.keep("late", late_records(standing))
+        late = scratch.materialize("late", late_records(standing))
         rest = late
         if facts is not None:
             rest = late.join(facts.select("producer", "seq"), ["producer", "seq"], "left_anti")
         # They are ordinary, or of chunks that do not differ, so nothing has to be looked up for them.
         more = facts_of(lambda rows: rows.join(rest, ["producer", "seq"], "left_semi"))
         more = more.where(F.col("run") == views.meta.run_id)
-        facts = scratch.keep("facts-of-late", more if facts is None else facts.unionByName(more))
+        facts = scratch.materialize("facts-of-late", more if facts is None else facts.unionByName(more))
         late = late.withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
         facts = facts.join(late, list(IDENTITY), "left").withColumn("late", F.coalesce("late", F.lit(False)))
     elif lookups.records and facts is not None:

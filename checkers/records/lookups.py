@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import name_of
 from checkers.journals.views import IDENTITY, Views, readable
-from checkers.records.at_offset import join_acked_offset, needs_a_look, other_at_live
+from checkers.records.at_offset import join_acked_offset, not_at_acked_offset, other_at_live
 from checkers.records.chunks import Chunks
 from checkers.records.context import newest_of_keys, torn_transactions
 from checkers.records.order import read_elsewhere
@@ -53,7 +53,7 @@ def lookups_of(facts: DataFrame) -> Lookups:
     asked = (
         read_elsewhere() & (F.col("read_rows") > 0),
         F.col("read_rows") > 1,
-        needs_a_look() & (F.col("read_rows") > 0),
+        not_at_acked_offset() & (F.col("read_rows") > 0),
         F.col("live_rows") > 0,
         F.col("compaction_asked"),
         F.col("not_committed"),

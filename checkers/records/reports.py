@@ -45,7 +45,7 @@ def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
     where a send never got a report, to the end of the step if that is later. Stretches below a second do not
     count. Sends of unknown partition (-1) do not count for it.
     """
-    rows = [ReportsOfPartition(*row) for row in _by_partition(sends).collect()]
+    rows = [ReportsOfPartition(**row.asDict()) for row in _by_partition(sends).collect()]
     outcomes: Counter[str] = Counter()
     acked: Counter[int] = Counter()
     for row in rows:
@@ -81,12 +81,8 @@ def _by_partition(sends: DataFrame) -> DataFrame:
     return several.groupBy(*_GROUP, "outcome").agg(
         partition_of(F.col("topic_partition")).alias("partition"),
         F.sum("sends").alias("sends"),
-        F.min("sent").alias("sent"),
-        F.max("closed").alias("closed"),
-        F.max("left_open").alias("left_open"),
-        F.min("first").alias("first"),
-        F.max("last").alias("last"),
-        F.max("gap").alias("gap"),
+        *(F.min(name).alias(name) for name in ("sent", "first")),
+        *(F.max(name).alias(name) for name in ("closed", "left_open", "last", "gap")),
     )
 
 

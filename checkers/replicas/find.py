@@ -21,8 +21,8 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     if final is None or not final.bounds or not rows_of(views.journals.files.replicas):
         return None, []
     rows = replica_rows(views)
-    spans = scratch.keep("replica-spans", broker_spans(rows))
-    unequal = scratch.keep("unequal-offsets", unequal_offsets(rows, spans))
+    spans = scratch.materialize("replica-spans", broker_spans(rows))
+    unequal = scratch.materialize("unequal-offsets", unequal_offsets(rows, spans))
     if not unequal.limit(1).collect():
         return None, []
     at = name_of(F.col("topic_partition"), views.topics)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.groups.anomalies import MOST, NULL, Flags, Ints, integers, of_journal, offsets_of
-from checkers.share.doubts import Doubts
+from checkers.share.disruptions import Disruptions
 from harness.model.run import ShareInfo
 
 _FINISHING = pa.array(["accept", "reject"])
@@ -20,14 +20,14 @@ class ShareGroup:
     """A share group, and when something happened to it that explains what would else be an anomaly."""
 
     info: ShareInfo
-    doubts: Doubts
+    disruptions: Disruptions
 
     @property
     def lock_ns(self) -> int:
         return round(self.info.lock_seconds * 1e9)
 
 
-class PartitionDeliveries:
+class SharePartition:
     """The deliveries of one partition of a share group by offset and time, as arrays with an element each.
 
     A record that a client returned was acquired at some time from `asked_ns` to `acquired_ns`; an
@@ -93,15 +93,15 @@ class PartitionDeliveries:
         given = self.offset[self.acquired_ns <= self.start["at_ns"]]
         return max(begins, int(given.max(initial=-1)) + 1)
 
-    def given_apart(self, apart: int) -> Ints:
+    def delivered_again(self, apart: int) -> Ints:
         """The deliveries of records that were given again `apart` deliveries later, with nothing in between
         after which a broker may forget."""
         one = np.arange(max(0, len(self) - apart))
         one = one[self.record[one] == self.record[one + apart]]
-        doubtful = self.group.doubts.within(self.asked_ns[one], self.acquired_ns[one + apart])
-        return np.asarray(one[~doubtful])
+        disrupted = self.group.disruptions.within(self.asked_ns[one], self.acquired_ns[one + apart])
+        return np.asarray(one[~disrupted])
 
-    def first_of(self, flags: Flags) -> tuple[Ints, Ints, Ints]:
+    def first_of_each_record(self, flags: Flags) -> tuple[Ints, Ints, Ints]:
         """Of the records of which any delivery is flagged: their numbers, the first such delivery of each,
         and how many there are."""
         rows = np.flatnonzero(flags)

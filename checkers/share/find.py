@@ -15,7 +15,7 @@ from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
 from checkers.share.deliveries import ShareGroup
-from checkers.share.doubts import doubts_of
+from checkers.share.disruptions import disruptions_of
 from checkers.share.rules import share_rules
 from harness.model.result import ShareCount
 from harness.model.run import ShareInfo
@@ -49,7 +49,7 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
         of_partition("log", log, "chunk", "bits"),
     ]
     rules = partial(share_rules, groups=_share_groups(views))
-    rows = scratch.keep("share-anomalies", apply_rules(rules, journals))
+    rows = scratch.materialize("share-anomalies", apply_rules(rules, journals))
     kinds, failed = kinds_of(rows, "share groups")
     deliveries = {row.group: row["count"] for row in given.groupBy("group").count().collect()}
     begun = starts.where(F.col("start_offset").isNotNull()).select("group").distinct().collect()
@@ -70,13 +70,13 @@ def _share_groups(views: Views) -> dict[str, ShareGroup]:
     events = defaultdict(list)
     for row in views.share_events.select("group", "at_ns", "event", "member").collect():
         events[row.group].append((row.at_ns, row.event, row.member))
-    doubts = partial(
-        doubts_of,
+    disruptions = partial(
+        disruptions_of,
         windows=views.meta.windows,
         leader_changes=leader_changes(leader_spans(views.samples, views.meta.topic)),
         properties=views.meta.cluster.properties,
     )
-    return {info.group: ShareGroup(info, doubts(events[info.group])) for info in views.meta.share}
+    return {info.group: ShareGroup(info, disruptions(events[info.group])) for info in views.meta.share}
 
 
 def _missing(info: ShareInfo, deliveries: int, *, begun: bool) -> list[str]:

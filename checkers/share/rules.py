@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.groups.anomalies import MOST, NULL, Ints, integers
-from checkers.share.deliveries import PartitionDeliveries, ShareGroup
+from checkers.share.deliveries import ShareGroup, SharePartition
 
 _UNSEEN_LIMIT = 2
 """Members that were killed or cut off before they could tell may use up a delivery limit up to this one."""
@@ -24,113 +24,115 @@ def share_rules(rows: pa.Table, groups: Mapping[str, ShareGroup]) -> list[pa.Tab
     Args:
         groups: the share groups by group.id.
     """
-    here = PartitionDeliveries(rows, groups[rows["group"][0].as_py()])
+    share = SharePartition(rows, groups[rows["group"][0].as_py()])
     return [
-        _again(here),
-        _double_lease(here),
-        _over_limit(here),
-        _all_deliveries("share_redelivered", here, np.flatnonzero(here.times > 1)),
-        _unseen(here),
-        _runs("share_lost", here, _never_given(here)),
-        _runs("share_stuck", here, _left(here)),
+        _after_acknowledgement(share),
+        _double_lease(share),
+        _over_limit(share),
+        _of_records("share_redelivered", share, np.flatnonzero(share.times > 1)),
+        _archived_unseen(share),
+        _consecutive("share_lost", share, _never_delivered(share)),
+        _consecutive("share_stuck", share, _not_finished(share)),
     ]
 
 
-def _again(here: PartitionDeliveries) -> pa.Table:
+def _after_acknowledgement(share: SharePartition) -> pa.Table:
     """Deliveries of records that were finished before they were asked for."""
-    earliest = np.minimum.reduceat(here.finished_ns, here.first)[here.record]
-    _, finished, _ = here.first_of(here.finished_ns == earliest)
-    records, late, times = here.first_of(here.asked_ns > earliest)
-    return _by_two("share_again", here, finished[records], late, times)
+    earliest = np.minimum.reduceat(share.finished_ns, share.first)[share.record]
+    _, finished, _ = share.first_of_each_record(share.finished_ns == earliest)
+    records, late, times = share.first_of_each_record(share.asked_ns > earliest)
+    return _of_two_members("share_again", share, finished[records], late, times)
 
 
-def _double_lease(here: PartitionDeliveries) -> pa.Table:
+def _double_lease(share: SharePartition) -> pa.Table:
     """Two members hold a record: the second was given it before the lock of the first can have ended."""
-    acknowledged = integers(here.rows["acknowledged_ns"])
-    held_until = here.asked_ns + here.group.lock_ns
+    acknowledged = integers(share.rows["acknowledged_ns"])
+    held_until = share.asked_ns + share.group.lock_ns
     held_until = np.minimum(held_until, np.where(acknowledged == NULL, MOST, acknowledged))
     pairs = [np.empty((2, 0), np.int64)]
-    for apart in range(1, int(here.times.max(initial=0))):
-        first = here.given_apart(apart)
+    for apart in range(1, int(share.times.max(initial=0))):
+        first = share.delivered_again(apart)
         second = first + apart
-        both = (here.number[first] != here.number[second]) & (here.acquired_ns[second] < held_until[first])
+        both = (share.number[first] != share.number[second]) & (share.acquired_ns[second] < held_until[first])
         pairs.append(np.stack([first[both], second[both]]))
     first, second = np.concatenate(pairs, axis=1)
-    _, chosen = np.unique(here.record[first], return_index=True)
-    return _by_two("share_double_lease", here, first[chosen], second[chosen], np.full(len(chosen), 2))
+    _, chosen = np.unique(share.record[first], return_index=True)
+    return _of_two_members(
+        "share_double_lease", share, first[chosen], second[chosen], np.full(len(chosen), 2)
+    )
 
 
-def _over_limit(here: PartitionDeliveries) -> pa.Table:
+def _over_limit(share: SharePartition) -> pa.Table:
     """The broker told a count above the limit, or gave a record more often than that with nothing in between
     after which it counts from 1 again."""
-    limit = here.group.info.delivery_limit
-    over = here.delivery_count > limit
-    over[here.given_apart(limit) + limit] = True
-    return _all_deliveries("share_over_limit", here, np.unique(here.record[over]))
+    limit = share.group.info.delivery_limit
+    over = share.delivery_count > limit
+    over[share.delivered_again(limit) + limit] = True
+    return _of_records("share_over_limit", share, np.unique(share.record[over]))
 
 
-def _unseen(here: PartitionDeliveries) -> pa.Table:
+def _archived_unseen(share: SharePartition) -> pa.Table:
     """A record is finished that was given, not acknowledged for good, and not given so often that it can have
     reached the limit, unseen deliveries included."""
-    offset, since = here.offset[here.last], here.acquired_ns[here.last]
-    at = np.full(len(since), here.start["at_ns"] if here.start else 0)
-    count = np.maximum(here.most, here.times)
+    offset, since = share.offset[share.last], share.acquired_ns[share.last]
+    at = np.full(len(since), share.start["at_ns"] if share.start else 0)
+    count = np.maximum(share.most, share.times)
     # Each unseen delivery takes a lock, an ending client or a failing broker.
-    more = 1 + np.maximum(0, at - since) // here.group.lock_ns + here.group.doubts.number(since, at)
-    chosen = (offset < here.finished_below) & ~here.acknowledged & np.isin(offset, here.log)
+    more = 1 + np.maximum(0, at - since) // share.group.lock_ns + share.group.disruptions.number(since, at)
+    chosen = (offset < share.finished_below) & ~share.acknowledged & np.isin(offset, share.log)
     # One that was given after the answer was not finished by then.
-    chosen &= (since <= at) & (count + more < here.group.info.delivery_limit)
-    last = here.last[chosen]
-    return _by_two("share_archived_unseen", here, last, last, count[chosen])
+    chosen &= (since <= at) & (count + more < share.group.info.delivery_limit)
+    last = share.last[chosen]
+    return _of_two_members("share_archived_unseen", share, last, last, count[chosen])
 
 
-def _never_given(here: PartitionDeliveries) -> Ints:
+def _never_delivered(share: SharePartition) -> Ints:
     """The offsets of records that are finished, and that no member was given."""
-    if here.group.info.delivery_limit <= _UNSEEN_LIMIT:
-        return here.log[:0]
-    finished = here.log[here.log < here.finished_below]
-    return finished[~np.isin(finished, here.offset)]
+    if share.group.info.delivery_limit <= _UNSEEN_LIMIT:
+        return share.log[:0]
+    finished = share.log[share.log < share.finished_below]
+    return finished[~np.isin(finished, share.offset)]
 
 
-def _left(here: PartitionDeliveries) -> Ints:
+def _not_finished(share: SharePartition) -> Ints:
     """The offsets of records that are not finished, of a partition of which nothing was given for two
     locks."""
-    start, begins, group, nothing = here.start, here.begins, here.group, here.log[:0]
+    start, begins, group, nothing = share.start, share.begins, share.group, share.log[:0]
     if start is None or start["lag"] == 0 or not group.info.closed:
         return nothing
-    if begins is None and len(here):  # Another answer is missing: the group did begin.
+    if begins is None and len(share):  # Another answer is missing: the group did begin.
         return nothing
     quiet = start["at_ns"] - 2 * group.lock_ns - round(group.info.hold_seconds * 1e9)
-    if here.acquired_ns.max(initial=NULL) > quiet or group.doubts.within(quiet, start["at_ns"]):
+    if share.acquired_ns.max(initial=NULL) > quiet or group.disruptions.within(quiet, start["at_ns"]):
         return nothing
     # An acknowledgement without an answer may have taken effect.
-    done = here.acknowledged | (np.maximum(here.times, here.most) >= group.info.delivery_limit)
-    after = here.log[here.log >= (begins or 0)]
-    return after[~np.isin(after, here.offset[here.first[done]])]
+    done = share.acknowledged | (np.maximum(share.times, share.most) >= group.info.delivery_limit)
+    after = share.log[share.log >= (begins or 0)]
+    return after[~np.isin(after, share.offset[share.first[done]])]
 
 
-def _by_two(kind: str, here: PartitionDeliveries, first: Ints, second: Ints, count: Ints) -> pa.Table:
+def _of_two_members(kind: str, share: SharePartition, first: Ints, second: Ints, count: Ints) -> pa.Table:
     """Anomalies about the deliveries `second`, after those to the members of `first`."""
-    names = here.rows["known_member"]
-    return _anomalies(kind, here, second, member=names.take(first), other=names.take(second), count=count)
+    names = share.rows["known_member"]
+    return _anomalies(kind, share, second, member=names.take(first), other=names.take(second), count=count)
 
 
-def _all_deliveries(kind: str, here: PartitionDeliveries, records: Ints) -> pa.Table:
+def _of_records(kind: str, share: SharePartition, records: Ints) -> pa.Table:
     """Anomalies about all deliveries of these records."""
-    most = here.most[records]
+    most = share.most[records]
     seen = pa.array(most, mask=most == NULL)
-    return _anomalies(kind, here, here.last[records], count=here.times[records], seen=seen)
+    return _anomalies(kind, share, share.last[records], count=share.times[records], seen=seen)
 
 
-def _anomalies(kind: str, here: PartitionDeliveries, at: Ints, **columns: Any) -> pa.Table:
-    record = {name: here.rows[name].take(at) for name in ("offset", "producer", "seq")}
+def _anomalies(kind: str, share: SharePartition, at: Ints, **columns: Any) -> pa.Table:
+    record = {name: share.rows[name].take(at) for name in ("offset", "producer", "seq")}
     return pa.table({"kind": pa.repeat(kind, len(at)), **record, **columns})
 
 
-def _runs(kind: str, here: PartitionDeliveries, offsets: Ints) -> pa.Table:
+def _consecutive(kind: str, share: SharePartition, offsets: Ints) -> pa.Table:
     """Anomalies, one per run of consecutive offsets of these, which ascend."""
     begins = np.flatnonzero(np.diff(offsets, prepend=-2) != 1)
     count = np.diff(begins, append=len(offsets))
-    seen = pa.array([here.begins] * len(begins), pa.int64())
+    seen = pa.array([share.begins] * len(begins), pa.int64())
     kinds = pa.repeat(kind, len(begins))
     return pa.table({"kind": kinds, "offset": offsets[begins], "count": count, "seen": seen})

@@ -127,7 +127,5 @@ def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
     meta, summary = result.meta, result.summary
     if summary is None:
         return ()
-    ordered = meta.idempotent or meta.max_in_flight == 1
-    guarantee = meta.application.guarantee if meta.application is not None else None
-    bounds = bounds_of(meta.promise, idempotent=meta.idempotent, ordered=ordered, guarantee=guarantee)
+    bounds = bounds_of(meta)
     return tuple(finding for finding, bound in bounds.items() if bound.exceeded(summary.count(finding)))

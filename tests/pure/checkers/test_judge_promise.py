@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.judgement.judge import Bound, check_promise, parse_promise
+from checkers.judgement.promise import Bound, check_promise, parse_promise
 from harness.model.errors import BadInput
 
 pytestmark = pytest.mark.pure

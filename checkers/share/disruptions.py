@@ -22,14 +22,14 @@ _AFTER_A_SESSION = frozenset({"killed", "died"})
 
 
 @dataclass(frozen=True)
-class Doubts:
+class Disruptions:
     """Spans of time (ns) in which a broker may forget: when they begin, and when they end, both ascending."""
 
     starts: Ints
     ends: Ints
 
     @classmethod
-    def of(cls, spans: Iterable[tuple[int, int]]) -> Doubts:
+    def of(cls, spans: Iterable[tuple[int, int]]) -> Disruptions:
         starts, ends = np.array(list(spans), np.int64).reshape(-1, 2).T
         return cls(np.sort(starts), np.sort(ends))
 
@@ -45,13 +45,13 @@ class Doubts:
         return np.asarray(np.maximum(begun, 0) + self.within(since, since), np.int64)
 
 
-def doubts_of(
+def disruptions_of(
     events: Iterable[tuple[int, str, str | None]],
     *,
     windows: Iterable[FaultWindow],
     leader_changes: Iterable[int],
     properties: Mapping[str, str],
-) -> Doubts:
+) -> Disruptions:
     """When members of one group came, went or stood still, faults were open, and leaders changed.
 
     Args:
@@ -76,4 +76,4 @@ def doubts_of(
         elif event in _AFTER_A_SESSION:
             spans.append((at, at + session_ns + _REBALANCE_NS))
     spans += [(at, MOST) for at in paused.values()]
-    return Doubts.of(spans)
+    return Disruptions.of(spans)
