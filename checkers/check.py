@@ -18,6 +18,7 @@ from checkers.engine import engine_failures, engine_name
 from checkers.evidence.counts import count_findings
 from checkers.evidence.findings import FINDINGS
 from checkers.groups import find as groups
+from checkers.journals.footers import rows_of
 from checkers.journals.load import load_run
 from checkers.journals.problems import unknown_values, unread_sends
 from checkers.journals.scratch import Scratch
@@ -103,7 +104,7 @@ def check_run(
             counts,
             views.meta,
             told,
-            reads=sum(file.rows for file in journals.files.final),
+            reads=rows_of(journals.files["final"]),
             engine=engine_name(session),
             ownerless=ownerless or (),
             shares=shares or (),

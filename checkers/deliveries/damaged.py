@@ -22,7 +22,7 @@ def find_damaged(views: Views) -> DataFrame | None:
     """One finding, as `checkers.evidence.findings.FINDINGS`, per value of the final read that does not decode
     or whose CRC does not match; its identity is the one that the value claims (None: there are none)."""
     # The footers of most files say whether there is any.
-    if distinct_values(views.journals.files.final, "state").isdisjoint(DAMAGED):
+    if distinct_values(views.files["final"], "state").isdisjoint(DAMAGED):
         return None
     value = F.coalesce("value", F.lit(b""))
     # Sail's substring takes bytes for text, and fails on those that are none.
@@ -38,7 +38,7 @@ def damaged_live(views: Views) -> DataFrame | None:
     The damage was in one leader's log only, or temporary. `count` is the number of deliveries; no copy is in
     the log. Identity and key are those of the first of these.
     """
-    if distinct_values(views.journals.files.live, "state").isdisjoint(DAMAGED):
+    if distinct_values(views.files["live"], "state").isdisjoint(DAMAGED):
         return None
     final = views.reads.where(~F.coalesce(readable(), F.lit(False))).select("topic_partition", "offset")
     rows = _damaged(views.live).join(final, ["topic_partition", "offset"], "left_anti")

@@ -2,7 +2,7 @@
 
 Most sessions are in order: each offset of a partition came once, and after all that are below it. Of these,
 what was passed over is what was not delivered between the first and the last offset. Only of other sessions
-are the deliveries looked at one after the other (`nonconsecutive`).
+are the deliveries looked at one after the other (`offset_jumps`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def by_subscriber(delivered: DataFrame) -> DataFrame:
     return of_chunk.agg(F.bit_or("bits").alias("bits"), F.sum("deliveries").alias("deliveries"))
 
 
-def nonconsecutive(live: DataFrame, sessions: DataFrame) -> DataFrame:
+def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
     """The deliveries whose offset is not the one after that of the delivery before, in the same session and
     partition.
 

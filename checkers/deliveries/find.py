@@ -9,13 +9,7 @@ from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.deliveries.damaged import damaged_live
-from checkers.deliveries.delivered import (
-    by_subscriber,
-    delivered_chunks,
-    nonconsecutive,
-    sessions,
-    subscribers,
-)
+from checkers.deliveries.delivered import by_subscriber, delivered_chunks, offset_jumps, sessions, subscribers
 from checkers.deliveries.skipped import intervals, not_delivered, offsets_in_log, runs
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import chunk_of
@@ -41,7 +35,7 @@ identify the record at the offset (null: not known).
 def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     """Findings about deliveries as `checkers.evidence.findings.FINDINGS` (None: there are none), and reasons
     for an unknown verdict."""
-    if not rows_of(views.journals.files.live):
+    if not rows_of(views.files["live"]):
         return None, []
     facts, damaged = anomalies(views, scratch), damaged_live(views)
     if facts is None:
@@ -72,7 +66,7 @@ def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
     there = {row["name"] for row in reduce(DataFrame.unionByName, asked).collect()}
     found = []
     if "unordered" in there:
-        steps = scratch.materialize("odd-steps", nonconsecutive(views.live, unordered))
+        steps = scratch.materialize("odd-steps", offset_jumps(views.live, unordered))
         back = steps.where("back").withColumns({"who": F.col("reader"), "count": F.lit(1)})
         found.append(_facts("nonmonotonic_read", back))
         one = F.lit(1).cast("bigint")

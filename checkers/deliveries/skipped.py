@@ -31,7 +31,7 @@ def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFram
     known = sessions.where("in_group or in_order")
     keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
     found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
-    if views.journals.files.commits:
+    if views.files["commits"]:
         # The offset that a group commits is the one after the last record that it is done with.
         members = readers.where("in_group").select("reader", *SUBSCRIBER)
         commits = views.commits.where(F.col("error").isNull()).join(members, "reader")

@@ -18,15 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from checkers.engine import spark_server
 from checkers.engine.choice import EngineChoice
 from checkers.engine.java import java_of_spark
-from checkers.engine.spark_server import (
-    LOG4J,
-    python_executable,
-    server_command,
-    server_settings,
-    spark_home,
-)
 from checkers.engine.supervisor import LOG
 from harness.model.errors import CheckError
 from harness.model.storage import s3_settings
@@ -172,9 +166,9 @@ def _environment_of_spark(choice: EngineChoice, token: str) -> dict[str, str]:
     """The host name, which may not resolve in a sandbox, must not matter; other users of this machine must
     not be able to use the server."""
     own = {
-        "SPARK_HOME": str(spark_home()),
+        "SPARK_HOME": str(spark_server.spark_home()),
         "SPARK_SCALA_VERSION": "2.13",
-        "PYSPARK_PYTHON": python_executable(choice, os.environ),
+        "PYSPARK_PYTHON": spark_server.python_executable(choice, os.environ),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
     }
@@ -184,5 +178,6 @@ def _environment_of_spark(choice: EngineChoice, token: str) -> dict[str, str]:
 def _spark_command(choice: EngineChoice, scratch: Path, archive: Path | None) -> list[str]:
     java = java_of_spark(os.environ)
     log4j = scratch / "log4j2.properties"
-    log4j.write_text(LOG4J)
-    return server_command(java, choice, server_settings(choice, scratch, os.environ), log4j, archive=archive)
+    log4j.write_text(spark_server.LOG4J)
+    settings = spark_server.server_settings(choice, scratch, os.environ)
+    return spark_server.server_command(java, choice, settings, log4j, archive=archive)

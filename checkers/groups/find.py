@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
 from checkers.groups.rules import OffsetRetention, ahead_rules, suspect_rules
+from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import offset_chunks
 from checkers.journals.scratch import Scratch
 from checkers.journals.topic_partition import partition_of
@@ -31,9 +32,8 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
         that failed.
     """
-    files = views.journals.files
-    journals = (*files.commits, *files.assignments, *files.offsets)
-    if not groups_of(views) or not any(file.rows for file in journals):
+    there = any(rows_of(views.files[name]) for name in ("commits", "assignments", "offsets"))
+    if not groups_of(views) or not there:
         return None, []
     rules = partial(suspect_rules, retention=OffsetRetention.of(views.meta))
     rows = scratch.materialize("group-suspects", apply_rules(rules, _journals(views)))
@@ -137,7 +137,7 @@ def _ahead(views: Views, suspects: DataFrame) -> DataFrame:
 def ownerless_times(views: Views) -> tuple[OwnerlessTime, ...]:
     """The partitions that no member of a group owned for a second or more at a time, between one owner and
     the next, by the journal of assignments; the longest times first, at most 50."""
-    if not groups_of(views) or not any(file.rows for file in views.journals.files.assignments):
+    if not groups_of(views) or not rows_of(views.files["assignments"]):
         return ()
     of_reader = Window.partitionBy(*BY_PARTITION, "reader").orderBy("at_ns", "session", "event")
     earlier = (

@@ -58,10 +58,9 @@ def group_findings(
 
 def _has_suspects(journals: RunJournals) -> bool:
     """Whether the rules suspect anything, by the rows that `checkers.groups.find` hands to them."""
-    files = journals.files
-    commits, offsets, assignments = map(_rows, (files.commits, files.offsets, files.assignments))
+    names = ("commits", "offsets", "assignments", "live")
+    commits, offsets, assignments, given = (_rows(journals.files[name]) for name in names)
     known = pc.is_in(commits["reader"], assignments["reader"].combine_chunks())
-    given = _rows(files.live)
     given = given.append_column("at_ns", given["read_ns"]).append_column("first", given["offset"])
     rows = pa.concat_tables(
         [

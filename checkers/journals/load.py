@@ -17,7 +17,6 @@ _NEXT = "restore the file from a copy of the run folder, or run the experiment a
 _PARTS = "part-*.parquet"
 Files = tuple[JournalFile, ...]
 
-
 JOURNALS = {
     "sends": (journal.SENDS_DIR, journal.SENDS),
     "opened": (journal.SENDS_DIR, journal.SENDS),
@@ -36,45 +35,19 @@ JOURNALS = {
     "share_events": (share_journal.SHARE_EVENTS_DIR, share_journal.SHARE_EVENTS),
     "live": (journal.LIVE_DIR, journal.READS),
 }
-"""Folder and columns of each journal of `Journals`."""
-
-
-@dataclass(frozen=True)
-class Journals:
-    """The readable files of a run, by journal: `opened` are sends that a crash left open, `final` is the
-    final read, `committed` that of committed records, `live` what live readers got, in a folder each."""
-
-    sends: Files
-    opened: Files
-    final: Files
-    committed: Files
-    txns: Files
-    assignments: Files
-    commits: Files
-    offsets: Files
-    samples: Files
-    replicas: Files
-    outputs: Files
-    application: Files
-    deliveries: Files
-    share_offsets: Files
-    share_events: Files
-    live: Files
-
-    @property
-    def reads(self) -> Files:
-        """Of all reads."""
-        return (*self.final, *self.committed, *self.live)
+"""Folder and columns of each journal: `opened` are sends that a crash left open, `final` is the final read,
+`committed` that of committed records, `live` what live readers got, in a folder each."""
+READS = ("final", "committed", "live")
 
 
 @dataclass(frozen=True)
 class RunJournals:
-    """The journals of one run: its metadata, live readers and readable files. `problems` says what is
-    missing; each is a reason for an unknown verdict."""
+    """The journals of one run: its metadata, live readers and readable files by journal (`JOURNALS`).
+    `problems` says what is missing; each is a reason for an unknown verdict."""
 
     meta: RunMeta
     readers: tuple[ReaderInfo, ...]
-    files: Journals
+    files: Mapping[str, Files]
     problems: tuple[str, ...]
 
 
@@ -141,10 +114,8 @@ def load_run(
     return RunJournals(
         meta=meta,
         readers=readers,
-        files=Journals(
-            **{name: one.files for name, one in there.items()},
-            live=tuple(file for one in live.values() for file in one.files),
-        ),
+        files={name: one.files for name, one in there.items()}
+        | {"live": tuple(file for one in live.values() for file in one.files)},
         problems=(*unreadable, *_missing(meta, there, live, reads=reads_folder.is_dir())),
     )
 
@@ -217,7 +188,7 @@ def _missing(
     """What is missing.
 
     Args:
-        there: the journals by their names in `checkers.journals.load.Journals`; `live`, those of readers.
+        there: the journals by their names in `JOURNALS`; `live`, those of readers.
         reads: there is a folder of the final read.
     """
     final, application = meta.final_read, meta.application

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from checkers.journals.footers import distinct_values, rows_of
-from checkers.journals.load import RunJournals
+from checkers.journals.load import READS, RunJournals
 from harness.model.journal import UNMAPPED, ReadState, SendOutcome
 
 
@@ -17,13 +17,14 @@ def unknown_values(journals: RunJournals, outcomes: Iterable[str]) -> list[str]:
         outcomes: those in the sends journal.
     """
     files, states = journals.files, set(ReadState)
+    reads = [file for name in READS for file in files[name]]
     return [
         f"the {journal} journal holds the {what} '{value}', which this version does not know, "
         "so the verdict is unknown"
         for journal, what, found, known in (
             ("sends", "outcome", set(outcomes), set(SendOutcome)),
-            ("reads", "state", distinct_values(files.reads, "state"), states),
-            ("outputs", "state", distinct_values(files.outputs, "state"), {*states, UNMAPPED}),
+            ("reads", "state", distinct_values(reads, "state"), states),
+            ("outputs", "state", distinct_values(files["outputs"], "state"), {*states, UNMAPPED}),
         )
         for value in sorted(found - known)
     ]
@@ -35,7 +36,7 @@ def unread_sends(journals: RunJournals, sends: int) -> list[str]:
     Args:
         sends: the number that it counted. Sends that a crash left open count once with their report.
     """
-    there = rows_of(journals.files.sends)
-    if there <= sends <= there + rows_of(journals.files.opened):
+    there = rows_of(journals.files["sends"])
+    if there <= sends <= there + rows_of(journals.files["opened"]):
         return []
     return [f"the engine read {sends:,} sends of {there:,}, so the verdict is unknown"]

@@ -8,6 +8,7 @@ without files has no rows. Rows with a topic and a partition also have `topic_pa
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -18,7 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from checkers.journals.footers import JournalFile, distinct_values, rows_of
-from checkers.journals.load import JOURNALS, RunJournals
+from checkers.journals.load import JOURNALS, READS, Files, RunJournals
 from checkers.journals.topic_partition import number_of, topic_partition
 from checkers.sql import ddl, sql_types
 from harness.model.journal import ReadState, SendOutcome
@@ -36,7 +37,7 @@ _PATTERN = re.compile(r"([\[\]{}*?\\])")
 
 
 def _view(name: str) -> cached_property[DataFrame]:
-    """The view of the journal of this name in `checkers.journals.load.Journals`."""
+    """The view of the journal of this name in `checkers.journals.load.JOURNALS`."""
     return cached_property(lambda views: views.rows(name))
 
 
@@ -58,8 +59,13 @@ class Views:
         meta, files = journals.meta, journals.files
         bounds = meta.final_read.bounds if meta.final_read is not None else ()
         topics = {meta.topic, *(bound.topic for bound in bounds)}
-        topics |= distinct_values((*files.sends, *files.opened, *files.outputs, *files.reads), "topic")
+        of_records = (file for name in ("sends", "opened", "outputs", *READS) for file in files[name])
+        topics |= distinct_values(of_records, "topic")
         return cls(spark, journals, tuple(sorted(topics)), is_embedded(spark))
+
+    @property
+    def files(self) -> Mapping[str, Files]:
+        return self.journals.files
 
     @property
     def meta(self) -> RunMeta:
@@ -74,7 +80,7 @@ class Views:
         """All sends, with `run`, the run's id. One that a crash left open is `indeterminate`, unless a part
         file holds it too."""
         sends = self.rows("sends")
-        if rows_of(self.journals.files.opened):
+        if rows_of(self.files["opened"]):
             opened = self.rows("opened").withColumn("outcome", F.lit(SendOutcome.INDETERMINATE.value))
             sends = sends.unionByName(opened.join(sends, ["producer", "seq"], "left_anti"))
         return sends.withColumn("run", F.lit(self.meta.run_id).cast("bigint"))
@@ -124,7 +130,7 @@ class Views:
 
     def rows(self, name: str) -> DataFrame:
         """The rows of the files of a journal."""
-        files, schema = getattr(self.journals.files, name), JOURNALS[name][1]
+        files, schema = self.files[name], JOURNALS[name][1]
         coded = [file for file in files if self.embedded and _has_dictionary(file)]
         plain = [storage_path(file.path) for file in files if file not in coded]
         parts = [self._decoded(file, schema) for file in coded]

@@ -68,7 +68,7 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
     in_log = F.col("low_offset").isNotNull()
     committed = F.col("txn_outcome").eqNullSafe(TxnOutcome.COMMITTED.value)
     visible, aborted = F.lit(True), F.col("txn_outcome").eqNullSafe(TxnOutcome.ABORTED.value)
-    if views.journals.files.committed:
+    if views.files["committed"]:
         read = views.committed.where(readable() & _of_run(views)).select(*INPUT).distinct()
         found = found.join(read.withColumn("read_committed", F.lit(True)), list(INPUT), "left")
         visible = F.col("txn").isNull() | F.col("read_committed").isNotNull()

@@ -79,13 +79,13 @@ class RunViews(Mapping[str, DataFrame]):
 
     def _makers(self) -> dict[str, Callable[[], DataFrame]]:
         """How each view that the run has is made."""
-        meta, files = self._views.meta, self._views.journals.files
+        meta, files = self._views.meta, self._views.files
         findings = partial(read_parquet, self.spark, ddl(FINDINGS), self.folder / FINDINGS_DIR)
         windows, steps = (
             [tuple(one.model_dump().values()) for one in of] for of in (meta.windows, meta.steps)
         )
-        journals = ["reads", "samples", *(name for name in MEANINGS if any(getattr(files, name, ())))]
-        if files.txns:
+        journals = ["reads", "samples", *(name for name in MEANINGS if any(files.get(name, ())))]
+        if files["txns"]:
             journals.append("transactions")
         makers: dict[str, Callable[[], DataFrame]] = {name: partial(self._journal, name) for name in journals}
         makers |= {

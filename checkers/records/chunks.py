@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.journals.footers import rows_of
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import IDENTITY, Views, readable
 from harness.model.journal import SendOutcome, TxnOutcome
@@ -68,14 +69,13 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
         sends: all sends, with `txn_outcome` (`checkers.records.sends`).
         bits: a chunk has 2^bits sequence numbers; at most 6.
     """
-    files = views.journals.files
     differing = scratch.materialize("chunks", differing_chunks(views, sends, bits))
     found = differing.agg(
         F.count("*").alias("differing"),
         F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
         F.coalesce(F.sum("repeated"), F.lit(0)).alias("repeated"),
     ).collect()[0]
-    everything = sum(file.rows for part in (files.sends, files.opened, files.final) for file in part)
+    everything = sum(rows_of(views.files[name]) for name in ("sends", "opened", "final"))
     most = found["rows"] > _MOST_SELECTED * everything
     return Chunks(None if most else differing, bits, found["differing"], found["repeated"])
 
@@ -89,7 +89,7 @@ def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
     place_in_chunk = F.col("seq").bitwiseAND((1 << bits) - 1).cast("int")
     bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place_in_chunk)
     reads = {_FINAL: views.reads}
-    if views.journals.files.committed:
+    if views.files["committed"]:
         reads[_COMMITTED] = views.committed
     rows = _hashed(sends, bits, _SENT, F.when(plain, bit), F.when(~plain, bit))
     for number, read in reads.items():
@@ -116,7 +116,7 @@ def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
         (F.col("sent") + F.col(f"rows_{_FINAL}")).alias("rows"),
         (F.col("sent") - F.bit_count(acked_bits.bitwiseOR(other_bits))).alias("repeated"),
     )
-    if any(views.journals.files.live):
+    if any(views.files["live"]):
         both = found.unionByName(_of_live(views, bits)).groupBy(*CHUNK)
         found = both.agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
     return found

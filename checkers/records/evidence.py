@@ -30,7 +30,7 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
     nobody = F.array().cast("array<int>")
     held: Column = F.lit(None).cast("array<int>")
     rows = found
-    if views.journals.files.replicas:
+    if views.files["replicas"]:
         held = F.when(missing, nobody)
         if lookups.gone:
             rows = rows.join(held_by(views.replicas, facts.where(gone())), list(IDENTITY), "left")
@@ -43,7 +43,7 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
     spans: tuple[LeaderSpan, ...] = ()
-    if views.journals.files.samples and (lookups.gone + lookups.not_committed):
+    if views.files["samples"] and (lookups.gone + lookups.not_committed):
         spans = leader_spans(views.samples, views.meta.topic)
     if spans:
         leaders = F.broadcast(leaders_frame(views.spark, leaders_in_time(spans)))

@@ -80,11 +80,11 @@ def ordinary(*, transactional: bool) -> Column:
 def read_of_records(views: Views, select: Select) -> DataFrame:
     """What was read, as one row per identity: numbers of rows, and least and greatest values
     (`facts_of_records`)."""
-    files = views.journals.files
+    files = views.files
     rows = [_reads(select(views.reads.where(readable())), "final")]
-    if files.committed:
+    if files["committed"]:
         rows.append(_reads(select(views.committed.where(readable())), "committed"))
-    if any(files.live):
+    if any(files["live"]):
         live = select(views.live.where(readable()))
         # Readers of committed records come first.
         rank = F.when(F.col("read_committed"), F.lit("0")).otherwise(F.lit("1"))

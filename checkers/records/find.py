@@ -36,7 +36,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     Args:
         chunk_bits: chunks of 2^chunk_bits sequence numbers are compared as a whole first.
     """
-    transactional = bool(views.journals.files.committed)
+    transactional = bool(views.files["committed"])
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import name_of
 from checkers.journals.views import IDENTITY, Views, readable
 from checkers.records.at_offset import join_acked_offset, not_at_acked_offset, other_at_live
@@ -78,8 +79,7 @@ def with_lookups(
     than sent to, each as `topic-partition`.
     """
     no = F.lit(False)
-    reads = sum(file.rows for file in views.journals.files.final)
-    much = lookups.gone * _MANY > reads
+    much = lookups.gone * _MANY > rows_of(views.files["final"])
     rows, columns = join_acked_offset(
         facts, views.reads, absent=much, others=bool(lookups.moved or (lookups.gone and not much))
     )

@@ -44,7 +44,7 @@ def with_txn_outcome(views: Views, sends: DataFrame | None = None) -> DataFrame:
     `TXN_OUTCOMES` counts, so that their order does not matter.
     """
     sends = views.sends if sends is None else sends
-    if not views.journals.files.txns:
+    if not views.files["txns"]:
         return sends.withColumn("txn_outcome", F.lit(None).cast("string"))
     greatest = greatest_of(F.col("outcome"), TXN_OUTCOMES).alias("txn_outcome")
     ends = views.transactions.groupBy("producer", "txn").agg(greatest)

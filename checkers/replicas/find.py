@@ -18,7 +18,7 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     """Findings about replicas as `checkers.evidence.findings.FINDINGS`, one per offset at which brokers
     differ (None: there are none), and reasons for an unknown verdict."""
     final = views.meta.final_read
-    if final is None or not final.bounds or not rows_of(views.journals.files.replicas):
+    if final is None or not final.bounds or not rows_of(views.files["replicas"]):
         return None, []
     rows = replica_rows(views)
     spans = scratch.materialize("replica-spans", broker_spans(rows))

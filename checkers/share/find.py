@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from checkers.evidence.leadership import leader_changes, leader_spans
 from checkers.groups.anomalies import BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
+from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
@@ -29,8 +30,8 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
         that failed and of journals that are not whole.
     """
-    infos, files = views.meta.share, views.journals.files
-    if not infos or not any(file.rows for part in (files.deliveries, files.share_offsets) for file in part):
+    infos = views.meta.share
+    if not infos or not any(rows_of(views.files[name]) for name in ("deliveries", "share_offsets")):
         return None, [problem for info in infos for problem in _missing(info, 0, begun=False)]
     ours = F.col("group").isin(*(info.group for info in infos))
     # Topics that the run does not know have no number; their partitions stay apart from those of others.
