@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from checkers.classes.classify import attempt
 from checkers.deliveries import find as deliveries
 from checkers.deliveries.damaged import find_damaged
-from checkers.engine import engine_failures, engine_name
+from checkers.engine.connect import engine_name
+from checkers.engine.failures import engine_failures
 from checkers.evidence.counts import count_findings
 from checkers.evidence.findings import FINDINGS
 from checkers.groups import find as groups

@@ -3,8 +3,3 @@
 An engine is a server process. `server.start_server` starts one of ours, `connect.open_session` opens a
 session on it or on somebody else's (`sc://host:port`); `engine.ConnectEngine` is what a check sees of it.
 """
-
-from checkers.engine.connect import engine_name
-from checkers.engine.failures import engine_failures
-
-__all__ = ["engine_failures", "engine_name"]

@@ -43,7 +43,7 @@ def group_findings(
     except Exception as error:  # any error of a rule
         raise _not_judged(folder, reason_of(error)) from error
     # PySpark is slow to import, and most groups have no findings.
-    from checkers.engine import engine_failures
+    from checkers.engine.failures import engine_failures
     from checkers.groups.find import find
     from checkers.journals.scratch import Scratch
     from checkers.journals.views import Views

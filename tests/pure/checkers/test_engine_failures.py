@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
-from checkers.engine import engine_failures
+from checkers.engine.failures import engine_failures
 from harness.model.errors import BadInput, CheckError
 
 pytestmark = pytest.mark.pure

@@ -17,10 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from checkers.engine import engine_failures, engine_name
 from checkers.engine.choice import EngineChoice
-from checkers.engine.connect import name_of_unknown, open_session
+from checkers.engine.connect import engine_name, name_of_unknown, open_session
 from checkers.engine.engine import start_engine
+from checkers.engine.failures import engine_failures
 from harness.model.errors import CheckError
 from tests.support.paths import ROOT
 
