@@ -75,7 +75,7 @@ def check_run(
         target = results / FINDINGS_DIR
         _empty(target)
 
-        told = reports_of(views.sends, views.meta)
+        delivery_reports = reports_of(views.sends, views.meta)
         of_records = records.find(views, scratch, chunk_bits=chunk_bits)
         of_outputs = outputs.find(views, scratch, repeated=bool(of_records.repeated))
         found: list[tuple[DataFrame | None, Sequence[str]]] = [
@@ -95,8 +95,8 @@ def check_run(
         shares, no_shares = attempt("share groups", lambda: share.share_counts(views))
         problems = [
             *journals.problems,
-            *unknown_values(journals, told.outcomes),
-            *unread_sends(journals, told.sends),
+            *unknown_values(journals, delivery_reports.outcomes),
+            *unread_sends(journals, delivery_reports.sends),
             *(problem for _, several in found for problem in several),
             *([_repeated(of_records.repeated)] if of_records.repeated else []),
             *filter(None, (no_owners, no_shares)),
@@ -104,7 +104,7 @@ def check_run(
         summary = summarise(
             counts,
             views.meta,
-            told,
+            delivery_reports,
             reads=rows_of(journals.files["final"]),
             engine=engine_name(session),
             ownerless=ownerless or (),

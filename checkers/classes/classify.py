@@ -1,6 +1,7 @@
 """From facts to findings: the first class that applies to each row, and the sentence about it.
 
-A rule that cannot be computed is a reason for an unknown verdict, not a crash: the other classes go on.
+A rule that the engine refuses when it plans it is a reason for an unknown verdict, not a crash: the other
+classes go on. What fails while the engine computes it ends the check (`checkers.engine.failures`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Classes of records. A record is in the first class that applies, in the order of the functions here.
 
-Each takes the facts of records (`checkers.records.facts`, `checkers.records.context`,
-`checkers.records.lookups`) and returns, as a column, which of them are of its class.
+Each takes the facts of records and returns, as a column, which of them are of its class. `checkers.records`
+computes the facts: `facts` (what was sent and read), `context` (log bounds, retention, compaction), `lookups`
+(what needs other rows of the journals), `find` (`late`, `this_run`); sentences also use `place` and `held_by`
+of `evidence`.
 """
 
 from __future__ import annotations
@@ -154,7 +156,7 @@ def _below_the_start(r: Facts) -> Column:
 def expired(r: Facts) -> Column:
     """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
     may have deleted a record of that age, or a delete_records step has deleted it; or a recreate_topic step
-    deleted the topic after the record had been sent.
+    deleted the topic after the record had been sent (acknowledged, if its offset is not known).
 
     Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes; KIP-107.
     Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under
@@ -182,7 +184,7 @@ def _what_is_there(r: Facts) -> Column:
     """What is at the offset at which a lost record was acknowledged, in words."""
     gone = when(r.place == "tail", "; the log ends at offset {end_offset}", "; not in the log")
     replaced = when(r.place == "overwritten", "; another record stands there now", gone)
-    damaged = when(r.overwritten_badly, "; a damaged value stands there now", replaced)
+    damaged = when(r.damaged_value_there, "; a damaged value stands there now", replaced)
     held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
     return when(r.place == "not committed", held_back, damaged)
 

@@ -1,6 +1,7 @@
 """Classes of findings about share groups (KIP-932).
 
-Their facts are rows of `checkers.groups.anomalies.ANOMALIES`, with `at`, the partition as `topic-partition`.
+The rules are in `checkers.share.rules`; here are the definitions and sentences of what these find. Their
+facts are rows of `checkers.groups.anomalies.ANOMALIES`, with `at`, the partition as `topic-partition`.
 """
 
 from __future__ import annotations

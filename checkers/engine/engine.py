@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from checkers.engine.choice import EngineChoice
 from checkers.engine.connect import engine_name, open_session, sail_name, spark_name
-from checkers.engine.server import start_server
+from checkers.engine.server import Server, start_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 class ConnectEngine:
     """An engine behind a Spark Connect server: at `url`, and called `told` (None: the server is asked).
 
-    `settings` are set in the session, `send_code` gives the server's workers our code. If the server is ours,
-    `stop` ends it, and `alive` says whether it still runs.
+    `settings` are set in the session, `send_code` gives the server's workers our code. `server`: what this
+    process has started, if it has.
     """
 
     url: str
     told: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     send_code: bool = False
-    stop: Callable[[], None] = lambda: None
-    alive: Callable[[], bool] = lambda: True
+    server: Server | None = None
 
     @cached_property
     def _session(self) -> SparkSession:
@@ -43,6 +42,20 @@ class ConnectEngine:
             CheckError: it cannot be had (`checkers.engine.connect.open_session`).
         """
         return self._session
+
+    def alive(self) -> bool:
+        """Whether its server still runs, if that is ours."""
+        return self.server is None or self.server.alive
+
+    def stop(self) -> None:
+        """End its server, if that is ours."""
+        if self.server is None:
+            return
+        if "_session" in self.__dict__:
+            # Else PySpark asks the server once more when this process ends, and tries again for seconds.
+            session: Any = self._session
+            session.client.close()
+        self.server.stop()
 
     def describe(self) -> str:
         """What people read: `checkers.engine.connect.engine_name` of its session."""
@@ -65,9 +78,7 @@ def start_engine(
     if choice.is_connect:
         return ConnectEngine(choice.master, settings=choice.settings, send_code=True)
     server = start_server(choice, scratch=scratch, more_environment=more_environment)
-    engine = engine_of(server.url, choice)
-    engine.stop, engine.alive = server.stop, lambda: server.alive
-    return engine
+    return replace(engine_of(server.url, choice), server=server)
 
 
 def engine_of(url: str, choice: EngineChoice) -> ConnectEngine:

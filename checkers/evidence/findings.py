@@ -48,12 +48,12 @@ epochs in which they were written. `place` says what is at the acknowledged offs
 "overwritten" (something else), "tail" (the log ends before it), "not committed" (the record itself, but
 readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
 are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
-names of the faults that were open between send and report (of a lost or vanished record: at any time since it
-was sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
-finding about deliveries: the reader or group), `count` the number of deliveries or offsets that the finding
-stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker
-that led when it was acknowledged and its leader epoch, as brokers themselves reported; `replaced_epoch` is
-the epoch of the record that is there now.
+names of the faults that were open between send and report (of a lost or vanished record and an unprocessed
+input: at any time since it was sent), joined by " + ". `detail` is a sentence for people. `reader` is the
+live reader that got it (of a finding about deliveries: the reader or group), `count` the number of deliveries
+or offsets that the finding stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and
+`acked_epoch` are the broker that led when it was acknowledged and its leader epoch, as brokers themselves
+reported; `replaced_epoch` is the epoch of the record that is there now, which has replaced it.
 
 Of a finding about an application's output, `offsets` and `copies` are of its outputs and `partition` is that
 of the input (of an invented one: of the output). `place` is "expired" if retention has deleted the input,

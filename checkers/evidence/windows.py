@@ -13,13 +13,13 @@ from harness.model.run import FaultWindow
 FOR_EVER = 2**63 - 1
 
 
-def open_windows(windows: Sequence[FaultWindow], sent: Column, closed: Column, gone: Column) -> Column:
-    """Names (string) of the fault windows that overlap [`sent`, `closed`], both in ns; where `gone` (lost and
-    vanished records), [`sent`, end of the run].
+def open_windows(windows: Sequence[FaultWindow], sent: Column, closed: Column, until_end: Column) -> Column:
+    """Names (string) of the fault windows that overlap [`sent`, `closed`], both in ns; where
+    `until_end` (lost and vanished records, unprocessed inputs), [`sent`, end of the run].
 
     A send without a report counts as open until the end; what was never sent has no windows (empty).
     """
-    until = F.when(gone, F.lit(FOR_EVER)).otherwise(F.coalesce(closed, F.lit(FOR_EVER)))
+    until = F.when(until_end, F.lit(FOR_EVER)).otherwise(F.coalesce(closed, F.lit(FOR_EVER)))
     return _names(windows, lambda begin, end: (until >= begin) & (sent <= end))
 
 

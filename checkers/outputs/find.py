@@ -78,7 +78,7 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
         yes = F.lit(True)
         behind = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
         every = every.unionByName(as_facts(_late(first, application), application, behind))
-    history, problem = attempt("blame", lambda: read_application(views))
+    history, problem = attempt("the application's restarts and checkpoints", lambda: read_application(views))
     findings, problems = _findings(every, sends, views, history or ApplicationHistory())
     return OutputFound(findings, (*([problem] if problem else []), *problems), told["inputs"], processed)
 

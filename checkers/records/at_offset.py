@@ -23,64 +23,65 @@ def not_at_acked_offset() -> Column:
 
 
 def join_acked_offset(
-    facts: DataFrame, reads: DataFrame, *, absent: bool, others: bool
+    facts: DataFrame, reads: DataFrame, *, absent_by_offset: bool, rest: bool
 ) -> tuple[DataFrame, dict[str, Column]]:
     """The facts joined with what the final read holds where a record was acknowledged and is not, and the
     columns that say so.
 
-    The columns: `overwritten` (boolean, another record is there), `overwritten_badly` (boolean, only a value
-    that does not decode or whose CRC does not match is there), `epoch_there` (int, the leader epoch in which
-    it was written; null: nothing is there).
+    The columns: `overwritten` (boolean, another record is there), `damaged_value_there` (boolean, only a
+    value that does not decode or whose CRC does not match is there), `epoch_there` (int, the leader
+    epoch in which it was written; null: nothing is there).
 
     Args:
-        absent: much is absent from the final read, so those records are looked up by offset alone: what is
-            absent is not there itself.
-        others: the other records are looked up; with `absent` False, those that are absent as well.
+        absent_by_offset: much is absent from the final read, so those records are looked up by offset alone:
+            what is absent is not there itself.
+        rest: the other records are looked up by identity; without `absent_by_offset` those that are absent as
+            well.
     """
     look = not_at_acked_offset()
     rows, found = facts, list[str]()
-    if absent:
+    if absent_by_offset:
         asked = F.when(look & (F.col("read_rows") == 0), F.col("acked_offset"))
         same = (F.col("topic_partition") == F.col("there_partition")) & (asked == F.col("there_offset"))
         rows = rows.join(_at_each_offset(reads), same, "left")
-        found.append("")
+        found.append("_by_offset")
         look &= F.col("read_rows") > 0
-    if others:
+    if rest:
         acked = F.col("acked_offset").alias("offset")
         looked_up = _with_what_is_there(facts.where(look).select(*IDENTITY, "topic_partition", acked), reads)
         looked_up = looked_up.groupBy(*IDENTITY).agg(
             F.max("is_itself").alias("is_itself"),
-            F.max("is_other").alias("good_other"),
-            F.max("leader_epoch").alias("epoch_other"),
+            F.max("is_other").alias("good_of_rest"),
+            F.max("leader_epoch").alias("epoch_of_rest"),
         )
         rows = rows.join(looked_up.where(~F.col("is_itself")).drop("is_itself"), list(IDENTITY), "left")
-        found.append("_other")
+        found.append("_of_rest")
     no = F.lit(False)
     if not found:
-        return rows, {"overwritten": no, "overwritten_badly": no, "epoch_there": F.lit(None).cast("int")}
+        return rows, {"overwritten": no, "damaged_value_there": no, "epoch_there": F.lit(None).cast("int")}
     good = F.coalesce(*(F.col(f"good{suffix}") for suffix in found))
     return rows, {
         "overwritten": F.coalesce(good, no),
-        "overwritten_badly": F.coalesce(~good, no),
+        "damaged_value_there": F.coalesce(~good, no),
         "epoch_there": F.coalesce(*(F.col(f"epoch{suffix}") for suffix in found)),
     }
 
 
 def _at_each_offset(reads: DataFrame) -> DataFrame:
-    """What the final read holds at each offset: `there_partition`, `there_offset`, `good` (boolean, a record
-    and not only a damaged value) and `epoch`."""
+    """What the final read holds at each offset: `there_partition`, `there_offset`, `good_by_offset` (boolean,
+    a record and not only a damaged value) and `epoch_by_offset`."""
     place = [F.col("topic_partition").alias("there_partition"), F.col("offset").alias("there_offset")]
-    good = F.coalesce(readable(), F.lit(False)).alias("good")
-    there = reads.select(*place, good, F.col("leader_epoch").alias("epoch"))
+    good = F.coalesce(readable(), F.lit(False)).alias("good_by_offset")
+    there = reads.select(*place, good, F.col("leader_epoch").alias("epoch_by_offset"))
     if _each_once(reads):
         return there
     return there.groupBy("there_partition", "there_offset").agg(
-        F.max("good").alias("good"), F.max("epoch").alias("epoch")
+        F.max("good_by_offset").alias("good_by_offset"), F.max("epoch_by_offset").alias("epoch_by_offset")
     )
 
 
 def _each_once(reads: DataFrame) -> bool:
-    """Whether a read holds no offset of a partition twice, counted with a bit per offset."""
+    """Runs a query: whether a read holds no offset of a partition twice, counted with a bit per offset."""
     counted = reads.groupBy("topic_partition", chunk_of(F.col("offset"))).agg(
         F.count("*").alias("rows"), F.bit_count(F.bit_or(bits_of(F.col("offset")))).alias("offsets")
     )

@@ -50,15 +50,16 @@ class Chunks:
     differing: int
     repeated: int
 
-    def select(self, rows: DataFrame) -> DataFrame:
+    def rows_to_check(self, rows: DataFrame) -> DataFrame:
         """The rows (with `producer` and `seq`) whose chunk differs."""
         if self.rows is None:
             return rows
-        keyed = rows.withColumn("chunk", chunk_of(self.bits))
+        keyed = rows.withColumn("chunk", seq_chunk(self.bits))
         return keyed.join(F.broadcast(self.rows.select(*CHUNK)), list(CHUNK), "left_semi").drop("chunk")
 
 
-def chunk_of(bits: int) -> Column:
+def seq_chunk(bits: int) -> Column:
+    """The chunk of a `seq`, which has 2^bits sequence numbers."""
     return F.shiftright("seq", bits)
 
 
@@ -138,7 +139,7 @@ def _hashed(
     nothing = F.lit(None).cast("bigint")
     return rows.select(
         "producer",
-        chunk_of(bits).alias("chunk"),
+        seq_chunk(bits).alias("chunk"),
         F.lit(source).alias("source"),
         (nothing if acked_bits is None else acked_bits).alias("acked_bits"),
         (nothing if other_bits is None else other_bits).alias("other_bits"),
@@ -156,5 +157,5 @@ def _of_live(views: Views, bits: int) -> DataFrame:
     known = F.coalesce(F.xxhash64("key"), F.lit(0)).alias("known_key")
     live = views.live.where(readable()).select(*IDENTITY, *_PLACE, known)
     final = views.reads.where(readable()).select(*IDENTITY, *_PLACE, known)
-    odd = live.join(final, compared, "left_anti").select("producer", chunk_of(bits).alias("chunk"))
+    odd = live.join(final, compared, "left_anti").select("producer", seq_chunk(bits).alias("chunk"))
     return odd.distinct().withColumns(dict.fromkeys(("rows", "repeated"), F.lit(0).cast("bigint")))

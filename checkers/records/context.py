@@ -15,10 +15,15 @@ def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transac
 
     `log_start_offset`, `end_offset` (bigint): of the partition sent to; null: not known.
     `reported_offset` (bigint): the acknowledged offset, else the lowest at which a live reader got it.
-    Flags: `may_expire`, retention or a step that deletes explains that it is absent; `deleted`,
-    `recreated`, by a step that deletes records, or the topic; `not_committed`, acknowledged in a
-    committed transaction and in the log, but not in the final read of committed records;
-    `compaction_asked`, compaction explains that it is absent, if its key has a higher offset.
+    Flags (boolean, never null), of which the first three explain that it is absent:
+
+    - `deleted`: a delete_records step removed it.
+    - `recreated`: a recreate_topic step deleted the topic after it had been sent or, if its offset is not
+      known, after it had been acknowledged.
+    - `may_expire`: either of these, or retention.
+    - `not_committed`: acknowledged in a committed transaction and in the log, but not in the final read of
+      committed records.
+    - `compaction_asked`: compaction explains that it is absent, if its key has a higher offset.
 
     Args:
         transactional: there was a final read of committed records.
@@ -38,7 +43,9 @@ def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transac
     if policy.deleted_before is not None:
         deleted = below & (F.col("reported_offset") < policy.deleted_before)
     if policy.recreated_ns is not None:
-        recreated = F.col("reported_offset").isNotNull() & (F.col("sent_ns") <= policy.recreated_ns)
+        # A record without an offset was in the old topic if it was acknowledged before there was a new one.
+        last = F.when(F.col("reported_offset").isNotNull(), F.col("sent_ns")).when(acked, F.col("closed_ns"))
+        recreated = last <= policy.recreated_ns
     present = F.col("read_rows") > 0
     ended_well = acked & (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
     not_committed = ended_well & present & (F.col("committed_rows") == 0) if transactional else never

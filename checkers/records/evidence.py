@@ -12,7 +12,7 @@ from checkers.evidence.windows import open_windows
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import IDENTITY, Views
 from checkers.judgement.blame import NOT_COMMITTED
-from checkers.records.lookups import Lookups, gone
+from checkers.records.lookups import Lookups, acked_but_absent
 from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 
@@ -32,8 +32,8 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
     rows = found
     if views.files["replicas"]:
         held = F.when(missing, nobody)
-        if lookups.gone:
-            rows = rows.join(held_by(views.replicas, facts.where(gone())), list(IDENTITY), "left")
+        if lookups.absent:
+            rows = rows.join(held_by(views.replicas, facts.where(acked_but_absent())), list(IDENTITY), "left")
             held = F.when(missing, F.coalesce("held_by", nobody))
     until_the_end = lost | is_of(FindingClass.VANISHED)
     columns = {
@@ -43,7 +43,7 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
     spans: tuple[LeaderSpan, ...] = ()
-    if views.files["samples"] and (lookups.gone + lookups.not_committed):
+    if views.files["samples"] and (lookups.absent + lookups.not_committed):
         spans = leader_spans(views.samples, views.meta.topic)
     if spans:
         leaders = F.broadcast(leaders_frame(views.spark, leaders_in_time(spans)))
@@ -68,7 +68,7 @@ def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:
 
 def _place() -> Column:
     """What is at the acknowledged offset of a lost record."""
-    replaced = F.col("overwritten") | F.col("overwritten_badly")
+    replaced = F.col("overwritten") | F.col("damaged_value_there")
     return (
         F.when(F.col("not_committed"), F.lit(NOT_COMMITTED))
         .when(replaced, F.lit("overwritten"))

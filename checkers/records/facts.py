@@ -13,8 +13,8 @@ from checkers.journals.views import IDENTITY, Views, readable
 from checkers.records.sends import deduplicated, with_txn_outcome
 from harness.model.journal import SendOutcome, TxnOutcome
 
-Select = Callable[[DataFrame], DataFrame]
-"""Keeps the rows, of sends or reads, of the records to look at."""
+RowFilter = Callable[[DataFrame], DataFrame]
+"""Keeps the rows, of sends or reads, of some records."""
 
 
 _OF_SEND = (
@@ -24,8 +24,8 @@ _OF_SEND = (
 _NUMBERS_READ = ("read_rows", "committed_rows", "live_rows", "live_committed")
 
 
-def facts_of_records(views: Views, sends: DataFrame, select: Select, *, repeated: bool) -> DataFrame:
-    """One row per record that was sent or read, of those that `select` keeps.
+def facts_of_records(views: Views, sends: DataFrame, keep_rows: RowFilter, *, repeated: bool) -> DataFrame:
+    """One row per record that was sent or read, of those that `keep_rows` keeps.
 
     Columns of the send (null if the record was never sent): `topic_partition` (bigint, where it was sent to),
     `key`, `step`, `outcome`, `sent_ns`, `closed_ns`, `acked_offset`, `error`, `txn`, `txn_outcome`; and
@@ -38,13 +38,13 @@ def facts_of_records(views: Views, sends: DataFrame, select: Select, *, repeated
     readers of committed records), `live_reader` (string, readers of committed records before others),
     `live_offset` (the least). Numbers of rows are bigint and never null.
     """
-    sent = select(sends)
+    sent = keep_rows(sends)
     if repeated:
         sent = with_txn_outcome(views, deduplicated(sent.drop("txn_outcome")))
     else:
         sent = sent.withColumn("send_rows", F.lit(1).cast("bigint"))
     sent = sent.withColumnRenamed("offset", "acked_offset").select(*IDENTITY, *_OF_SEND)
-    joined = sent.join(read_of_records(views, select), list(IDENTITY), "full")
+    joined = sent.join(read_of_records(views, keep_rows), list(IDENTITY), "full")
     numbers = ("send_rows", "all_rows", "all_keys", *_NUMBERS_READ)
     joined = joined.withColumns({name: F.coalesce(F.col(name), F.lit(0).cast("bigint")) for name in numbers})
     return joined.select(
@@ -60,7 +60,8 @@ def facts_of_records(views: Views, sends: DataFrame, select: Select, *, repeated
 def ordinary(*, transactional: bool) -> Column:
     """Which records are as they should be, so that no class can apply: acknowledged, at an offset of a known
     partition, in no transaction or a committed one; journaled once; read once by the final read, there and
-    with its key, and by no live reader. What `checkers.records.chunks` leaves out is ordinary, too.
+    with its key, and by no live reader. `checkers.records.chunks` leaves out only records of which the same
+    holds, but for live readers, which may have got them where the final read holds them.
 
     Args:
         transactional: the final read of committed records holds it once, too.
@@ -77,15 +78,15 @@ def ordinary(*, transactional: bool) -> Column:
     )
 
 
-def read_of_records(views: Views, select: Select) -> DataFrame:
+def read_of_records(views: Views, keep_rows: RowFilter) -> DataFrame:
     """What was read, as one row per identity: numbers of rows, and least and greatest values
     (`facts_of_records`)."""
     files = views.files
-    rows = [_reads(select(views.reads.where(readable())), "final")]
+    rows = [_reads(keep_rows(views.reads.where(readable())), "final")]
     if files["committed"]:
-        rows.append(_reads(select(views.committed.where(readable())), "committed"))
+        rows.append(_reads(keep_rows(views.committed.where(readable())), "committed"))
     if any(files["live"]):
-        live = select(views.live.where(readable()))
+        live = keep_rows(views.live.where(readable()))
         # Readers of committed records come first.
         rank = F.when(F.col("read_committed"), F.lit("0")).otherwise(F.lit("1"))
         rows.append(_reads(live, "live", F.concat(rank, "reader"), F.col("read_committed")))

@@ -14,7 +14,7 @@ from checkers.judgement.policy import Policy
 from checkers.records.chunks import SEQ_CHUNK_BITS, compare_chunks
 from checkers.records.context import with_context
 from checkers.records.evidence import columns_of_findings, with_evidence
-from checkers.records.facts import Select, facts_of_records, ordinary
+from checkers.records.facts import RowFilter, facts_of_records, ordinary
 from checkers.records.lookups import Lookups, lookups_of, with_lookups
 from checkers.records.order import first_offsets, in_order, late_records
 from checkers.records.sends import with_txn_outcome
@@ -40,20 +40,20 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
 
-    def facts_of(select: Select) -> DataFrame:
-        return facts_of_records(views, sends, select, repeated=bool(chunks.repeated))
+    def facts_of(keep_rows: RowFilter) -> DataFrame:
+        return facts_of_records(views, sends, keep_rows, repeated=bool(chunks.repeated))
 
-    def known(facts: DataFrame) -> DataFrame:
+    def in_context(facts: DataFrame) -> DataFrame:
         return with_context(facts, views.bounds, Policy.of(views.meta), transactional=transactional)
 
     facts, lookups = None, Lookups()
     if chunks.differing:
-        odd = facts_of(chunks.select).where(~ordinary(transactional=transactional))
-        facts = scratch.materialize("facts", odd)
-        lookups = lookups_of(known(facts))
-    standing = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
-    if not in_order(standing):
-        late = scratch.materialize("late", late_records(standing))
+        unusual = facts_of(chunks.rows_to_check).where(~ordinary(transactional=transactional))
+        facts = scratch.materialize("facts", unusual)
+        lookups = lookups_of(in_context(facts))
+    positions = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
+    if not in_order(positions):
+        late = scratch.materialize("late", late_records(positions))
         rest = late
         if facts is not None:
             rest = late.join(facts.select("producer", "seq"), ["producer", "seq"], "left_anti")
@@ -67,7 +67,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         facts = facts.withColumn("late", F.lit(False))
     else:
         return RecordsFound(None, (), chunks.repeated)
-    facts = known(facts).withColumn("this_run", F.lit(views.meta.run_id).cast("bigint"))
+    facts = in_context(facts).withColumn("this_run", F.lit(views.meta.run_id).cast("bigint"))
     rows = with_lookups(views, sends, facts, chunks, lookups)
 
     findings, problems = findings_of(

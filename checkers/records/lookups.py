@@ -13,7 +13,7 @@ from checkers.journals.views import IDENTITY, Views, readable
 from checkers.records.at_offset import join_acked_offset, not_at_acked_offset, other_at_live
 from checkers.records.chunks import Chunks
 from checkers.records.context import newest_of_keys, torn_transactions
-from checkers.records.order import read_elsewhere
+from checkers.records.order import partition_in_doubt
 from harness.model.journal import SendOutcome
 
 _IDENTITY = list(IDENTITY)
@@ -30,7 +30,7 @@ class Lookups:
     client did not say where it sent to. `copies`: the final read holds it several times. `moved`: it holds
     it, but not where it was acknowledged. `live`: a live reader got it. `compaction`: compaction may have
     removed it. `not_committed`: acknowledged in a committed transaction, and not in the final read of
-    committed records. `gone`: acknowledged, and not in the final read.
+    committed records. `absent`: acknowledged, and not in the final read.
     """
 
     records: int = 0
@@ -40,25 +40,25 @@ class Lookups:
     live: int = 0
     compaction: int = 0
     not_committed: int = 0
-    gone: int = 0
+    absent: int = 0
 
 
-def gone() -> Column:
+def acked_but_absent() -> Column:
     """Which records were acknowledged and are absent from the final read."""
     acked = F.col("outcome") == SendOutcome.ACKED.value
     return F.coalesce(acked, F.lit(False)) & (F.col("read_rows") == 0)
 
 
 def lookups_of(facts: DataFrame) -> Lookups:
-    """What the records need, in one question for all."""
+    """Runs a query: what the records need, counted for all at once."""
     asked = (
-        read_elsewhere() & (F.col("read_rows") > 0),
+        partition_in_doubt() & (F.col("read_rows") > 0),
         F.col("read_rows") > 1,
         not_at_acked_offset() & (F.col("read_rows") > 0),
         F.col("live_rows") > 0,
         F.col("compaction_asked"),
         F.col("not_committed"),
-        gone(),
+        acked_but_absent(),
     )
     columns = [F.count_if(one).alias(f"n{number}") for number, one in enumerate(asked)]
     return Lookups(*facts.agg(F.count("*").alias("records"), *columns).collect()[0])
@@ -70,7 +70,7 @@ def with_lookups(
     """The facts with these columns added.
 
     `copies` (bigint, number of offsets in the final read), `offsets` (array<bigint>, the first 5), `epochs`
-    (bigint, number of leader epochs; at least 1 for what was read). `overwritten`, `overwritten_badly`
+    (bigint, number of leader epochs; at least 1 for what was read). `overwritten`, `damaged_value_there`
     (boolean) and `epoch_there` (int) as `checkers.records.at_offset.join_acked_offset` has them.
     `other_at_live` (boolean): a live reader got it where the final read holds another record. `newer_offset`
     (bigint), the highest offset of its key where that was asked for, and `may_compact` (boolean): compaction
@@ -79,9 +79,9 @@ def with_lookups(
     than sent to, each as `topic-partition`.
     """
     no = F.lit(False)
-    much = lookups.gone * _MANY > rows_of(views.files["final"])
+    much = lookups.absent * _MANY > rows_of(views.files["final"])
     rows, columns = join_acked_offset(
-        facts, views.reads, absent=much, others=bool(lookups.moved or (lookups.gone and not much))
+        facts, views.reads, absent_by_offset=much, rest=bool(lookups.moved or (lookups.absent and not much))
     )
     single = F.when(F.col("read_rows") > 0, F.array("first_offset"))
     single = single.otherwise(F.array().cast("array<bigint>"))
@@ -93,7 +93,7 @@ def with_lookups(
     columns |= dict.fromkeys(("other_at_live", "may_compact", "torn"), no)
     columns["newer_offset"] = F.lit(None).cast("bigint")
     if lookups.live:
-        rows = rows.join(other_at_live(views.live, views.reads, chunks.select), _IDENTITY, "left")
+        rows = rows.join(other_at_live(views.live, views.reads, chunks.rows_to_check), _IDENTITY, "left")
         columns["other_at_live"] = F.coalesce("other_at_live", no)
     if lookups.compaction:
         rows = rows.join(newest_of_keys(views.reads, facts), ["topic_partition", "key"], "left")

@@ -14,7 +14,7 @@ _SEQ_BITS = 63 - _RANGE_BITS
 """The number of an offset in a range of 2^10 offsets and a seq fit into one bigint, if seq is below 2^53."""
 
 
-def read_elsewhere() -> Column:
+def partition_in_doubt() -> Column:
     """Of records that were read: whether in a partition that they were not sent to, or it is not known which
     that was."""
     return F.col("read_elsewhere").isNotNull() | has_no_partition(F.col("topic_partition"))
@@ -27,7 +27,7 @@ def first_offsets(views: Views, sends: DataFrame, facts: DataFrame | None, *, el
     Args:
         facts: of all records that are not ordinary (None: all are). Ordinary records stand where they were
             acknowledged.
-        elsewhere: there may be records of which `read_elsewhere` is true.
+        elsewhere: there may be records of which `partition_in_doubt` holds.
     """
     columns = ("producer", "seq", "topic_partition", "offset")
     acked = sends.where(F.col("outcome") == SendOutcome.ACKED.value)
@@ -36,28 +36,28 @@ def first_offsets(views: Views, sends: DataFrame, facts: DataFrame | None, *, el
     sent = facts.where(F.col("send_rows") > 0)
     plain = acked.join(sent.select("producer", "seq"), ["producer", "seq"], "left_anti")
     sent = sent.where(F.col("read_rows") > 0)
-    at_home = sent.where(~read_elsewhere()).withColumn("offset", F.col("first_offset"))
-    standing = plain.select(*columns).unionByName(at_home.select(*columns))
+    at_home = sent.where(~partition_in_doubt()).withColumn("offset", F.col("first_offset"))
+    positions = plain.select(*columns).unionByName(at_home.select(*columns))
     if not elsewhere:
-        return standing
+        return positions
     # Of a record that was read in several partitions, those of its own count.
-    moved = sent.where(read_elsewhere()).select(*IDENTITY, "topic_partition")
+    moved = sent.where(partition_in_doubt()).select(*IDENTITY, "topic_partition")
     reads = views.reads.where(readable()).select(*IDENTITY, "topic_partition", "offset")
     moved = reads.join(moved, [*IDENTITY, "topic_partition"], "left_semi")
     moved = moved.groupBy(*IDENTITY, "topic_partition").agg(F.min("offset").alias("offset"))
-    return standing.unionByName(moved.select(*columns))
+    return positions.unionByName(moved.select(*columns))
 
 
-def in_order(standing: DataFrame) -> bool:
-    """Whether seq rises with the offset in each partition for each producer; False may also mean that it is
-    not known.
+def in_order(positions: DataFrame) -> bool:
+    """Runs a query: whether seq rises with the offset in each partition for each producer; False may also
+    mean that it is not known.
 
     Cheaper than a window over all records: the numbers of each 2^10 offsets are compared with themselves
     sorted, then each such range with the one before.
     """
     offset_in_range = F.col("offset").bitwiseAND((1 << _RANGE_BITS) - 1)
     both = F.shiftleft(offset_in_range, _SEQ_BITS).bitwiseOR(F.col("seq"))
-    ranges = standing.groupBy(
+    ranges = positions.groupBy(
         "topic_partition", "producer", F.shiftright("offset", _RANGE_BITS).alias("offset_range")
     ).agg(
         F.min("seq").alias("low"),
@@ -72,7 +72,7 @@ def in_order(standing: DataFrame) -> bool:
     return not judged.where(unknown | falls).limit(1).collect()
 
 
-def late_records(standing: DataFrame) -> DataFrame:
+def late_records(positions: DataFrame) -> DataFrame:
     """Records for which one of the same producer and partition with a higher seq stands at a lower offset:
     `producer`, `seq`, and `late` (boolean, true)."""
     so_far = (
@@ -80,6 +80,6 @@ def late_records(standing: DataFrame) -> DataFrame:
         .orderBy("offset", "seq")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    newest = standing.withColumn("newest", F.max("seq").over(so_far))
+    newest = positions.withColumn("newest", F.max("seq").over(so_far))
     late = newest.where(F.col("newest") > F.col("seq"))
     return late.select("producer", "seq").distinct().withColumn("late", F.lit(True))

@@ -13,6 +13,7 @@ from typing import Any
 
 from checkers import CLASSES
 from harness.docgen import files
+from harness.model.fault_times import UNTIL_THE_END
 from harness.model.result import FindingClass
 
 FOLDER, SUFFIXES = files.DOCS / "reference", ()
@@ -31,8 +32,7 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
     elif example["partition"] is not None:
         who = f"partition {example['partition']}"
     # What the names say is documented at `checkers.evidence.findings.FINDINGS`.
-    gone = finding in (FindingClass.LOST, FindingClass.VANISHED, FindingClass.UNPROCESSED)
-    words = "faults since it was sent:" if gone else "during"
+    words = "faults since it was sent:" if finding in UNTIL_THE_END else "during"
     faults = f" ({words} {example['windows']})" if example["windows"] else ""
     return f"{who}: {example['detail']}{faults}."
 

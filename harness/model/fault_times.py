@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
 
 BETWEEN_NAMES = " + "
+UNTIL_THE_END = (FindingClass.LOST, FindingClass.VANISHED, FindingClass.UNPROCESSED)
+"""What may have happened at any time since the send, so that faults to the end of the run are named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from checkers import parse_promise
-from harness.model.fault_times import BETWEEN_NAMES, fault_times, when_acknowledged
+from harness.model.fault_times import BETWEEN_NAMES, UNTIL_THE_END, fault_times, when_acknowledged
 from harness.model.result import (
     ArmResult,
     Breaks,
@@ -194,13 +194,13 @@ def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
 def faults_of(example: Example, meta: RunMeta) -> str:
     """The faults of a finding in words: "acknowledged during cut-1, gone after kill-1".
 
-    Of a finding that is no loss: the faults that were open between its send and its report; empty if there
-    were none.
+    Of an unprocessed input, and of a vanished record without a report: the faults since it was sent; of a
+    finding that is no loss: those that were open between its send and its report. Empty if there were none.
     """
-    during = f"during {example.windows}" if example.windows else ""
-    gone = example.finding in (FindingClass.LOST, FindingClass.VANISHED)
-    if not gone or example.sent_ns is None or example.closed_ns is None:
-        return during
+    when = "faults since it was sent:" if example.finding in UNTIL_THE_END else "during"
+    unprocessed = example.finding is FindingClass.UNPROCESSED
+    if when == "during" or unprocessed or example.sent_ns is None or example.closed_ns is None:
+        return f"{when} {example.windows}" if example.windows else ""
     times = fault_times(meta.windows, example.sent_ns, example.closed_ns)
     ended, still_open, later = (BETWEEN_NAMES.join(one) for one in (times.ended, times.open, times.later))
     if example.finding is FindingClass.LOST:

@@ -230,9 +230,9 @@ def _at(row: Row) -> tuple[str, int, int]:
 
 def _expired(meta: RunMeta, send: Row, known: int | None) -> bool:
     final = meta.final_read
-    if known is not None and any(
-        one.before is None and send["sent_ns"] <= one.at_ns for one in meta.deletions
-    ):
+    # A record without an offset was in the old topic if it was acknowledged before there was a new one.
+    then = send["sent_ns"] if known is not None else send["closed_ns"]
+    if then is not None and any(one.before is None and then <= one.at_ns for one in meta.deletions):
         return True
     rule = retention(meta.topic_config, meta.cluster.properties)
     if final is None or known is None:

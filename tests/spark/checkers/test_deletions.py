@@ -39,7 +39,24 @@ CASES: dict[str, tuple[Deletion | None, Callable[[History], object], str, str]] 
         "expired",
         "before the topic was created again",
     ),
-    "after the topic was created again": (RECREATED, lambda h: h.send(0, at=5, sent=51), "lost", ""),
+    "after the topic was created again": (
+        RECREATED,
+        lambda h: h.send(0, at=5, sent=51, closed=52),
+        "lost",
+        "",
+    ),
+    "acknowledged without an offset before the topic was created again": (
+        RECREATED,
+        lambda h: h.send(0, sent=48, closed=50),
+        "expired",
+        "acknowledged without an offset in t-0, before the topic was created again",
+    ),
+    "acknowledged without an offset after the topic was created again": (
+        RECREATED,
+        lambda h: h.send(0, sent=48, closed=51),
+        "lost",
+        "",
+    ),
 }
 
 

@@ -516,5 +516,5 @@ def test_a_journal_of_the_application_that_cannot_be_read_is_a_problem_and_findi
     of_outputs, (row,) = found(history, events=(event(1, "checkpoint", detail="{"),))
     assert (row["finding"], row["checkpoint"]) == ("unprocessed", None)
     (problem,) = of_outputs.problems
-    assert problem.startswith("the check of blame failed (")
+    assert problem.startswith("the check of the application's restarts and checkpoints failed (")
     assert problem.endswith("so the verdict is unknown")

@@ -87,7 +87,7 @@ def test_a_server_ends_when_its_command_is_killed(engine: str, killed: str, tmp_
     `kafka-chaos clean`."""
     scratch = tmp_path / "scratch"
     command = subprocess.Popen(
-        _code(engine, scratch, "print(engine.stop.__self__.supervisor.pid, flush=True); time.sleep(600)"),
+        _code(engine, scratch, "print(engine.server.supervisor.pid, flush=True); time.sleep(600)"),
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -173,7 +173,8 @@ def test_an_engine_that_dies_is_told_within_seconds(engine: str, tmp_path: Path)
     started = start_engine(ENGINES[engine], scratch=tmp_path / "scratch")
     session = started.session()
     assert session.range(5).agg(F.sum("id")).collect()[0][0] == 10
-    started.stop()
+    assert started.server is not None
+    started.server.stop()
     assert not started.alive()
     began = time.monotonic()
     with (
@@ -183,6 +184,7 @@ def test_an_engine_that_dies_is_told_within_seconds(engine: str, tmp_path: Path)
         session.range(5).collect()
     assert time.monotonic() - began < 180
     assert "Traceback" not in str(caught.value)
+    session.client.close()
 
 
 def test_spark_is_local_only_and_as_configured(apache_spark: SparkSession) -> None:

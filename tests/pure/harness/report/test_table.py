@@ -78,8 +78,13 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "vanished without a report": (
         {"finding": FindingClass.VANISHED, "closed_ns": None},
-        "during pause-1 + kill-1 + kill-2",
+        "faults since it was sent: pause-1 + kill-1 + kill-2",
     ),
+    "an unprocessed input": (
+        {"finding": FindingClass.UNPROCESSED, "windows": "kill-1 + kill-2"},
+        "faults since it was sent: kill-1 + kill-2",
+    ),
+    "an unprocessed input without faults": ({"finding": FindingClass.UNPROCESSED, "windows": ""}, ""),
     "no loss: between send and report": (
         {"finding": FindingClass.DUPLICATE, "windows": "cut-1 + pause-1"},
         "during cut-1 + pause-1",
