@@ -24,15 +24,11 @@ class GroupFinding(NamedTuple):
     count: int
 
 
-def group_findings(history: GroupHistory) -> set[GroupFinding]:
-    """Every finding about the group."""
-    return {
-        *_lost_and_stale(history),
-        *_early(history),
-        *_ahead(history),
-        *_foreign(history),
-        *_two_owners(history),
-    }
+def group_findings(history: GroupHistory) -> list[GroupFinding]:
+    """Every finding about the group. Two stretches of answers that lack one commit are two, even if they are
+    equally long; of all others there is one of a kind."""
+    others = {*_early(history), *_ahead(history), *_foreign(history), *_two_owners(history)}
+    return [*_lost_and_stale(history), *others]
 
 
 def _span(commit: Row) -> tuple[int, int]:
