@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from checkers.journals.load import load_run
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import Views
-from checkers.records.chunks import Chunks, chunk_of, compare_chunks, differing_chunks
+from checkers.records.chunks import Chunks, compare_chunks, differing_chunks, seq_chunk
 from checkers.records.facts import ordinary
 from checkers.records.sends import with_txn_outcome
 from harness.model.journal import SendOutcome, TxnOutcome
@@ -90,7 +90,11 @@ def test_what_does_not_differ_is_left_out(compared: Compared, bits: int) -> None
     assert chunks.repeated == 1 + 1 + 1 + 2 + 1 + 1
     assert chunks.rows is not None
     for rows in (compared.sends, compared.views.reads, compared.views.live):
-        kept = chunks.select(rows.where(F.col("producer").isNotNull())).select("producer", "seq").collect()
+        kept = (
+            chunks.rows_to_check(rows.where(F.col("producer").isNotNull()))
+            .select("producer", "seq")
+            .collect()
+        )
         every = rows.where(F.col("producer").isNotNull()).select("producer", "seq").collect()
         assert sorted(map(tuple, kept)) == sorted(
             tuple(row) for row in every if (row["producer"], row["seq"] >> bits) in found
@@ -101,7 +105,7 @@ def test_what_does_not_differ_is_left_out(compared: Compared, bits: int) -> None
 def test_the_chunk_of_a_record_is_its_seq_without_the_lowest_bits(spark: SparkSession) -> None:
     seqs = [*FAR, *range(-130, 130)]
     rows = spark.createDataFrame([(seq,) for seq in seqs], "seq bigint")
-    told = rows.select("seq", *(chunk_of(bits).alias(f"b{bits}") for bits in BITS)).collect()
+    told = rows.select("seq", *(seq_chunk(bits).alias(f"b{bits}") for bits in BITS)).collect()
     assert {tuple(row) for row in told} == {(seq, *(seq >> bits for bits in BITS)) for seq in seqs}
 
 
@@ -116,7 +120,7 @@ def test_where_most_differs_every_record_is_looked_at(spark: SparkSession, tmp_p
         sends = with_txn_outcome(views)
         chunks = compare_chunks(views, sends, Scratch(spark, _new(tmp_path / f"{name}-scratch")))
         assert (chunks.differing, chunks.rows is None) == ((4, True) if lost else (2, False))
-        assert chunks.select(sends).count() == (256 if lost else 128)
+        assert chunks.rows_to_check(sends).count() == (256 if lost else 128)
 
 
 ORDINARY: Row = {
