@@ -197,10 +197,11 @@ def faults_of(example: Example, meta: RunMeta) -> str:
     Of an unprocessed input, and of a vanished record without a report: the faults since it was sent; of a
     finding that is no loss: those that were open between its send and its report. Empty if there were none.
     """
-    when = "faults since it was sent:" if example.finding in UNTIL_THE_END else "during"
+    if example.finding not in UNTIL_THE_END:
+        return f"during {example.windows}" if example.windows else ""
     unprocessed = example.finding is FindingClass.UNPROCESSED
-    if when == "during" or unprocessed or example.sent_ns is None or example.closed_ns is None:
-        return f"{when} {example.windows}" if example.windows else ""
+    if unprocessed or example.sent_ns is None or example.closed_ns is None:
+        return f"faults since it was sent: {example.windows}" if example.windows else ""
     times = fault_times(meta.windows, example.sent_ns, example.closed_ns)
     ended, still_open, later = (BETWEEN_NAMES.join(one) for one in (times.ended, times.open, times.later))
     if example.finding is FindingClass.LOST:

@@ -59,9 +59,11 @@ def run_items(
         check_external_limits(one.experiment, owned=options.owned_containers)
     options = with_engine(options)
     capabilities = capabilities_for([one.experiment for one in experiments])
-    started = [one.cluster for one in experiments if one.cluster.existing is None]
-    for version, image in {(cluster.version, cluster.image) for cluster in started}:
-        images.resolve(engine.connect(), version, image)
+    clusters = [one.cluster for one in experiments if one.cluster.existing is None]
+    if clusters:
+        client = engine.connect()
+        for version, image in {(cluster.version, cluster.image) for cluster in clusters}:
+            images.resolve(client, version, image)
     schedule = ExperimentSchedule(experiments, options, capabilities)
     of = {
         item.id: [one for one in experiments if any(arm.experiment == one.experiment for arm in item.arms)]

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -29,7 +29,7 @@ from tests.support.history import (
     write_run,
 )
 from tests.support.oracle import OracleFinding, classify, corrupt_values, deliveries, diverged
-from tests.support.random_histories import examples
+from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
 
@@ -186,13 +186,7 @@ def _histories(number: int) -> Callable[[Callable[..., None]], Callable[..., Non
             policy=policies,
             deletions=st.sampled_from(DELETIONS),
         )(test)
-        return settings(
-            max_examples=number,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        )(given_them)
+        return many(number)(given_them)
 
     return drawn
 

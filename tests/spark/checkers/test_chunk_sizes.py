@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -14,7 +14,7 @@ from checkers.check import check_run
 from harness.model.run import FinalRead, ReaderInfo
 from tests.support.history import FINISHED, History, Row, bounds, findings_of, ns, run_meta, write_run
 from tests.support.oracle import OracleFinding, classify
-from tests.support.random_histories import examples
+from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
 
@@ -130,13 +130,7 @@ def _agree(
 def _drawn(number: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def with_them(test: Callable[..., None]) -> Callable[..., None]:
         given_them = given(drawn=st.lists(changes, min_size=8, max_size=8), transactional=st.booleans())(test)
-        return settings(
-            max_examples=number,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        )(given_them)
+        return many(number)(given_them)
 
     return with_them
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -26,7 +26,7 @@ from harness.model.run import ReaderInfo
 from tests.support.group_history import READERS, SESSION, GroupHistory
 from tests.support.group_oracle import GroupFinding, group_findings
 from tests.support.history import History, Row, run_meta, write_part, write_run
-from tests.support.random_histories import examples
+from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
 
@@ -132,13 +132,7 @@ def _members(row: Row) -> tuple[str, ...]:
     return tuple(name.rpartition("-")[0] for name in both)
 
 
-@settings(
-    max_examples=examples(4, SIDE_BY_SIDE),
-    deadline=None,
-    database=None,
-    phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=list(HealthCheck),
-)
+@many(examples(4, SIDE_BY_SIDE))
 @given(drawn=st.lists(histories, min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE))
 def test_they_agree_on_every_finding(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: list[dict[str, Any]]

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -36,7 +36,7 @@ from tests.support.history import (
     write_run,
 )
 from tests.support.output_oracle import OutputFinding, counted, outputs_of
-from tests.support.random_histories import examples
+from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
 
@@ -152,13 +152,7 @@ def _histories(number: int) -> Callable[[Callable[..., None]], Callable[..., Non
             seed=st.integers(0, 1000),
             transactional=st.booleans(),
         )(test)
-        return settings(
-            max_examples=number,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        )(given_them)
+        return many(number)(given_them)
 
     return drawn
 

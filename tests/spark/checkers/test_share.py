@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -32,7 +32,7 @@ from harness.model.share_journal import (
     SHARE_OFFSETS_DIR,
 )
 from tests.support.history import History, Row, ns, run_meta, sample, window, write_part, write_run
-from tests.support.random_histories import examples
+from tests.support.random_histories import examples, many
 from tests.support.share_history import (
     GROUP,
     LIMIT,
@@ -353,13 +353,7 @@ SIDE_BY_SIDE = 15
 """Stories in one run, each of a share group and a partition of its own, with no other's faults."""
 
 
-@settings(
-    max_examples=examples(4, SIDE_BY_SIDE),
-    deadline=None,
-    database=None,
-    phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=list(HealthCheck),
-)
+@many(examples(4, SIDE_BY_SIDE))
 @given(drawn=st.lists(_stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE))
 def test_random_stories_against_plain_python(
     spark: SparkSession,
