@@ -21,6 +21,9 @@ SAIL_ROWS = 200_000_000
 """Runs with up to as many rows in all journals are checked by Sail, if nothing else is said: its server
 starts in less than a second, where Apache Spark's first pass takes several."""
 
+OPTIMISED_ROWS = 5_000_000
+"""From as many rows in all journals on, the JVM's optimising compiler saves more time than it takes."""
+
 JVM_MARGIN = 2**30
 """Bytes that a JVM of Spark and its Python workers need beside the heap."""
 
@@ -34,7 +37,8 @@ class EngineChoice:
     """What was asked for: `engine` ("auto": not said) and, for Apache Spark, where and how it runs.
 
     `settings` are Spark's own and override ours, `jars` are added to its class path, `driver_memory` is the
-    heap of its JVM ("4g"; a server at `sc://` has its own).
+    heap of its JVM ("4g"; a server at `sc://` has its own). `optimised`: its JVM on this machine uses its
+    optimising compiler.
     """
 
     engine: EngineWord = "auto"
@@ -42,6 +46,7 @@ class EngineChoice:
     driver_memory: str = "4g"
     settings: Mapping[str, str] = field(default_factory=dict)
     jars: tuple[Path, ...] = ()
+    optimised: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -65,7 +70,12 @@ class EngineChoice:
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for choices that one server can serve."""
-        return (self.engine, self.master, self.driver_memory, tuple(sorted(self.settings.items())), self.jars)
+        settings = tuple(sorted(self.settings.items()))
+        return (self.engine, self.master, self.driver_memory, settings, self.jars, self.optimised)
+
+    def for_rows(self, rows: int | None) -> EngineChoice:
+        """The same for journals with as many rows, None if it is not known how many."""
+        return replace(self, optimised=rows is None or rows >= OPTIMISED_ROWS)
 
     def checked(self) -> EngineChoice:
         """Itself.

@@ -82,10 +82,7 @@ def server_command(
     options = [
         f"-Xmx{choice.driver_memory}",
         *_java_options(java, log4j),
-        # A check takes seconds: below about ten million records, the optimising compiler costs more CPU
-        # time than it saves. Without it the JVM reserves 48 MB for compiled code, which a few checks fill;
-        # then half of its time goes into sweeping it and compiling again.
-        *(("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m") if choice.is_local else ()),
+        *(_compiler_options(choice) if choice.is_local else ()),
         *_archive_options(java, archive),
         *settings.get("spark.driver.extraJavaOptions", "").split(),
         *("-cp", path),
@@ -110,6 +107,20 @@ def _java_options(java: Java, log4j: Path) -> list[str]:
         "-Dio.netty.tryReflectionSetAccessible=true",
         f"-Dlog4j2.configurationFile={log4j.as_uri()}",
     ]
+
+
+def _compiler_options(choice: EngineChoice) -> list[str]:
+    """When the JVM compiles.
+
+    The check of a small run takes seconds, in which the optimising compiler takes more time than it saves.
+    Without it the JVM reserves 48 MB for compiled code, which a few checks fill; then half of its time goes
+    into sweeping it and compiling again. For a large run the optimising compiler waits ten times as long as
+    usual, so that it compiles the loops over rows, and not what plans them.
+    """
+    if not choice.optimised:
+        return ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
+    usual = {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}
+    return [f"-XX:Tier4{name}Threshold={10 * number}" for name, number in usual.items()]
 
 
 def _archive_options(java: Java, archive: Path | None) -> list[str]:

@@ -49,8 +49,10 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     facts, lookups = None, Lookups()
     if chunks.differing:
         unusual = facts_of(chunks.rows_to_check).where(~ordinary(transactional=transactional))
-        facts = scratch.materialize("facts", unusual)
-        lookups = lookups_of(in_context(facts))
+        # With their context: where an engine joins rows with the bounds, it takes the result for a large one,
+        # and no longer broadcasts it.
+        facts = scratch.materialize("facts", in_context(unusual))
+        lookups = lookups_of(facts)
     positions = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
     if not in_order(positions):
         late = scratch.materialize("late", late_records(positions))
@@ -59,7 +61,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
             rest = late.join(facts.select("producer", "seq"), ["producer", "seq"], "left_anti")
         # They are ordinary, or of chunks that do not differ, so nothing has to be looked up for them.
         more = facts_of(lambda rows: rows.join(rest, ["producer", "seq"], "left_semi"))
-        more = more.where(F.col("run") == views.meta.run_id)
+        more = in_context(more.where(F.col("run") == views.meta.run_id))
         facts = scratch.materialize("facts-of-late", more if facts is None else facts.unionByName(more))
         late = late.withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
         facts = facts.join(late, list(IDENTITY), "left").withColumn("late", F.coalesce("late", F.lit(False)))
@@ -67,7 +69,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         facts = facts.withColumn("late", F.lit(False))
     else:
         return RecordsFound(None, (), chunks.repeated)
-    facts = in_context(facts).withColumn("this_run", F.lit(views.meta.run_id).cast("bigint"))
+    facts = facts.withColumn("this_run", F.lit(views.meta.run_id).cast("bigint"))
     rows = with_lookups(views, sends, facts, chunks, lookups)
 
     findings, problems = findings_of(

@@ -40,7 +40,7 @@ from harness.host.process_group import end_carrying
 from harness.host.process_identity import owner_has_ended, owner_label
 from harness.model.environment import ENGINE_SERVER_VARIABLE
 from harness.model.errors import KafkaChaosError
-from harness.model.journal import READS_DIR, SENDS_DIR
+from harness.model.journal import READS_DIR, RUN_FILE, SENDS_DIR
 from harness.model.progress import report_progress
 from harness.model.storage import StoragePath, s3_settings
 
@@ -72,19 +72,25 @@ def require_engine(choice: EngineChoice, usual: EngineName = "spark") -> Decisio
 
 def decide_for(choice: EngineChoice, folder: StoragePath) -> Decision:
     """The engine for the check of a saved run, by the number of rows in its journals."""
-    return require_engine(choice, usual_engine(rows_in(folder)))
+    rows = rows_in(folder)
+    return require_engine(choice if choice.optimised else choice.for_rows(rows), usual_engine(rows))
 
 
 def rows_in(folder: StoragePath) -> int | None:
-    """The rows of the run's largest journals, from the footers of their files; None: it is not on a local
-    disk, so that reading the footers would take time. A damaged file counts none: the check tells of it."""
+    """The rows of a run's largest journals, from the footers of their files, or of the largest run in an
+    experiment's folder; None: it is not on a local disk, so that reading the footers would take time. A
+    damaged file counts none: the check tells of it."""
     if not isinstance(folder, Path):
         return None
+    runs = [folder, *(path.parent for path in folder.glob(f"*/{RUN_FILE}"))]
+    return max(sum(map(_rows_of, (run / SENDS_DIR, run / READS_DIR))) for run in runs)
+
+
+def _rows_of(journal: Path) -> int:
     rows = 0
-    for name in (SENDS_DIR, READS_DIR):
-        for path in (folder / name).rglob("*.parquet"):
-            with suppress(OSError, ValueError):
-                rows += pq.read_metadata(path).num_rows
+    for path in journal.rglob("*.parquet"):
+        with suppress(OSError, ValueError):
+            rows += pq.read_metadata(path).num_rows
     return rows
 
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 
 from checkers import ENGINE_VARIABLE, EngineChoice, engine_word, parse_settings
+from harness.check_jobs.engines import rows_in
 from harness.check_jobs.spark_jars import KAFKA, S3, jars_of
 from harness.check_jobs.worker import CheckOptions
 from harness.model.errors import BadInput
@@ -41,6 +42,7 @@ def check_options(
     target = None if results is None else storage_path(results)
     word = engine_word(engine, where="--engine")
     choice = EngineChoice(word, master, driver_memory, parse_settings(settings)).checked()
+    choice = choice.for_rows(rows_in(folder))
     if from_topic and word == "sail":
         raise BadInput(
             "Sail reads no topics",

@@ -54,9 +54,11 @@ def _ours(
     from checkers.check import check_run
     from checkers.engine.choice import EngineChoice
     from checkers.engine.engine import start_engine
+    from harness.check_jobs.engines import rows_in
 
     on_spark = OURS[tool] == "spark"
     choice = EngineChoice("spark", f"local[{cores}]", driver_memory) if on_spark else EngineChoice("sail")
+    choice = choice.for_rows(rows_in(folder))
     engine = start_engine(choice, scratch=scratch / "engine")
     session = engine.session()
     atexit.register(engine.stop)

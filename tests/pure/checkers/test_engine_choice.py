@@ -9,6 +9,7 @@ import pytest
 from checkers.engine.choice import (
     ENGINE_VARIABLE,
     JVM_MARGIN,
+    OPTIMISED_ROWS,
     SAIL_ROWS,
     EngineChoice,
     available_memory,
@@ -17,7 +18,8 @@ from checkers.engine.choice import (
     usual_engine,
 )
 from checkers.engine.connect import public_url
-from checkers.engine.spark_server import cores, server_settings
+from checkers.engine.java import Java
+from checkers.engine.spark_server import cores, server_command, server_settings
 from harness.model.errors import BadInput
 
 pytestmark = pytest.mark.pure
@@ -131,6 +133,19 @@ def test_a_server_of_ours_listens_here_only_and_the_user_has_the_last_word(tmp_p
     jars = EngineChoice("spark", "spark://a:1", jars=(Path("/x.jar"), Path("/y.jar")))
     assert server_settings(jars, tmp_path, {})["spark.jars"] == "/x.jar,/y.jar"
     assert [cores(master) for master in ("local", "local[5]", "local[2,3]")] == [1, 5, 2]
+
+
+def test_the_optimising_compiler_is_for_large_runs() -> None:
+    java = Java(17, "", "", "java")
+
+    def compiler(rows: int | None) -> list[str]:
+        choice = EngineChoice("spark").for_rows(rows)
+        return [word for word in server_command(java, choice, {}, Path("/log4j")) if "Tier" in word]
+
+    assert compiler(OPTIMISED_ROWS - 1) == ["-XX:TieredStopAtLevel=1"]
+    assert compiler(OPTIMISED_ROWS) == compiler(None)
+    assert "-XX:Tier4BackEdgeThreshold=400000" in compiler(None)
+    assert EngineChoice("spark").for_rows(None).key != EngineChoice("spark").key
 
 
 def test_a_token_in_a_url_is_not_shown() -> None:

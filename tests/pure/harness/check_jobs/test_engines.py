@@ -143,8 +143,18 @@ def test_rows_are_counted_from_footers_and_a_damaged_file_counts_none(tmp_path: 
         pq.write_table(pa.table({"x": range(rows)}), path)
     (tmp_path / "reads" / "torn.parquet").write_bytes(b"PAR1")
     assert engines.rows_in(tmp_path) == 12
+    (tmp_path / "run.json").touch()
+    assert engines.rows_in(tmp_path.parent) == 12, "of an experiment's folder the largest run counts"
     assert engines.rows_in(tmp_path / "nowhere") == 0
     assert engines.rows_in(storage_path("s3://bucket/run")) is None
+
+
+def test_one_server_checks_all_arms_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "rows_in", lambda _: 7)
+    monkeypatch.setattr(engines, "java_of_spark", lambda _: None)
+    small, large = EngineChoice("spark"), EngineChoice("spark", optimised=True)
+    assert engines.decide_for(small, tmp_path).choice == small
+    assert engines.decide_for(large, tmp_path).choice == large, "decided on for the largest arm"
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found as Linux tells them")

@@ -144,7 +144,8 @@ def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_sail_is_refused_where_only_spark_can(changes: dict[str, object]) -> None:
     for possible in ({}, {"folder": storage_path("s3://b/run")}):
-        assert options_of(engine="sail", **possible).engine == EngineChoice("sail", driver_memory="1g")
+        sail = EngineChoice("sail", driver_memory="1g").for_rows(None if possible else 0)
+        assert options_of(engine="sail", **possible).engine == sail
     with pytest.raises(BadInput) as caught:
         options_of(engine="sail", **changes)
     assert caught.value.where == "--engine sail"
