@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
+from checkers.journals.footers import rows_of
 from checkers.journals.scratch import Scratch
 from checkers.journals.views import IDENTITY, Views
 from checkers.judgement.policy import Policy
@@ -54,7 +55,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         facts = scratch.materialize("facts", in_context(unusual))
         lookups = lookups_of(facts)
     positions = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
-    if not in_order(positions):
+    if not in_order(positions, rows_of(views.files["sends"])):
         late = scratch.materialize("late", late_records(positions))
         rest = late
         if facts is not None:

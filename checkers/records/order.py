@@ -13,6 +13,9 @@ _RANGE_BITS = 10
 _SEQ_BITS = 63 - _RANGE_BITS
 """The number of an offset in a range of 2^10 offsets and a seq fit into one bigint, if seq is below 2^53."""
 
+_ROWS_AT_ONCE = 30_000_000
+"""Sail holds 50 bytes of each row that it compares."""
+
 
 def partition_in_doubt() -> Column:
     """Of records that were read: whether in a partition that they were not sent to, or it is not known which
@@ -48,28 +51,54 @@ def first_offsets(views: Views, sends: DataFrame, facts: DataFrame | None, *, el
     return positions.unionByName(moved.select(*columns))
 
 
-def in_order(positions: DataFrame) -> bool:
-    """Runs a query: whether seq rises with the offset in each partition for each producer; False may also
-    mean that it is not known.
+def in_order(positions: DataFrame, rows: int) -> bool:
+    """Runs a query or, for many rows, several: whether seq rises with the offset in each partition for each
+    producer; False may also mean that it is not known.
 
     Cheaper than a window over all records: the numbers of each 2^10 offsets are compared with themselves
     sorted, then each such range with the one before.
+
+    Args:
+        rows: about how many rows there are. An engine holds all those that it compares in memory.
     """
+    parts = -(-rows // _ROWS_AT_ONCE)
+    if parts <= 1:
+        return _holds(_judged(positions, within=True, between=True))
+    part = F.pmod(_offset_range(), F.lit(parts))
+    return _holds(_judged(positions, within=False, between=True)) and all(
+        _holds(_judged(positions.where(part == number), within=True, between=False))
+        for number in range(parts)
+    )
+
+
+def _offset_range() -> Column:
+    return F.shiftright("offset", _RANGE_BITS).alias("offset_range")
+
+
+def _judged(positions: DataFrame, *, within: bool, between: bool) -> DataFrame:
+    """The ranges of offsets of each partition and producer, each with `rises` (boolean, null: not known):
+    whether seq rises with the offset `within` it, and from the range before to this one (`between`)."""
     offset_in_range = F.col("offset").bitwiseAND((1 << _RANGE_BITS) - 1)
     both = F.shiftleft(offset_in_range, _SEQ_BITS).bitwiseOR(F.col("seq"))
-    ranges = positions.groupBy(
-        "topic_partition", "producer", F.shiftright("offset", _RANGE_BITS).alias("offset_range")
-    ).agg(
+    ranges = positions.groupBy("topic_partition", "producer", _offset_range()).agg(
         F.min("seq").alias("low"),
         F.max("seq").alias("high"),
-        F.sort_array(F.collect_list(both)).alias("by_offset"),
+        *([F.sort_array(F.collect_list(both)).alias("by_offset")] if within else []),
     )
-    seqs = F.transform("by_offset", lambda one: one.bitwiseAND((1 << _SEQ_BITS) - 1))
-    before = F.lag("high").over(Window.partitionBy("topic_partition", "producer").orderBy("offset_range"))
-    judged = ranges.select("low", "high", (F.sort_array(seqs) == seqs).alias("rises"), before.alias("before"))
-    unknown = (F.col("low") < 0) | (F.col("high") >= 1 << _SEQ_BITS)
-    falls = ~F.col("rises") | F.coalesce(F.col("before") > F.col("low"), F.lit(False))
-    return not judged.where(unknown | falls).limit(1).collect()
+    known = (F.col("low") >= 0) & (F.col("high") < 1 << _SEQ_BITS)
+    rises = F.lit(True)
+    if within:
+        seqs = F.transform("by_offset", lambda one: one.bitwiseAND((1 << _SEQ_BITS) - 1))
+        rises &= F.sort_array(seqs) == seqs
+    if between:
+        in_time = Window.partitionBy("topic_partition", "producer").orderBy("offset_range")
+        before = F.lag("high").over(in_time)
+        rises &= before.isNull() | (before <= F.col("low"))
+    return ranges.select(F.when(known, rises).alias("rises"))
+
+
+def _holds(judged: DataFrame) -> bool:
+    return not judged.where(~F.coalesce("rises", F.lit(False))).limit(1).collect()
 
 
 def late_records(positions: DataFrame) -> DataFrame:
