@@ -1,4 +1,4 @@
-"""Mistakes in a schedule, found before a cluster starts, each with its place in the step."""
+"""Mistakes in a schedule, found before a cluster starts, each with its path in the step."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Windows = tuple[Window, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in words, and its place within the step (`faults[1].random.menu[0].fault`); what is expected
+    """A mistake in words, and its path within the step (`faults[1].random.menu[0].fault`); what is expected
     and what was found, if `what` does not say so."""
 
-    place: str
+    where: str
     what: str
     expected: str | None = None
     found: str | None = None
 
     @property
     def message(self) -> str:
-        """All of it but the place, in one line."""
+        """All of it but the path, in one line."""
         parts = (("expected", self.expected), ("found", self.found))
         more = ", ".join(f"{label} {text}" for label, text in parts if text is not None)
         return f"{self.what}: {more}" if more else self.what
@@ -52,7 +52,7 @@ def check_schedule(
     """All mistakes in a step's entries.
 
     `seconds` is when the step ends at the latest (None: not known); `before` holds the faults that were
-    injected before it and are open, by their place in the file.
+    injected before it and are open, by their path in the file.
     """
     before = before or {}
     found = tracks(entries)
@@ -70,21 +70,21 @@ def check_schedule(
 def _blocks(
     blocks: Sequence[FaultBlock | ScheduleEntry], around: str
 ) -> Iterator[tuple[str, FaultBlock | ScheduleEntry]]:
-    """Every entry with its place, including entries inside others."""
+    """Every entry with its path, including entries inside others."""
     for number, block in enumerate(blocks):
-        place = f"{around}[{number}]"
-        yield place, block
+        where = f"{around}[{number}]"
+        yield where, block
         if isinstance(block, SequencePart):
-            yield from _blocks(block.sequence, f"{place}.sequence")
+            yield from _blocks(block.sequence, f"{where}.sequence")
         elif isinstance(block, TogetherPart):
-            yield from _blocks(block.together, f"{place}.together")
+            yield from _blocks(block.together, f"{where}.together")
 
 
 def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator[Problem]:
-    names = {place: block.name for place, block in _blocks(entries, "faults") if block.name is not None}
+    names = {where: block.name for where, block in _blocks(entries, "faults") if block.name is not None}
     counts = Counter(names.values())
     yield from (
-        Problem(place, f"two entries are named {name!r}") for place, name in names.items() if counts[name] > 1
+        Problem(where, f"two entries are named {name!r}") for where, name in names.items() if counts[name] > 1
     )
     for number, track in enumerate(found):
         awaited = track.begin.condition.awaits if isinstance(track.begin, WhenTrue) else None
@@ -92,10 +92,10 @@ def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator
             continue
         if awaited not in counts:
             hint = did_you_mean(awaited, counts, f"the named entries are: {', '.join(counts) or 'none'}")
-            yield Problem(f"{track.place}.after", f"no entry has the name {awaited!r}: {hint}")
+            yield Problem(f"{track.where}.after", f"no entry has the name {awaited!r}: {hint}")
         elif _waits_for_itself(found, number):
             yield Problem(
-                f"{track.place}.after", f"it waits for {awaited!r}, which waits for it: neither begins"
+                f"{track.where}.after", f"it waits for {awaited!r}, which waits for it: neither begins"
             )
 
 
@@ -124,22 +124,22 @@ def _predecessors(found: Sequence[Track], number: int) -> tuple[int, ...]:
 def _times(track: Track, seconds: float | None) -> Iterator[Problem]:
     how = track.begin
     if isinstance(how, At) and seconds is not None and how.seconds >= seconds:
-        yield Problem(track.place, f"the step lasts {seconds:g} s: a fault at {how.seconds:g} s never comes")
+        yield Problem(track.where, f"the step lasts {seconds:g} s: a fault at {how.seconds:g} s never comes")
     if not isinstance(how, Repeating):
         return
     first = how.first + (how.gap[1] if how.ahead else 0.0)
     ends = [end for end in (seconds, how.until) if end is not None]
     if how.until is not None and first > how.until:
         yield Problem(
-            track.place, f"`until` is {how.until:g} s, but the first may come as late as {first:g} s"
+            track.where, f"`until` is {how.until:g} s, but the first may come as late as {first:g} s"
         )
     elif seconds is not None and first >= seconds:
-        yield Problem(track.place, f"the step lasts {seconds:g} s: a fault at {first:g} s never comes")
+        yield Problem(track.where, f"the step lasts {seconds:g} s: a fault at {first:g} s never comes")
     elif how.times is not None and ends and not how.ahead:
         last = first + (how.times - 1) * how.gap[0]
         if last >= min(ends):
             yield Problem(
-                track.place,
+                track.where,
                 f"the last of {how.times} comes at {last:g} s, but none begins after {min(ends):g} s",
             )
 
@@ -157,7 +157,7 @@ def _too_late(found: Sequence[Track], seconds: float) -> Iterator[Problem]:
             begin = max(known) + how.pause if len(known) == len(ends) else None
             if begin is not None and begin >= seconds:
                 yield Problem(
-                    track.place, f"it cannot begin before {begin:g} s, and the step lasts {seconds:g} s"
+                    track.where, f"it cannot begin before {begin:g} s, and the step lasts {seconds:g} s"
                 )
         earliest.append(begin)
 
@@ -165,13 +165,13 @@ def _too_late(found: Sequence[Track], seconds: float) -> Iterator[Problem]:
 def _condition(track: Track, shape: ClusterShape) -> Iterator[Problem]:
     if not isinstance(track.begin, WhenTrue):
         return
-    condition, place = track.begin.condition, f"{track.place}.after"
+    condition, where = track.begin.condition, f"{track.where}.after"
     for partition in (condition.partition, condition.leader_moved):
         if partition is not None and partition >= shape.partitions:
-            yield Problem(place, f"no partition {partition}: the topic has 0 to {shape.partitions - 1}")
+            yield Problem(where, f"no partition {partition}: the topic has 0 to {shape.partitions - 1}")
     if condition.isr_below is not None and condition.isr_below > shape.replication_factor:
         yield Problem(
-            place,
+            where,
             f"an ISR never has {condition.isr_below} members: topic.replication_factor is "
             f"{shape.replication_factor}",
         )
@@ -182,7 +182,7 @@ def _impossible(track: Track, shape: ClusterShape) -> Iterator[Problem]:
         try:
             pick.fault.warnings(shape)
         except ValueError as error:
-            yield Problem(pick.place, str(error))
+            yield Problem(pick.where, str(error))
 
 
 def _limits(
@@ -190,15 +190,15 @@ def _limits(
 ) -> Iterator[Problem]:
     if limit is None:
         return
-    down = {place: fault.max_brokers_down(shape) for place, fault in before.items()}
-    since = [place for place, count in down.items() if count]
+    down = {where: fault.max_brokers_down(shape) for where, fault in before.items()}
+    since = [where for where, count in down.items() if count]
     for track in found:
         for pick in track.picks:
             downs = pick.fault.max_brokers_down(shape)
             if downs and downs + sum(down.values()) > limit:
                 already = f", and {sum(down.values())} down since {', '.join(since)}" if since else ""
                 yield Problem(
-                    pick.place,
+                    pick.where,
                     f"it takes up to {downs} broker(s) down{already}: "
                     f"with at_most_down {limit} it never begins",
                 )
@@ -209,24 +209,24 @@ def _contradictions(
 ) -> Iterator[Problem]:
     """Pairs of faults that stop the process of the same node at overlapping times."""
     held = [
-        (place, fault, ((0.0, float("inf")),)) for place, fault in before.items() if _stops_process(fault)
+        (where, fault, ((0.0, float("inf")),)) for where, fault in before.items() if _stops_process(fault)
     ]
     mine = [
-        (track.place, track.picks[0].fault, _windows(track, seconds))
+        (track.where, track.picks[0].fault, _windows(track, seconds))
         for track in found
         if not (isinstance(track.begin, Repeating) and track.begin.ahead)
         and _stops_process(track.picks[0].fault)
     ]
     pairs = [*((one, two) for one in held for two in mine), *combinations(mine, 2)]
-    for (where, fault, windows), (place, other, others) in pairs:
+    for (first, fault, windows), (second, other, others) in pairs:
         for (start, end), (begin, until) in _overlaps(windows, others):
             nodes = _same_nodes(fault, other, shape, at_once=start == begin)
             if nodes is not None:
                 span = f"from {start:g} s to {end:g} s" if end != float("inf") else "when the step begins"
                 yield Problem(
-                    place,
+                    second,
                     f"{other.name()} of {nodes} from {begin:g} s to {until:g} s contradicts the "
-                    f"{fault.name()} at {where}, which has it {span}",
+                    f"{fault.name()} at {first}, which has it {span}",
                 )
                 break
 

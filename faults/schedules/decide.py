@@ -91,7 +91,7 @@ def describe_unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
 def _describe_track(schedule: Schedule, number: int) -> str:
     track = schedule.tracks[number]
     kinds = " or ".join(dict.fromkeys(pick.fault.name() for pick in track.picks))
-    return f"{track.place} ({kinds})"
+    return f"{track.where} ({kinds})"
 
 
 def _with_progress(schedule: Schedule, state: ScheduleState, now: Now) -> ScheduleState:

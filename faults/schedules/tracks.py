@@ -67,11 +67,11 @@ Begin = At | WhenTrue | Following | Repeating
 @dataclass(frozen=True, slots=True)
 class Pick:
     """A fault that may be drawn, in proportion to its weight, and its duration in seconds (least, most).
-    `place` is where the fault stands in the step (`faults[0].random.menu[2].fault`)."""
+    `where` is the path of the fault in the step (`faults[0].random.menu[2].fault`)."""
 
     fault: FaultSpec
     lasting: tuple[float, float]
-    place: str
+    where: str
     weight: float = 1.0
     if_impossible: IfImpossible = "refuse"
 
@@ -80,11 +80,11 @@ class Pick:
 class Track:
     """One fault, or one menu of faults, and when it begins.
 
-    `place` is its place in the step (`faults[1].sequence[0]`), `key` what its random choices depend on,
+    `where` is its path in the step (`faults[1].sequence[0]`), `key` what its random choices depend on,
     `names` are its own name and those of the entries around it.
     """
 
-    place: str
+    where: str
     key: str
     names: tuple[str, ...]
     begin: Begin
@@ -136,32 +136,32 @@ def _begin(entry: ScheduleEntry) -> Begin:
 
 
 def _unfold(
-    block: FaultBlock | ScheduleEntry, place: str, begin: Begin, around: tuple[str, ...], found: list[Track]
+    block: FaultBlock | ScheduleEntry, where: str, begin: Begin, around: tuple[str, ...], found: list[Track]
 ) -> tuple[int, ...]:
     """Add a block's tracks; returns the numbers of those that end it."""
     names = (*around, block.name) if block.name is not None else around
-    key = block.name or place
+    key = block.name or where
     if isinstance(block, Random):
         picks = tuple(
-            Pick(one.fault, one.lasting, f"{place}.random.menu[{index}].fault", one.weight, one.if_impossible)
+            Pick(one.fault, one.lasting, f"{where}.random.menu[{index}].fault", one.weight, one.if_impossible)
             for index, one in enumerate(block.random.menu)
         )
-        found.append(Track(place, key, names, begin, picks))
+        found.append(Track(where, key, names, begin, picks))
         return (len(found) - 1,)
     if isinstance(block, SequencePart):
         last: tuple[int, ...] = ()
         for number, part in enumerate(block.sequence):
             starts = Following(last, block.pause) if last else begin
-            last = _unfold(part, f"{place}.sequence[{number}]", starts, names, found)
+            last = _unfold(part, f"{where}.sequence[{number}]", starts, names, found)
         return last
     if isinstance(block, TogetherPart):
         ends: list[int] = []
         for number, part in enumerate(block.together):
-            ends += _unfold(part, f"{place}.together[{number}]", begin, names, found)
+            ends += _unfold(part, f"{where}.together[{number}]", begin, names, found)
         return tuple(ends)
     assert isinstance(block, Part)
     pick = Pick(
-        block.fault, (block.lasting, block.lasting), f"{place}.fault", if_impossible=block.if_impossible
+        block.fault, (block.lasting, block.lasting), f"{where}.fault", if_impossible=block.if_impossible
     )
-    found.append(Track(place, key, names, begin, (pick,)))
+    found.append(Track(where, key, names, begin, (pick,)))
     return (len(found) - 1,)

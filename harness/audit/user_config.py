@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from harness.audit.settings_catalog import SettingKind, canonical, closest_setting, known_settings
 from harness.audit.to_librdkafka import to_librdkafka_settings
 from harness.config.properties import PropertyLine, read_properties
-from harness.model.errors import BadInput, placed_words_of
+from harness.model.errors import BadInput, located_words_of
 from harness.model.secrets import is_secret, without_secrets
 from harness.spec.experiment import Arm, Experiment
 from workloads.config.client_log import client_logger
@@ -74,7 +74,7 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
         raise BadInput(
             "the configuration does not fit the experiment",
             where=", ".join(str(path) for path in (own.producer, own.topic, own.broker) if path),
-            found=placed_words_of(error),
+            found=located_words_of(error),
             next_step="correct the configuration, or name another experiment",
         ) from None
 
@@ -94,7 +94,7 @@ def _arm(
             logger=client_logger(),
         )
     except ValidationError as error:
-        raise _refused(path, placed_words_of(error), values) from None
+        raise _refused(path, located_words_of(error), values) from None
     except (KafkaException, ValueError, TypeError) as error:
         reason: Any = error.args[0] if error.args else error
         message = reason.str() if isinstance(error, KafkaException) else str(reason)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.check_jobs.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
-from harness.model.errors import JournalError, placed_words_of
+from harness.model.errors import JournalError, located_words_of
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
@@ -95,7 +95,7 @@ def _saved_result(path: StoragePath) -> ExperimentResult | None:
     try:
         return ExperimentResult.model_validate_json(path.read_text())
     except (ValueError, OSError) as error:
-        found = placed_words_of(error) if isinstance(error, ValidationError) else str(error)
+        found = located_words_of(error) if isinstance(error, ValidationError) else str(error)
         raise JournalError(
             "the result of the experiment cannot be read",
             where=str(path),

@@ -85,7 +85,7 @@ class FileKind(Generic[FileModel]):
         """The content of a built-in file (by name) or of a file (by path), and its name for messages.
 
         Raises:
-            BadInput: no such file, not YAML, or not of this kind: names the place in the file.
+            BadInput: no such file, not YAML, or not of this kind: names the path in the file.
         """
         if name_or_path in self.builtin_names():
             return self.builtin(name_or_path)
@@ -98,7 +98,7 @@ class FileKind(Generic[FileModel]):
         """The content of a file.
 
         Raises:
-            BadInput: no such file, not YAML, or not of this kind: names the place in the file.
+            BadInput: no such file, not YAML, or not of this kind: names the path in the file.
         """
         try:
             text = path.read_text()
@@ -115,7 +115,7 @@ class FileKind(Generic[FileModel]):
         """The content of a YAML text; `source` names it in messages.
 
         Raises:
-            BadInput: not YAML, or not of this kind: names the line and the place.
+            BadInput: not YAML, or not of this kind: names the line and the path.
         """
         try:
             with explained():

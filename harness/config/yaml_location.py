@@ -1,4 +1,4 @@
-"""Locates places in an experiment file: as a path of keys, and as a line."""
+"""Finds paths of keys, and their lines, in an experiment file."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) 
     return tuple(path)
 
 
-def parse_path(place: str) -> Path:
+def parse_path(text: str) -> Path:
     """Parse a path like `steps[1].write.faults[0]`."""
-    return tuple(int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place))
+    return tuple(int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", text))
 
 
 def format_path(path: Path) -> str:

@@ -67,7 +67,7 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
     for one in problems:
         line = yaml_location.line_of(file.root, one.path)
         told.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
-    placed = sorted(told.values(), key=lambda one: one[0] or 0)
+    by_line = sorted(told.values(), key=lambda one: one[0] or 0)
     explained = [
         BadInput(
             problem.what,
@@ -75,13 +75,13 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
             expected=problem.expected,
             found=problem.found,
         )
-        for line, problem in placed[:MOST_SHOWN]
+        for line, problem in by_line[:MOST_SHOWN]
     ]
     first, *others = explained
     count = ""
     if others:
-        more = f", of which {MOST_SHOWN} are shown" if len(placed) > MOST_SHOWN else ""
-        count = f" (1 of {len(placed)} problems{more})"
+        more = f", of which {MOST_SHOWN} are shown" if len(by_line) > MOST_SHOWN else ""
+        count = f" (1 of {len(by_line)} problems{more})"
     return BadInput(
         f"{first.what}{count}",
         where=first.where,
@@ -114,13 +114,13 @@ def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
 def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
     kind, location = details["type"], details["loc"]
     path = yaml_location.path_of(location, file.data, missing=kind == "missing")
-    if kind == "misplaced":
+    if kind == "inconsistent":
         for problem in details["ctx"]["problems"]:
-            place = yaml_location.parse_path(problem.place)
+            path = yaml_location.parse_path(problem.where)
             if problem.expected is None and problem.found is None:
-                yield _Found(place, f"the {file.word} is not valid", found=problem.what)
+                yield _Found(path, f"the {file.word} is not valid", found=problem.what)
             else:
-                yield _Found(place, problem.what, problem.expected, problem.found)
+                yield _Found(path, problem.what, problem.expected, problem.found)
     elif kind == "extra_forbidden":
         name, known = str(location[-1]), _keys_at(file.schema, path[:-1])
         otherwise = f"one of {', '.join(known)}" if known else "no key: the schema has none here"

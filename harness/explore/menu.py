@@ -16,7 +16,7 @@ from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind
 from harness.explore.trial import Trial, TrialFault
 from harness.model.config_value import Setting
-from harness.model.errors import placed_words_of
+from harness.model.errors import located_words_of
 from harness.model.frozen import Frozen
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
@@ -91,11 +91,11 @@ class ExploreMenu(Frozen):
         problems = list(self._problems())
         if problems:
             what = "; ".join(problem.message for problem in problems)
-            raise PydanticCustomError("misplaced", "{what}", {"what": what, "problems": problems})
+            raise PydanticCustomError("inconsistent", "{what}", {"what": what, "problems": problems})
         return self
 
     def _problems(self) -> Iterator[Problem]:
-        """What is not possible, with its place in the file."""
+        """What is not possible, with its path in the file."""
         if self.cluster.existing is not None:
             yield Problem(
                 "cluster.existing",
@@ -104,13 +104,13 @@ class ExploreMenu(Frozen):
             )
         seen: set[str] = set()
         for number, fault in enumerate(self.faults):
-            place = f"faults[{number}]"
+            where = f"faults[{number}]"
             if fault.name in seen:
-                yield Problem(f"{place}.name", f"two faults are named {fault.name!r}")
+                yield Problem(f"{where}.name", f"two faults are named {fault.name!r}")
             seen.add(fault.name)
             planned = TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0])
             if why := _why_impossible(lambda one=planned: experiment_of(self, Trial(faults=(one,)))):
-                yield Problem(place, why)
+                yield Problem(where, why)
         some = (TrialFault(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
         for axis, levels in self.settings.items():
             for label in levels:
@@ -138,7 +138,7 @@ def _why_impossible(make: Any) -> str | None:
     try:
         experiment = make()
     except ValidationError as error:
-        return placed_words_of(error)
+        return located_words_of(error)
     except ValueError as error:
         return str(error)
     assert isinstance(experiment, Experiment)
@@ -160,7 +160,7 @@ def load(path: Path | str | None) -> ExploreMenu:
     """A menu file, or a built-in menu by its name; None: the ordinary one.
 
     Raises:
-        BadInput: no such file, not YAML, or not a menu: names the place in the file.
+        BadInput: no such file, not YAML, or not a menu: names the path in the file.
     """
     return MENU.builtin(BUILT_IN)[0] if path is None else MENU.load(str(path))[0]
 

@@ -96,11 +96,11 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
         other = f"it was begun with --confirm {before.confirm}"
     cluster_options = (options.version, options.image, options.profile)
     refuse_another("exploration", resume, (options.seed, before.seed), cluster_options, other)
-    place = masked_at(before.menu)
-    if place is not None:
+    where = masked_at(before.menu)
+    if where is not None:
         raise BadInput(
             "secrets of this menu are not in its folder",
-            where=f"{resume}: {place}",
+            where=f"{resume}: {where}",
             expected="a menu without secrets: an exploration goes on with the menu in its folder",
             next_step="begin a new exploration with `--menu FILE`",
         )

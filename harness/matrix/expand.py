@@ -228,11 +228,11 @@ def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any
 
 def _invalid_arm(error: ValidationError, where: str) -> BadInput:
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
+    location = ".".join(str(part) for part in first["loc"])
     value = first.get("input")
     return BadInput(
         "the arm is not valid",
-        where=f"{where}{f': {place}' if place else ''}",
+        where=f"{where}{f': {location}' if location else ''}",
         expected=words_of(error),
         found=None if isinstance(value, (dict, BaseModel)) else _shortened(repr(value)),
         next_step="correct the base or the level; `kafka-chaos matrix --schema` prints every key",

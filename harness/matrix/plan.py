@@ -151,14 +151,14 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
 
 def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> MatrixSpec | None:
     """The matrix as its file has it, where secrets in it were masked in the folder; None: there are none."""
-    place = masked_at(before.spec)
-    if place is None:
+    where = masked_at(before.spec)
+    if where is None:
         return None
     again = None if spec is None else MATRIX.load(spec)[0]
     if again is None or again.stored_form() != before.spec:
         raise BadInput(
             "secrets of this matrix are not in its folder",
-            where=f"{resume}: {place}",
+            where=f"{resume}: {where}",
             expected="the file that it was begun with, unchanged",
             found="none" if spec is None else spec,
             next_step="name that file too: `kafka-chaos matrix FILE --resume FOLDER`",

@@ -177,15 +177,15 @@ class MatrixSpec(Frozen):
             *((f"exclude[{number}]", one) for number, one in enumerate(self.exclude)),
             *((f"slo[{number}].at", one.at) for number, one in enumerate(self.slo)),
         ]
-        for place, where in entries:
-            for axis, labels in where.items():
+        for where, labels_of in entries:
+            for axis, labels in labels_of.items():
                 if axis not in self.axes:
-                    raise ValueError(f"{place} names the axis {axis!r}; there are {', '.join(self.axes)}")
+                    raise ValueError(f"{where} names the axis {axis!r}; there are {', '.join(self.axes)}")
                 known = self.axes[axis].levels
                 for label in labels:
                     if label not in known:
                         raise ValueError(
-                            f"{place} names {axis}={label}; the levels of {axis} are {', '.join(known)}"
+                            f"{where} names {axis}={label}; the levels of {axis} are {', '.join(known)}"
                         )
         return self
 

@@ -93,7 +93,7 @@ def words_of(error: ValidationError) -> str:
     return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
 
 
-def placed_words_of(error: ValidationError) -> str:
-    """As `words_of`, preceded by the place of the refused value, if it has one."""
+def located_words_of(error: ValidationError) -> str:
+    """As `words_of`, preceded by the path of the refused value, if it has one."""
     where = ".".join(map(str, error.errors()[0]["loc"]))
     return f"{where}: {words_of(error)}" if where else words_of(error)

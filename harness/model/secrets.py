@@ -64,18 +64,18 @@ def _of_setting(name: str, value: Any) -> Any:
     return without_secret_values(value)
 
 
-def masked_at(data: Any, place: str = "") -> str | None:
-    """The place of the first masked secret in a file's data; None: there is none.
+def masked_at(data: Any, where: str = "") -> str | None:
+    """The path of the first masked secret in a file's data; None: there is none.
 
     Such a file was written by this program and cannot be used as it is.
     """
     if isinstance(data, Mapping):
-        pairs = [(f"{place}.{key}" if place else str(key), value) for key, value in data.items()]
+        pairs = [(f"{where}.{key}" if where else str(key), value) for key, value in data.items()]
     elif isinstance(data, list | tuple):
-        pairs = [(f"{place}[{number}]", value) for number, value in enumerate(data)]
+        pairs = [(f"{where}[{number}]", value) for number, value in enumerate(data)]
     else:
-        return place if data == MASK else None
-    return next((found for where, value in pairs if (found := masked_at(value, where))), None)
+        return where if data == MASK else None
+    return next((found for key_path, value in pairs if (found := masked_at(value, key_path))), None)
 
 
 def format_command(arguments: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
 from harness.spec.external_cluster import ExternalClusterSpec
-from harness.spec.fault_index import fault_specs, placed_faults
+from harness.spec.fault_index import fault_specs, located_faults
 
 
 def on_external_cluster(
@@ -86,11 +86,11 @@ def check_external_limits(experiment: Experiment, *, owned: bool) -> None:
         )
     offered = ("requests",) if existing.containers is None else ("requests", "containers")
     allowed = {name for name, spec in fault_specs().items() if spec.external in offered}
-    for place, fault, _ in placed_faults(experiment):
+    for where, fault, _ in located_faults(experiment):
         if fault.name() not in allowed:
             raise BadInput(
                 f"the fault {fault.name()!r} is not available on a cluster that kafka-chaos did not start",
-                where=f"{experiment.name}: {place}",
+                where=f"{experiment.name}: {where}",
                 expected=f"one of {', '.join(sorted(allowed))}",
                 found=fault.name(),
                 next_step="use `command`, or name the containers: docs/how-to/own-cluster.md",

@@ -11,12 +11,12 @@ from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
 from harness.preflight.kernel_probes import Capability
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import placed_faults, without_faults
+from harness.spec.fault_index import located_faults, without_faults
 
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """Probe the capabilities of kernel and engine now; empty if no fault of the experiments needs any."""
-    needed = any(one.fault.required() for experiment in experiments for one in placed_faults(experiment))
+    needed = any(one.fault.required() for experiment in experiments for one in located_faults(experiment))
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
 
 
@@ -27,17 +27,17 @@ def without_impossible_faults(
     each.
 
     Raises:
-        BadInput: a fault is impossible and may not be skipped; names its place and what is missing.
+        BadInput: a fault is impossible and may not be skipped; names its path and what is missing.
     """
     reasons = [
-        (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in placed_faults(experiment)
+        (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in located_faults(experiment)
     ]
     cannot = [(one, reason) for one, reason in reasons if reason]
     for one, reason in cannot:
         if one.if_impossible != "skip":
             raise BadInput(
                 f"the fault {one.fault.name()!r} is not possible on this machine",
-                where=f"{experiment.name}: {one.place}",
+                where=f"{experiment.name}: {one.where}",
                 expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
                 found=reason,
                 next_step="leave it out, or write `if_impossible: skip` beside it; "
@@ -45,8 +45,8 @@ def without_impossible_faults(
             )
     if not cannot:
         return experiment, ()
-    skipped = tuple(f"{one.place}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
-    return without_faults(experiment, {one.place for one, _ in cannot}), skipped
+    skipped = tuple(f"{one.where}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
+    return without_faults(experiment, {one.where for one, _ in cannot}), skipped
 
 
 def unmet_needs(needs: Iterable[str], found: Sequence[kernel_probes.Capability]) -> list[str]:

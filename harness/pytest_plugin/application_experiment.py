@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.model.errors import BadInput, placed_words_of
+from harness.model.errors import BadInput, located_words_of
 from harness.spec.experiment import Experiment
 
 Run = Sequence[str] | Mapping[str, Any]
@@ -45,6 +45,6 @@ def experiment_around(
         raise BadInput(
             "chaos.application(...) is not valid",
             where="its arguments",
-            found=placed_words_of(error),
+            found=located_words_of(error),
             next_step="docs/how-to/applications.md shows each of them",
         ) from error

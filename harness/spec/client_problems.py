@@ -10,18 +10,18 @@ from harness.spec.cluster import ClusterSpec, Metadata
 from workloads.config.reader_spec import ReaderSpec
 
 
-def reader_problems(readers: Sequence[ReaderSpec], cluster: ClusterSpec, place: str) -> Iterator[Problem]:
-    """Readers that the cluster cannot have, and names that are taken; `place` is their key in the file."""
+def reader_problems(readers: Sequence[ReaderSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:
+    """Readers that the cluster cannot have, and names that are taken; `where` is their key in the file."""
     taken: set[str] = set()
     for number, reader in enumerate(readers):
         twice = taken.intersection(reader.member_names)
         if twice:
-            yield Problem(f"{place}[{number}].name", f"two readers are named {min(twice)!r}")
+            yield Problem(f"{where}[{number}].name", f"two readers are named {min(twice)!r}")
         taken.update(reader.member_names)
         if reader.protocol == "consumer" and not cluster.has_consumer_protocol:
             mode = " with ZooKeeper" if cluster.metadata is Metadata.ZOOKEEPER else ""
             yield Problem(
-                f"{place}[{number}].protocol",
+                f"{where}[{number}].protocol",
                 f"Kafka {cluster.version}{mode} has no consumer group protocol, 4.0 was the first "
                 "(KIP-848): set `version` below `cluster`, or `protocol: classic`",
             )
@@ -29,12 +29,12 @@ def reader_problems(readers: Sequence[ReaderSpec], cluster: ClusterSpec, place: 
             continue
         if not cluster.racks:
             yield Problem(
-                f"{place}[{number}].rack",
+                f"{where}[{number}].rack",
                 "the cluster has no racks: set `racks: true` below `cluster`, or leave rack out",
             )
         elif reader.rack not in cluster.rack_names:
             yield Problem(
-                f"{place}[{number}].rack",
+                f"{where}[{number}].rack",
                 f"there is no rack {reader.rack!r}: the racks are {', '.join(cluster.rack_names)}",
             )
 

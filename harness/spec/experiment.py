@@ -13,7 +13,7 @@ from faults.schedules.check import Problem
 from faults.shared.base import FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.model.config_value import Setting
-from harness.model.errors import BadInput, placed_words_of, words_of
+from harness.model.errors import BadInput, located_words_of, words_of
 from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
@@ -121,7 +121,7 @@ class Experiment(Frozen):
         problems = list(self._shape_problems()) or [*self._arm_problems(), *self._problems()]
         if problems:
             what = "; ".join(problem.message for problem in problems)
-            raise PydanticCustomError("misplaced", "{what}", {"what": what, "problems": problems})
+            raise PydanticCustomError("inconsistent", "{what}", {"what": what, "problems": problems})
         return self
 
     def _shape_problems(self) -> Iterator[Problem]:
@@ -155,41 +155,43 @@ class Experiment(Frozen):
         arms = {f"arms[{number}].name": arm.name for number, arm in enumerate(self.arms)}
         for what, names in (("fault", faults), ("write step", writes), ("arm", arms)):
             seen: set[str] = set()
-            for place, name in names.items():
+            for where, name in names.items():
                 if name in seen:
-                    yield Problem(place, f"two {what}s are named {name!r}")
+                    yield Problem(where, f"two {what}s are named {name!r}")
                 seen.add(name)
         if not writes:
             yield Problem("steps", "no step writes records: add a `write` step")
         for number, arm in enumerate(self.arms):
-            place = f"arms[{number}].application"
+            where = f"arms[{number}].application"
             try:
                 application = self.application_of(arm)
             except ValidationError as error:
-                yield Problem(place, f"arm {arm.name!r}: {placed_words_of(error)}")
+                yield Problem(where, f"arm {arm.name!r}: {located_words_of(error)}")
                 continue
             if application is not None:
-                where = "application" if arm.application is None else place
+                application_key = "application" if arm.application is None else where
                 readers = self.readers_of(arm)
-                yield from application_problems(application, readers, self.cluster, arm=arm.name, where=where)
+                yield from application_problems(
+                    application, readers, self.cluster, arm=arm.name, where=application_key
+                )
 
     def _arm_problems(self) -> Iterator[Problem]:
         """Promises that cannot be read, and settings that an arm's client does not have."""
         for number, arm in enumerate(self.arms):
-            place = f"arms[{number}]"
+            where = f"arms[{number}]"
             for key, text in arm.promise.items():
                 try:
                     check_promise({key: text}, self.write_names)
                 except BadInput as error:
                     expected = error.next_step if "did you mean" in str(error.next_step) else error.expected
                     yield Problem(
-                        f"{place}.{error.where}", f"arm {arm.name!r}: {error.what}", expected, error.found
+                        f"{where}.{error.where}", f"arm {arm.name!r}: {error.what}", expected, error.found
                     )
             workload = self.workload_of(arm)
             if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
-                yield Problem(f"{place}.producer", f"arm {arm.name!r}: {unknown}")
+                yield Problem(f"{where}.producer", f"arm {arm.name!r}: {unknown}")
             if workload.client == "java" and (java := java_problem(workload, arm.producer)) is not None:
-                yield Problem(f"{place}.producer", f"arm {arm.name!r}: {java}")
+                yield Problem(f"{where}.producer", f"arm {arm.name!r}: {java}")
 
     @property
     def commits_offsets(self) -> bool:
@@ -217,11 +219,11 @@ class Experiment(Frozen):
         )
 
     def open_before(self, index: int) -> dict[str, FaultSpec]:
-        """Faults that inject steps before this step leave open, by their place in the file."""
+        """Faults that inject steps before this step leave open, by their path in the file."""
         return faults_before(self.steps, index)
 
     def share_problems(self) -> Iterator[Problem]:
-        """What the cluster cannot have of the share groups, with its place in the file."""
+        """What the cluster cannot have of the share groups, with its path in the file."""
         yield from share_problems(self.share, self.cluster, "share")
         for number, arm in enumerate(self.arms):
             yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")
@@ -229,7 +231,7 @@ class Experiment(Frozen):
         yield from altered_problems(self.steps, groups, self.cluster)
 
     def _problems(self) -> Iterator[Problem]:
-        """What is inconsistent, with its place in the file."""
+        """What is inconsistent, with its path in the file."""
         yield from reader_problems(self.readers, self.cluster, "readers")
         yield from self.share_problems()
         for number, arm in enumerate(self.arms):

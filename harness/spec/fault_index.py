@@ -1,4 +1,4 @@
-"""Lists the faults of an experiment with their places in the file, and removes faults from it."""
+"""Lists the faults of an experiment with their paths in the file, and removes faults from it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from harness.spec.experiment import Experiment
 from harness.spec.steps import Write
 
 
-class PlacedFault(NamedTuple):
-    """A fault, its place (`steps[1].write.faults[0].fault`), and what to do if it is impossible."""
+class LocatedFault(NamedTuple):
+    """A fault, its path (`steps[1].write.faults[0].fault`), and what to do if it is impossible."""
 
-    place: str
+    where: str
     fault: FaultSpec
     if_impossible: IfImpossible
 
 
-def placed_faults(experiment: Experiment) -> Iterator[PlacedFault]:
+def located_faults(experiment: Experiment) -> Iterator[LocatedFault]:
     """Every fault of every step, including those of menus, sequences and groups, in the order of the file."""
     for number, step in enumerate(experiment.steps):
         if step.inject is not None:
-            yield PlacedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
+            yield LocatedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
         elif step.write is not None:
             for pick in (pick for track in tracks(step.write.faults) for pick in track.picks):
-                yield PlacedFault(f"steps[{number}].write.{pick.place}", pick.fault, pick.if_impossible)
+                yield LocatedFault(f"steps[{number}].write.{pick.where}", pick.fault, pick.if_impossible)
 
 
-def without_faults(experiment: Experiment, places: Container[str]) -> Experiment:
-    """The experiment without the faults at these places (as in `placed_faults`); entries and steps that
+def without_faults(experiment: Experiment, paths: Container[str]) -> Experiment:
+    """The experiment without the faults at these paths (as in `located_faults`); entries and steps that
     become empty are removed.
 
     Raises:
@@ -44,10 +44,10 @@ def without_faults(experiment: Experiment, places: Container[str]) -> Experiment
     """
     steps = []
     for number, step in enumerate(experiment.steps):
-        if step.inject is not None and f"steps[{number}].inject" in places:
+        if step.inject is not None and f"steps[{number}].inject" in paths:
             continue
         if step.write is not None:
-            kept = _remaining(step.write.faults, f"steps[{number}].write.faults", places)
+            kept = _remaining(step.write.faults, f"steps[{number}].write.faults", paths)
             step = step.model_copy(update={"write": step.write.model_copy(update={"faults": kept})})
         steps.append(step)
     changed = experiment.model_copy(update={"steps": tuple(steps)})
@@ -62,20 +62,20 @@ def without_faults(experiment: Experiment, places: Container[str]) -> Experiment
         ) from error
 
 
-def _remaining(blocks: Sequence[Any], around: str, places: Container[str]) -> tuple[Any, ...]:
+def _remaining(blocks: Sequence[Any], around: str, paths: Container[str]) -> tuple[Any, ...]:
     kept = []
     for number, block in enumerate(blocks):
-        place = f"{around}[{number}]"
-        empty = f"{place}.fault" in places
+        where = f"{around}[{number}]"
+        empty = f"{where}.fault" in paths
         for key in ("sequence", "together"):
             if key in type(block).model_fields:
-                rest = _remaining(getattr(block, key), f"{place}.{key}", places)
+                rest = _remaining(getattr(block, key), f"{where}.{key}", paths)
                 block, empty = block.model_copy(update={key: rest}), not rest
         if isinstance(block, Random):
             menu = tuple(
                 choice
                 for index, choice in enumerate(block.random.menu)
-                if f"{place}.random.menu[{index}].fault" not in places
+                if f"{where}.random.menu[{index}].fault" not in paths
             )
             block = block.model_copy(update={"random": block.random.model_copy(update={"menu": menu})})
             empty = not menu

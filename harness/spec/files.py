@@ -19,7 +19,7 @@ def load(name_or_path: str) -> Experiment:
     """A built-in experiment by its name, or an experiment file by its path.
 
     Raises:
-        BadInput: no such experiment, not YAML, or not an experiment: names the place in the file.
+        BadInput: no such experiment, not YAML, or not an experiment: names the path in the file.
     """
     return EXPERIMENT.load(name_or_path)[0]
 

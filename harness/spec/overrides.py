@@ -28,7 +28,7 @@ def overridden(
     for problem in changed.share_problems():
         raise BadInput(
             "the experiment cannot have this version, image or profile",
-            where=f"{experiment.name}: {problem.place}",
+            where=f"{experiment.name}: {problem.where}",
             found=problem.message,
             next_step="correct --kafka-version or --image, or the experiment",
         )

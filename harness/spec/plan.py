@@ -225,7 +225,7 @@ def _simulated_fault(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
     track = schedule.tracks[one.occurrence.track]
     when = f"at {one.at:.3f} s" + ("" if one.sure else " or later")
     span = (one.lasting, one.lasting)
-    return _planned(one.fault, schedule.shape, track.place, _name(track), one.at, when, span, sure=one.sure)
+    return _planned(one.fault, schedule.shape, track.where, _name(track), one.at, when, span, sure=one.sure)
 
 
 def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
@@ -235,9 +235,9 @@ def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
     if isinstance(how, WhenTrue):
         when = f"when {how.condition}" + (f" (within {how.within:g} s)" if how.within else "")
     elif isinstance(how, Following):
-        before = ", ".join(schedule.tracks[number].place for number in how.tracks)
+        before = ", ".join(schedule.tracks[number].where for number in how.tracks)
         when = (f"{how.pause:g} s after" if how.pause else "when") + f" {before} is healed"
-    return _planned(pick.fault, schedule.shape, track.place, _name(track), None, when, pick.lasting)
+    return _planned(pick.fault, schedule.shape, track.where, _name(track), None, when, pick.lasting)
 
 
 def _name(track: Track) -> str | None:

@@ -10,12 +10,12 @@ from harness.spec.steps import Step
 from workloads.config.share_spec import LIMIT_PROPERTY, SMALLEST_LOCK_SECONDS, ShareSpec
 
 
-def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str) -> Iterator[Problem]:
-    """Groups that the cluster cannot have, and names that are taken; `place` is their key in the file."""
+def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:
+    """Groups that the cluster cannot have, and names that are taken; `where` is their key in the file."""
     names: set[str] = set()
     taken: set[str] = set()
     for number, spec in enumerate(groups):
-        here = f"{place}[{number}]"
+        here = f"{where}[{number}]"
         if (refusal := cluster.without_share_groups) is not None:
             yield Problem(here, refusal)
             return
@@ -35,10 +35,10 @@ def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str
             )
 
 
-def _limit_problem(limit: int | None, cluster: ClusterSpec, place: str) -> Iterator[Problem]:
+def _limit_problem(limit: int | None, cluster: ClusterSpec, where: str) -> Iterator[Problem]:
     if limit is not None and not cluster.has_group_limits:
         yield Problem(
-            place,
+            where,
             f"share groups of Kafka {cluster.version} have no delivery limit of their own, 4.3 is the first "
             f"(KIP-1240): leave it out, and set `properties: {{{LIMIT_PROPERTY}: {limit}}}` below `cluster`",
         )
@@ -52,8 +52,8 @@ def altered_problems(
     for number, step in enumerate(steps):
         change = step.alter_share_group
         if change is not None:
-            place = f"steps[{number}].alter_share_group.delivery_limit"
-            yield from _limit_problem(change.delivery_limit, cluster, place)
+            where = f"steps[{number}].alter_share_group.delivery_limit"
+            yield from _limit_problem(change.delivery_limit, cluster, where)
         for arm, groups in arms.items() if change is not None else ():
             names = sorted({spec.group or spec.name for spec in groups} | {spec.name for spec in groups})
             if change is not None and change.group not in names:

@@ -22,19 +22,19 @@ def driving_problems(
     driven = {one.client == "driven" for one in workloads}
     own = any(one.client == "own" for one in workloads)
     for number, step in enumerate(steps):
-        place = f"steps[{number}]"
+        where = f"steps[{number}]"
         for name in ("records", "rate") if own and step.write is not None else ():
             if getattr(step.write, name) is not None:
                 yield Problem(
-                    f"{place}.write.{name}",
+                    f"{where}.write.{name}",
                     f"`client: own` has no `{name}`: your program decides, and `seconds` is the most",
                 )
         if step.write is not None and True in driven:
-            yield Problem(f"{place}.write", "`client: driven` has no write steps, only drive steps")
+            yield Problem(f"{where}.write", "`client: driven` has no write steps, only drive steps")
         if step.drive is None:
             continue
         if False in driven:
-            yield Problem(f"{place}.drive", "drive steps need `client: driven`: set it below `workload`")
+            yield Problem(f"{where}.drive", "drive steps need `client: driven`: set it below `workload`")
         numbers = [
             *(send.partition for send in step.drive.sends),
             *(one.partition for one in step.drive.offsets),
@@ -42,12 +42,12 @@ def driving_problems(
         for partition in numbers:
             if partition >= partitions:
                 last = partitions - 1
-                yield Problem(f"{place}.drive.do", f"the topic has partitions 0 to {last}")
+                yield Problem(f"{where}.drive.do", f"the topic has partitions 0 to {last}")
         calls = {"begin", "commit", "abort"}
         if (step.drive.offsets or not calls.isdisjoint(step.drive.do)) and not all(
             one.transactional for one in workloads
         ):
-            yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
+            yield Problem(f"{where}.drive.do", "transactions need `driven: {transactional: true}`")
 
 
 def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSpec]]) -> Iterator[Problem]:
@@ -57,13 +57,13 @@ def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSp
         restart = step.restart_reader
         for arm, readers in arms.items() if restart is not None else ():
             assert restart is not None
-            place = f"steps[{number}].restart_reader"
+            where = f"steps[{number}].restart_reader"
             found = {reader.name: reader for reader in readers}.get(restart.reader)
             if found is None:
-                yield Problem(f"{place}.reader", f"arm {arm!r} has no reader {restart.reader!r}")
+                yield Problem(f"{where}.reader", f"arm {arm!r} has no reader {restart.reader!r}")
             elif restart.crash and not found.apart:
                 yield Problem(
-                    f"{place}.crash",
+                    f"{where}.crash",
                     f"a crash needs a reader whose clients have their own processes: set `process: true` "
                     f"for reader {restart.reader!r}",
                 )
@@ -82,54 +82,54 @@ def commit_problems(steps: Sequence[Step], partitions: int) -> Iterator[Problem]
                 )
         if commit is None:
             continue
-        place = f"steps[{number}].commit_offsets"
+        where = f"steps[{number}].commit_offsets"
         if commit.partition >= partitions:
-            yield Problem(f"{place}.partition", f"the topic has partitions 0 to {partitions - 1}")
+            yield Problem(f"{where}.partition", f"the topic has partitions 0 to {partitions - 1}")
         for key in ("same_as", "other_than"):
             name = getattr(commit, key)
             if name is not None and name not in earlier:
-                yield Problem(f"{place}.{key}", f"no earlier step commits offsets as {name!r}")
+                yield Problem(f"{where}.{key}", f"no earlier step commits offsets as {name!r}")
         if commit.name in earlier:
-            yield Problem(f"{place}.name", f"two such steps are named {commit.name!r}")
+            yield Problem(f"{where}.name", f"two such steps are named {commit.name!r}")
         earlier.add(commit.name)
 
 
 def left_open(steps: Sequence[Step], index: int) -> dict[str, Inject]:
-    """The inject steps before this step whose faults are still open, by their place in the file."""
+    """The inject steps before this step whose faults are still open, by their path in the file."""
     found: dict[str, Inject] = {}
     for number, step in enumerate(steps[:index]):
         if step.inject is not None:
             found[f"steps[{number}].inject"] = step.inject
         elif step.heal is not None:
             only = step.heal.only
-            found = {place: one for place, one in found.items() if only and one.name not in only}
+            found = {where: one for where, one in found.items() if only and one.name not in only}
     return found
 
 
 def faults_before(steps: Sequence[Step], index: int) -> dict[str, FaultSpec]:
     """The faults of `left_open`."""
-    return {place: inject.fault for place, inject in left_open(steps, index).items()}
+    return {where: inject.fault for where, inject in left_open(steps, index).items()}
 
 
 def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool) -> Iterator[Problem]:
     """Faults that a cluster of this shape cannot have at their times; `together`: all arms are in one run."""
     for number, step in enumerate(steps):
-        place = f"steps[{number}]"
+        where = f"steps[{number}]"
         if isinstance(step.action, Inject):
             try:
                 step.action.fault.warnings(shape)
             except ValueError as error:
-                yield Problem(f"{place}.inject", str(error))
+                yield Problem(f"{where}.inject", str(error))
         elif isinstance(step.action, Heal):
             names = {one.name for one in left_open(steps, number).values()}
             for name in step.action.only:
                 if name not in names:
-                    yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open at this step")
+                    yield Problem(f"{where}.heal.only", f"no fault called {name!r} is open at this step")
         elif isinstance(step.action, Write):
             picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
             if together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
                 yield Problem(
-                    place, "with `together: true` faults on partitions are possible in inject steps only"
+                    where, "with `together: true` faults on partitions are possible in inject steps only"
                 )
             found = check_schedule(
                 step.action.faults,
@@ -138,4 +138,4 @@ def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool
                 at_most_down=step.action.at_most_down,
                 before=faults_before(steps, number),
             )
-            yield from (Problem(f"{place}.write.{one.place}", one.what) for one in found)
+            yield from (Problem(f"{where}.write.{one.where}", one.what) for one in found)

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from harness.check_jobs.spark_jars import KAFKA, jars_of
 from harness.config.yaml_files import FileKind
 from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput, placed_words_of
+from harness.model.errors import BadInput, located_words_of
 from harness.model.frozen import Frozen
 from harness.spec.application import DrainedWhen, ReadyWhen
 from harness.subjects.jars import jars_of_pom
@@ -68,7 +68,7 @@ class BuiltIn(Frozen):
                 f"the built-in application {self.name!r} does not take these options",
                 where="application.run.options",
                 expected=", ".join(self.options) or "no options",
-                found=placed_words_of(error),
+                found=located_words_of(error),
                 next_step="correct the options: docs/how-to/applications.md lists them",
             ) from error
 

@@ -123,7 +123,7 @@ class Scheduler:
     def _inject(self, start: Start, name: str) -> None:
         occurrence = start.occurrence
         why = {
-            "entry": self.schedule.tracks[occurrence.track].place,
+            "entry": self.schedule.tracks[occurrence.track].where,
             "due": to_the_millisecond(start.due),
             "at": to_the_millisecond(start.at),
             "for": start.lasting,
@@ -166,7 +166,7 @@ class Scheduler:
         try:
             yield
         except Exception as error:  # whatever it is
-            where = self.schedule.tracks[occurrence.track].place
+            where = self.schedule.tracks[occurrence.track].where
             known = isinstance(error, KafkaChaosError)
             self.problems.append(str(error) if known else f"{where} broke: {error!r}")
             self._set_state(occurrence, FaultState.FAILED)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from harness.model.errors import placed_words_of
+from harness.model.errors import located_words_of
 from harness.spec.application import ApplicationSpec, merged
 from harness.spec.cluster import ClusterSpec, Metadata
 from harness.spec.experiment import Experiment
@@ -21,7 +21,7 @@ PROCESS = {"run": {"process": ["copy", "{input}", "{group}"]}}
 def _refusal(fields: dict[str, Any]) -> str:
     with pytest.raises(ValidationError) as refused:
         ApplicationSpec.model_validate(fields)
-    return placed_words_of(refused.value)
+    return located_words_of(refused.value)
 
 
 def _experiment(tested: Any, **arm: Any) -> Experiment:

@@ -22,7 +22,7 @@ from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
 from harness.run.replay import replay, replay_run, with_named_nodes
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import placed_faults, without_faults
+from harness.spec.fault_index import located_faults, without_faults
 from harness.spec.files import load, parse
 from harness.spec.plan import lines, plan_of
 from harness.spec.steps import Write
@@ -237,7 +237,7 @@ def test_what_an_inject_step_has_left_open_counts() -> None:
 
 
 def test_every_fault_is_found_with_its_place() -> None:
-    assert [(one.place, one.fault.name(), one.if_impossible) for one in placed_faults(mine())] == [
+    assert [(one.where, one.fault.name(), one.if_impossible) for one in located_faults(mine())] == [
         ("steps[0].inject", "partition", "skip"),
         ("steps[3].write.faults[0].fault", "kill", "refuse"),
         ("steps[3].write.faults[1].random.menu[0].fault", "pause", "skip"),
@@ -248,11 +248,11 @@ def test_every_fault_is_found_with_its_place() -> None:
 
 
 def test_what_is_skipped_is_gone_and_nothing_else() -> None:
-    everything = list(placed_faults(mine()))
-    left = without_faults(mine(), {one.place for one in everything if one.if_impossible == "skip"})
-    assert [one.fault.name() for one in placed_faults(left)] == ["kill", "kill", "kill"]
+    everything = list(located_faults(mine()))
+    left = without_faults(mine(), {one.where for one in everything if one.if_impossible == "skip"})
+    assert [one.fault.name() for one in located_faults(left)] == ["kill", "kill", "kill"]
     assert [type(step.action).__name__ for step in left.steps] == ["Heal", "Wait", "Write", "Sleep"]
-    empty = without_faults(mine(), {one.place for one in everything})
+    empty = without_faults(mine(), {one.where for one in everything})
     assert write_of(empty, 2).faults == ()
     assert without_faults(mine(), ()) == mine()
 
