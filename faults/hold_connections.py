@@ -27,7 +27,7 @@ def client_ports(text: str) -> tuple[int, ...]:
     for line in text.splitlines():
         columns = line.split()
         if len(columns) > 3 and columns[3] == _ESTABLISHED:
-            here, there = (int(columns[place].rpartition(":")[2], 16) for place in (1, 2))
+            here, there = (int(columns[column].rpartition(":")[2], 16) for column in (1, 2))
             if here == CLIENT_PORT:
                 found.add(there)
     return tuple(sorted(found))

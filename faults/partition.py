@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from faults.network.grudge import Lost, between
-from faults.network.partition_injection import Cuts, place_cuts
+from faults.network.partition_injection import Cuts, injection_of_cuts
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.shared.base import FaultSpec, InjectionContext, node_names
 from faults.targets import Target
@@ -86,7 +86,7 @@ class Partition(FaultSpec):
             "from_to": f"{first} to {second}",
             "to_from": f"{second} to {first}",
         }
-        return place_cuts(PartitionCuts, context, between(here, there, self.lost), words[self.lost])
+        return injection_of_cuts(PartitionCuts, context, between(here, there, self.lost), words[self.lost])
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from faults.network.grudge import bridge, halves, middle, ring
-from faults.network.partition_injection import Cuts, place_cuts
+from faults.network.partition_injection import Cuts, injection_of_cuts
 from faults.network.sides import fixed_nodes, possible_nodes
 from faults.shared.base import FaultSpec, InjectionContext, node_names
 from faults.targets import All, Target
@@ -52,7 +52,7 @@ class Ring(FaultSpec):
 
     def aim(self, context: InjectionContext) -> Cuts:
         nodes = _without_client(self.target.resolve(context.snapshot()))
-        return place_cuts(RingCuts, context, ring(nodes), f"ring of {node_names(nodes)}")
+        return injection_of_cuts(RingCuts, context, ring(nodes), f"ring of {node_names(nodes)}")
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
@@ -96,7 +96,7 @@ class Bridge(FaultSpec):
                 next_step="choose more brokers, or a smaller bridge",
             )
         words = f"{node_names(here)} | {node_names(there)}, over {node_names(between)}"
-        return place_cuts(BridgeCuts, context, bridge(nodes, between), words)
+        return injection_of_cuts(BridgeCuts, context, bridge(nodes, between), words)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

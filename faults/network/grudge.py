@@ -24,10 +24,12 @@ def between(here: Iterable[int], there: Iterable[int], lost: Lost = "both") -> f
 def ring(nodes: Collection[int]) -> frozenset[Link]:
     """Each node hears only its two neighbours by id; the lowest and the highest are neighbours. With three
     nodes or fewer all are neighbours, and nothing is cut."""
-    places = {node: place for place, node in enumerate(sorted(set(nodes)))}
-    apart = len(places) - 1
+    positions = {node: position for position, node in enumerate(sorted(set(nodes)))}
+    apart = len(positions) - 1
     return frozenset(
-        Link(one, two) for one, two in permutations(places, 2) if 1 < abs(places[one] - places[two]) < apart
+        Link(one, two)
+        for one, two in permutations(positions, 2)
+        if 1 < abs(positions[one] - positions[two]) < apart
     )
 
 

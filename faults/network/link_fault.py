@@ -196,7 +196,7 @@ def ping(context: InjectionContext, trips: dict[int, list[Link]], **how: Any) ->
         if found is None:
             why = output.text.strip() if output else "it ended meanwhile"
             return f"{node_name(node)}: could not measure: {why}"
-        return {by_address[place]: echoes for place, echoes in found.items()}
+        return {by_address[index]: echoes for index, echoes in found.items()}
 
     measured: dict[Link, Echoes] = {}
     for found in in_parallel((node for node in trips if trips[node]), measure).values():

@@ -179,8 +179,8 @@ def parse_pings(text: str, addresses: Sequence[str]) -> dict[str, Echoes] | None
     if sent is None:
         return None
     answers: list[list[tuple[int, int]]] = [[] for _ in addresses]
-    for place, number, trip in _PING_LINE.findall(text):
-        answers[int(place)].append((int(number), int(trip)))
+    for index, number, trip in _PING_LINE.findall(text):
+        answers[int(index)].append((int(number), int(trip)))
     return {
         address: Echoes(int(sent[1]), tuple(found)) for address, found in zip(addresses, answers, strict=True)
     }

@@ -8,7 +8,7 @@ from faults.network.iptables_injection import IptablesInjection
 from faults.network.links import Link
 from faults.network.namespace_scripts import address, probe_and_query, run_script
 from faults.network.proof import both_directions, judge, parse_report, probe_script
-from faults.network.rules import IptablesRule, Placed, drop_rule, place
+from faults.network.rules import IptablesRule, Placed, drop_rule, with_holders
 from faults.shared.base import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.waiting import await_or_fail, in_parallel
@@ -109,7 +109,7 @@ class Cuts(IptablesInjection):
         return f"{node_names(quiet)} does not answer the client" if quiet else None
 
 
-def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[Link], words: str) -> Cuts:
+def injection_of_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[Link], words: str) -> Cuts:
     """An injection of these cuts, with its rules placed at nodes that run.
 
     Raises:
@@ -127,7 +127,7 @@ def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[Link]
             next_step="choose targets that differ",
         )
     nodes = {node for cut in possible for node in cut}
-    return kind(placed=place(possible, nodes - set(context.running(nodes))), words=words)
+    return kind(placed=with_holders(possible, nodes - set(context.running(nodes))), words=words)
 
 
 def _tried(way: Link) -> bool:

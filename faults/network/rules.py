@@ -36,7 +36,7 @@ class IptablesRule(NamedTuple):
         return f"{self.chain} {self.match} -m comment --comment {tag}/{self.name}{jump}"
 
 
-def place(cuts: Iterable[Link], unable: Collection[int] = ()) -> tuple[Placed, ...]:
+def with_holders(cuts: Iterable[Link], unable: Collection[int] = ()) -> tuple[Placed, ...]:
     """Choose the node that holds each cut's rule, such that few namespaces are needed: each costs a sidecar.
 
     A rule can be at the receiver (INPUT) or at the sender (OUTPUT), so the holders are a vertex cover of the

@@ -63,10 +63,10 @@ class GroupWatch:
         except (KafkaException, TimeoutError) as error:
             return f"group {self.group} cannot be described: {_words(error)}"
         held = {
-            place.partition
+            one.partition
             for member in found.members
-            for place in (member.assignment.topic_partitions or [])
-            if place.topic == self.topic
+            for one in (member.assignment.topic_partitions or [])
+            if one.topic == self.topic
         }
         if found.state is not ConsumerGroupState.STABLE:
             return f"group {self.group} is {found.state.name}, with {len(found.members)} member(s)"
@@ -101,10 +101,12 @@ class GroupWatch:
         if len(ends) < self.partitions:
             return UNKNOWN_ENDS
         starts = self._offsets(_EARLIEST)
-        places = {number: max(committed.get(number, 0), starts.get(number, 0)) for number in ends}
-        behind = {number: end - places[number] for number, end in ends.items() if places[number] < end}
+        positions = {number: max(committed.get(number, 0), starts.get(number, 0)) for number in ends}
+        behind = {number: end - positions[number] for number, end in ends.items() if positions[number] < end}
         if self._transactional and sum(behind.values()) > allowed:
-            behind = {number: self._records_from(number, places[number], ends[number]) for number in behind}
+            behind = {
+                number: self._records_from(number, positions[number], ends[number]) for number in behind
+            }
         lag = sum(behind.values())
         return None if lag <= allowed else f"group {self.group} is {lag:,} record(s) behind"
 
@@ -119,13 +121,13 @@ class GroupWatch:
             wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_SECONDS
         )
         found = {}
-        for place, answer in answers.items():
+        for topic_partition, answer in answers.items():
             try:
                 offset = answer.result(_PATIENCE).offset
             except (KafkaException, TimeoutError):
                 continue
             if offset >= 0:  # librdkafka answers -1001 for a partition without a leader.
-                found[place.partition] = offset
+                found[topic_partition.partition] = offset
         return found
 
     def _records_from(self, partition: int, offset: int, end: int) -> int:

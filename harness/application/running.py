@@ -232,9 +232,9 @@ class RunningApplication:
     def _output_size(self) -> object:
         if self._output is not None:
             return self._output.ends()
-        return [one.table_size(folder) for one, folder in self._places()]
+        return [one.table_size(folder) for one, folder in self._table_folders()]
 
-    def _places(self) -> Iterator[tuple[Instance, str]]:
+    def _table_folders(self) -> Iterator[tuple[Instance, str]]:
         """Each instance with the folder of its table."""
         return zip(self.instances.values(), self._tables, strict=True)
 
@@ -303,7 +303,7 @@ class RunningApplication:
         if self._output is not None:
             flood = describe_topic_flood(self.spec, inputs, self.output_records())
         else:
-            written = sum(one.table_bytes(folder) for one, folder in self._places())
+            written = sum(one.table_bytes(folder) for one, folder in self._table_folders())
             flood = describe_table_flood(self.spec, inputs, written, self._value_bytes)
         if flood is None:
             return

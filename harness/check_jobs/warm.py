@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _RUN, _TOPIC, _READER = 1, "warm-up", "reader"
-_PLACE = {"topic": _TOPIC, "partition": 0}
+_TOPIC_PARTITION = {"topic": _TOPIC, "partition": 0}
 _SECOND = 1_000_000_000
 _T0 = 1_700_000_000 * _SECOND
 """When the run began, in ns since the epoch."""
@@ -49,7 +49,7 @@ def write_tiny_run(folder: Path) -> None:
     """Write the run that `warm` checks."""
     sends = [
         {
-            **_PLACE,
+            **_TOPIC_PARTITION,
             "producer": 0,
             "seq": seq,
             "key": seq,
@@ -65,7 +65,7 @@ def write_tiny_run(folder: Path) -> None:
     ]
     reads = [
         {
-            **_PLACE,
+            **_TOPIC_PARTITION,
             "reader": "final",
             "offset": offset,
             "leader_epoch": 0,
@@ -82,7 +82,7 @@ def write_tiny_run(folder: Path) -> None:
     live = [row | {"reader": _READER, "session": 0, "position": row["offset"]} for row in reads]
     samples = [
         {
-            **_PLACE,
+            **_TOPIC_PARTITION,
             "at_ns": _T0 + second * _SECOND,
             "broker": 1,
             "answered": True,

@@ -45,8 +45,8 @@ def after_run(
                 if replayed:
                     return f"next: open {folder / 'report.html'}"
                 again = command if len(done) == 1 else f"kafka-chaos run {result.experiment}"
-                place = shlex.quote(str(folder / arm.folder))
-                return f"next: {again} --replay {place}  # the same faults again"
+                arm_folder = shlex.quote(str(folder / arm.folder))
+                return f"next: {again} --replay {arm_folder}  # the same faults again"
     folder, result = done[0]
     if repeat > 1:
         return f"next: kafka-chaos rates {shlex.quote(str(folder))} --by arm  # how often, with intervals"

@@ -27,10 +27,10 @@ def committed_as_consumer(
     own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
     consumer = Consumer({**settings, **own})
     try:
-        places = consumer.committed([TopicPartition(topic, one) for one in partitions], seconds)
+        committed = consumer.committed([TopicPartition(topic, one) for one in partitions], seconds)
     finally:
         consumer.close()
-    for place in places:
-        if place.error is not None:
-            raise KafkaException(place.error)
-    return {place.partition: place.offset for place in places if place.offset >= 0}
+    for one in committed:
+        if one.error is not None:
+            raise KafkaException(one.error)
+    return {one.partition: one.offset for one in committed if one.offset >= 0}

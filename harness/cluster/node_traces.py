@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from harness.cluster.live import LiveCluster
-from harness.cluster.trace_kinds import ASKED, SCRIPTED, Place
+from harness.cluster.trace_kinds import ASKED, SCRIPTED, Scope
 from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError, KafkaChaosError
 
@@ -15,23 +15,23 @@ Things = dict[str, tuple[str, ...]]
 """What was found, by the name of the kind; an empty tuple: nothing of that kind."""
 
 
-def script_of(place: Place) -> str:
-    """One script for all kinds of a place. It ends with exit code 0 if it has run to its end."""
-    return "\n".join([*(kind.script for kind in SCRIPTED if kind.place == place), "true"])
+def script_of(scope: Scope) -> str:
+    """One script for all kinds of a scope. It ends with exit code 0 if it has run to its end."""
+    return "\n".join([*(kind.script for kind in SCRIPTED if kind.scope == scope), "true"])
 
 
-def read_node(cluster: LiveCluster, number: int, place: Place) -> Things:
-    """What the kinds of a place find on a running node.
+def read_node(cluster: LiveCluster, number: int, scope: Scope) -> Things:
+    """What the kinds of a scope find on a running node.
 
     Raises:
         ClusterError: the script could not be run, or not to its end.
     """
-    run = cluster.in_network if place == "network" else cluster.in_node
-    return parse(place, run(number, script_of(place)))
+    run = cluster.in_network if scope == "network" else cluster.in_node
+    return parse(scope, run(number, script_of(scope)))
 
 
-def parse(place: Place, output: ContainerOutput) -> Things:
-    """What the script of a place has printed.
+def parse(scope: Scope, output: ContainerOutput) -> Things:
+    """What the script of a scope has printed.
 
     Raises:
         ClusterError: it did not run to its end.
@@ -43,7 +43,7 @@ def parse(place: Place, output: ContainerOutput) -> Things:
             found=f"exit code {output.code}: {output.text.strip()[-200:]}",
             next_step="does `docker exec` start a shell in the node's container?",
         )
-    kinds = {kind.name: kind for kind in SCRIPTED if kind.place == place}
+    kinds = {kind.name: kind for kind in SCRIPTED if kind.scope == scope}
     found: dict[str, list[str]] = {name: [] for name in kinds}
     for line in output.text.splitlines():
         name, separator, thing = line.partition(": ")

@@ -110,13 +110,13 @@ class TopicAdmin:
         Raises:
             ClusterError: a leader refuses, or does not answer.
         """
-        places = [TopicPartition(topic, number, before) for number in range(partitions)]
+        wanted = [TopicPartition(topic, number, before) for number in range(partitions)]
         try:
             latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-            ends = self._client.list_offsets(dict.fromkeys(places, latest))
+            ends = self._client.list_offsets(dict.fromkeys(wanted, latest))
             wanted = [
-                TopicPartition(topic, place.partition, min(before, done.result(_SECONDS).offset))
-                for place, done in ends.items()
+                TopicPartition(topic, topic_partition.partition, min(before, done.result(_SECONDS).offset))
+                for topic_partition, done in ends.items()
             ]
             for done in self._client.delete_records(wanted, operation_timeout=_SECONDS).values():
                 done.result()

@@ -1,6 +1,6 @@
 """What faults can leave in a node, kind by kind, and how each kind is read.
 
-A kind is one entry of a table: `SCRIPTED` kinds are read by one shell script per place, so that a node costs
+A kind is one entry of a table: `SCRIPTED` kinds are read by one shell script per scope, so that a node costs
 one command in its container and one in its network sidecar, whatever the number of kinds; `ASKED` kinds are
 read by requests. What is `compared` may be there, but only as it was when the cluster was started or
 connected to: its baseline (`harness.cluster.node_traces`).
@@ -23,7 +23,7 @@ TAG_PREFIX = "kafka-chaos-"
 """The tag of every injection of ours begins with this (`harness.run.runner`), and so do the comments of its
 firewall rules and, after a dot, the names of its files."""
 
-Place = Literal["network", "node"]
+Scope = Literal["network", "node"]
 
 _UNLIMITED = re.compile(r"\b\d{19,}\b")
 _FOLDERS = (DATA_DIR, NOTES_DIR, "/tmp")
@@ -66,7 +66,7 @@ class ScriptedKind(Kind):
     """A kind that a script reads: in bash of the toolbox image in the node's network namespace, or in sh of
     the node's own container. It prints `name: thing` for each thing; `read` puts a thing into words."""
 
-    place: Place
+    scope: Scope
     script: str
     read: Callable[[str], str] = str
 
@@ -85,7 +85,7 @@ _RESTART = "restart the node's container: they die with it"
 SCRIPTED: tuple[ScriptedKind, ...] = (
     ScriptedKind(
         name="rule",
-        place="network",
+        scope="network",
         called="a rule",
         script=f"iptables-save 2>/dev/null | grep -F -- {TAG_PREFIX} | sed 's/^/rule: /'",
         expected="no firewall rule of ours",
@@ -93,7 +93,7 @@ SCRIPTED: tuple[ScriptedKind, ...] = (
     ),
     ScriptedKind(
         name="qdisc",
-        place="network",
+        scope="network",
         called="a qdisc",
         script="""
 tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed 's/^/qdisc: /'""",
@@ -102,7 +102,7 @@ tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed '
     ),
     ScriptedKind(
         name="routing rule",
-        place="network",
+        scope="network",
         called="a routing rule",
         script="ip -4 rule show | grep -vE 'lookup (local|main|default) *$' | sed 's/^/routing rule: /'",
         expected="only the kernel's rules for the tables local, main and default",
@@ -110,7 +110,7 @@ tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed '
     ),
     ScriptedKind(
         name="stopped process",
-        place="node",
+        scope="node",
         called="a stopped process",
         # The state stands after the name, which may contain blanks and brackets.
         script="""
@@ -123,7 +123,7 @@ done""",
     ),
     ScriptedKind(
         name="file",
-        place="node",
+        scope="node",
         called="a file",
         script=f"""
 for file in {CLOCK_DIR}/offset.new {" ".join(f"{folder}/.{TAG_PREFIX}*" for folder in _FOLDERS)}; do
@@ -134,7 +134,7 @@ done""",
     ),
     ScriptedKind(
         name="clock offset",
-        place="node",
+        scope="node",
         called="a clock offset",
         script=f"""
 if [ -r {CLOCK_DIR}/offset ] && read -r offset <{CLOCK_DIR}/offset; then
@@ -145,7 +145,7 @@ fi""",
     ),
     ScriptedKind(
         name="route",
-        place="node",
+        scope="node",
         called="a route",
         # Every image has these files, and not every image has `ip`. A blackhole has no device.
         script="""
@@ -162,7 +162,7 @@ fi""",
     ),
     ScriptedKind(
         name="interface",
-        place="node",
+        scope="node",
         called="an interface",
         # The kernel itself adds those that are left out to every namespace, when their module is loaded.
         script="""
@@ -178,7 +178,7 @@ done""",
     ),
     ScriptedKind(
         name="limit",
-        place="node",
+        scope="node",
         called="a limit",
         script="""
 limits() {

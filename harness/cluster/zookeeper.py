@@ -16,7 +16,7 @@ SETTINGS = "KAFKA_CHAOS_SETTINGS"
 """Lines `name=value`."""
 
 _CONFIG = "/opt/kafka/config/kafka-chaos"
-# Kafka before 4.0 logs with log4j 1, whose settings are at different places in different images.
+# Kafka before 4.0 logs with log4j 1, whose settings are in different files in different images.
 _LOGGING = f"""
 set -e
 printf '%s\\n' "${SETTINGS}" >{_CONFIG}.properties

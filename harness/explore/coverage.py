@@ -31,16 +31,16 @@ class Coverage:
     def add(self, menu: ExploreMenu, run: TrialRun) -> None:
         """Count a run. Only faults that were shown to take effect count."""
         hit = {one.place: one for one in run.seen if one.verified}
-        names = {place: run.trial.faults[place].name for place in hit if place < len(run.trial.faults)}
-        for place, name in names.items():
-            for phase in hit[place].phases:
+        names = {number: run.trial.faults[number].name for number in hit if number < len(run.trial.faults)}
+        for number, name in names.items():
+            for phase in hit[number].phases:
                 self.phases[name, phase] += 1
             for axis, label in menu.labels(run.trial.settings):
                 self.levels[name, axis, label] += 1
         for pair in pairs_of(list(names.values())):
             self.pairs[pair] += 1
-        for place, (fault, aim) in enumerate(zip(run.trial.faults, run.aims, strict=False)):
-            if place not in hit or aim not in hit[place].phases:
+        for number, (fault, aim) in enumerate(zip(run.trial.faults, run.aims, strict=False)):
+            if number not in hit or aim not in hit[number].phases:
                 self.missed[fault.name, aim] += 1
 
     def result(self, menu: ExploreMenu, left_out: Collection[str] = ()) -> CoverageResult:

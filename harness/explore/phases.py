@@ -81,9 +81,9 @@ class SampledMoment:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fault that was injected: when, whether it was verified, and until when it was in place."""
+    """A fault that was injected: when, whether it was verified, and until when it lasted."""
 
-    place: int
+    number: int
     injected_ns: int
     undone_ns: int
     verified: bool
@@ -151,7 +151,7 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         ) from error
     found = []
     for hit in hits:
-        others = [other for other in hits if other.place != hit.place]
+        others = [other for other in hits if other.number != hit.number]
         phases = phases_at(
             moments,
             hit.injected_ns,
@@ -167,7 +167,7 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
                 phases += (ClusterPhase.REBALANCING,)
             if groups.coordinator_moving(hit.injected_ns, silent_at(moments, hit.injected_ns)):
                 phases += (ClusterPhase.COORDINATOR_MOVING,)
-        found.append(ObservedFault(place=hit.place, phases=phases, verified=hit.verified))
+        found.append(ObservedFault(place=hit.number, phases=phases, verified=hit.verified))
     return tuple(found)
 
 
@@ -186,14 +186,14 @@ def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
     for moments in events.values():
         if FaultPhase.INJECTED not in moments or FaultPhase.DECIDED not in moments:
             continue
-        place = re.fullmatch(r"faults\[(\d+)\]", json.loads(moments[FaultPhase.DECIDED][1]).get("entry", ""))
-        if place is None:
+        entry = re.fullmatch(r"faults\[(\d+)\]", json.loads(moments[FaultPhase.DECIDED][1]).get("entry", ""))
+        if entry is None:
             continue
         # `aimed` is just before the effect; `injected` is after it, when a kill has already shrunk an ISR.
         hit_ns = moments.get(FaultPhase.AIMED, moments[FaultPhase.INJECTED])[0]
         undone_ns = moments[FaultPhase.UNDONE][0] if FaultPhase.UNDONE in moments else 2**63 - 1
-        found.append(Hit(int(place[1]), hit_ns, undone_ns, FaultPhase.VERIFIED in moments))
-    return sorted(found, key=lambda hit: hit.place)
+        found.append(Hit(int(entry[1]), hit_ns, undone_ns, FaultPhase.VERIFIED in moments))
+    return sorted(found, key=lambda hit: hit.number)
 
 
 def moments_of(rows: Iterable[Mapping[str, Any]]) -> list[SampledMoment]:

@@ -72,15 +72,15 @@ Resource = tuple[str, dict[str, Any]]
 """A resource's kind and its `spec`."""
 
 
-def to_chaos_mesh(experiment: Experiment, place: PodNaming) -> dict[str, Any]:
+def to_chaos_mesh(experiment: Experiment, naming: PodNaming) -> dict[str, Any]:
     """The experiment as the data of its file, without `cluster` and with commands in place of its faults.
 
     Raises:
         BadInput: Chaos Mesh has no such fault.
     """
-    place.check()
+    naming.check()
     data = experiment.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cluster"})
-    return dict(_walked(data, place, experiment.name))
+    return dict(_walked(data, naming, experiment.name))
 
 
 def text_of(data: dict[str, Any]) -> str:
@@ -88,18 +88,18 @@ def text_of(data: dict[str, Any]) -> str:
     return yaml.safe_dump(data, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _walked(data: Any, place: PodNaming, where: str) -> Any:
+def _walked(data: Any, naming: PodNaming, where: str) -> Any:
     if isinstance(data, dict):
         if data.get("kind") in KINDS:
             fault = KINDS[data["kind"]].model_validate(data)
-            return {"command": command_of(fault, place, where)}
-        return {key: _walked(value, place, f"{where}.{key}") for key, value in data.items()}
+            return {"command": command_of(fault, naming, where)}
+        return {key: _walked(value, naming, f"{where}.{key}") for key, value in data.items()}
     if isinstance(data, list):
-        return [_walked(value, place, f"{where}[{number}]") for number, value in enumerate(data)]
+        return [_walked(value, naming, f"{where}[{number}]") for number, value in enumerate(data)]
     return data
 
 
-def command_of(fault: FaultSpec, place: PodNaming, where: str) -> dict[str, Any]:
+def command_of(fault: FaultSpec, naming: PodNaming, where: str) -> dict[str, Any]:
     """The fields of a `command` fault that does the same.
 
     Raises:
@@ -107,23 +107,23 @@ def command_of(fault: FaultSpec, place: PodNaming, where: str) -> dict[str, Any]
     """
     if fault.name() == "command":
         return fault.model_dump(mode="json", exclude_none=True, exclude={"kind"})
-    kind, spec = resource_of(fault, place, where)
+    kind, spec = resource_of(fault, naming, where)
     manifest = json.dumps(
         {
             "apiVersion": API,
             "kind": kind,
-            "metadata": {"name": "@NAME@", "namespace": place.namespace},
+            "metadata": {"name": "@NAME@", "namespace": naming.namespace},
             "spec": spec,
         }
     )
     manifest = manifest.replace("@NAME@", "$name")
     for mark, variable in ((_TARGETS, "KAFKA_CHAOS_TARGETS"), (_OTHERS, "KAFKA_CHAOS_OTHERS")):
-        pods = place.pod.replace("{broker}", "%s")
+        pods = naming.pod.replace("{broker}", "%s")
         manifest = manifest.replace(f'"{mark}"', f"$(printf '\"{pods}\",' ${variable} | sed 's/,$//')")
     named = f"name={_NAME}; "
     one = f"{kind.lower()}.chaos-mesh.org"
-    wait = f'kubectl wait -n {place.namespace} --for=condition=AllInjected --timeout=5s {one} "$name"'
-    gone = f'kubectl delete -n {place.namespace} --ignore-not-found --timeout={_WAIT_SECONDS}s {one} "$name"'
+    wait = f'kubectl wait -n {naming.namespace} --for=condition=AllInjected --timeout=5s {one} "$name"'
+    gone = f'kubectl delete -n {naming.namespace} --ignore-not-found --timeout={_WAIT_SECONDS}s {one} "$name"'
     target, other = _sides(fault)
     sides = {"target": target, "other": other}
     return {
@@ -140,7 +140,7 @@ def command_of(fault: FaultSpec, place: PodNaming, where: str) -> dict[str, Any]
     }
 
 
-def resource_of(fault: FaultSpec, place: PodNaming, where: str = "") -> Resource:
+def resource_of(fault: FaultSpec, naming: PodNaming, where: str = "") -> Resource:
     """Kind and spec of the resource, with placeholders for the names of pods.
 
     Raises:
@@ -165,14 +165,14 @@ def resource_of(fault: FaultSpec, place: PodNaming, where: str = "") -> Resource
             next_step="write a `command` of your own for it",
         )
     kind, spec = make(fault)
-    selected = {"mode": "all", "selector": _selector(place, _TARGETS)}
+    selected = {"mode": "all", "selector": _selector(naming, _TARGETS)}
     if other is not None:
-        spec = {**spec, "target": {"mode": "all", "selector": _selector(place, _OTHERS)}}
+        spec = {**spec, "target": {"mode": "all", "selector": _selector(naming, _OTHERS)}}
     return kind, {**selected, **spec}
 
 
-def _selector(place: PodNaming, mark: str) -> dict[str, Any]:
-    return {"namespaces": [place.namespace], "pods": {place.namespace: [mark]}}
+def _selector(naming: PodNaming, mark: str) -> dict[str, Any]:
+    return {"namespaces": [naming.namespace], "pods": {naming.namespace: [mark]}}
 
 
 def _sides(fault: FaultSpec) -> tuple[Any, Any]:

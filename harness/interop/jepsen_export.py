@@ -99,7 +99,7 @@ def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], frozenset[i
 
 def _events(folder: Path, reads: list[Path], legend: Legend, transactional: bool) -> Iterator[pa.Table]:
     transactions = _transactions(folder) if transactional else {}
-    found = _places(folder, reads)
+    found = _partitions_read(folder, reads)
     for table in _sends(folder / SENDS_DIR):
         yield send_events(table, legend, transactions, found)
     for path in reads:
@@ -132,7 +132,7 @@ def _sends(folder: Path) -> Iterator[pa.Table]:
         yield pa.Table.from_pylist(list(opened.values()), schema=schema)
 
 
-def _places(folder: Path, reads: list[Path]) -> dict[tuple[int, int], tuple[str, int]]:
+def _partitions_read(folder: Path, reads: list[Path]) -> dict[tuple[int, int], tuple[str, int]]:
     """The (topic, partition) where sends of unknown partition were read, by (producer, seq)."""
     wanted: set[tuple[int, int]] = set()
     for table in journal_batches(folder / SENDS_DIR, ["producer", "seq", "partition"]):

@@ -85,11 +85,13 @@ class JavaConsumer:
         """Unknown: the client tells it only to the thread that polls."""
         return ""
 
-    def get_watermark_offsets(self, place: TopicPartition, timeout: float) -> tuple[int, int]:
+    def get_watermark_offsets(self, topic_partition: TopicPartition, timeout: float) -> tuple[int, int]:
         """Begin and end of what the consumer may read of a partition."""
         with _as_kafka_errors():
             wait = java_duration(self._packages, timeout)
-            partition = self._packages.org.apache.kafka.common.TopicPartition(place.topic, place.partition)
+            partition = self._packages.org.apache.kafka.common.TopicPartition(
+                topic_partition.topic, topic_partition.partition
+            )
             one = java_list(self._packages, partition)
             return (
                 int(self._consumer.beginningOffsets(one, wait).get(partition)),
@@ -122,11 +124,11 @@ class JavaConsumer:
         return found
 
     def _rebalanced(self, event: str, partitions: Any) -> None:
-        places = [TopicPartition(str(one.topic()), int(one.partition())) for one in each_of(partitions)]
-        for place in places:
-            self._ends.pop((place.topic, place.partition), None)
-        if (call := self._callbacks.get(event)) is not None and (places or event == "on_assign"):
-            call(self, places)
+        changed = [TopicPartition(str(one.topic()), int(one.partition())) for one in each_of(partitions)]
+        for one in changed:
+            self._ends.pop((one.topic, one.partition), None)
+        if (call := self._callbacks.get(event)) is not None and (changed or event == "on_assign"):
+            call(self, changed)
 
 
 class _Rebalanced:

@@ -115,16 +115,18 @@ class JavaClient:
         # A slice of records at full speed takes long here, and would delay the reports of earlier ones.
         if time.monotonic() >= self._next_poll:
             self.poll()
-        place = None if partition < 0 else partition
+        known_partition = None if partition < 0 else partition
         future: Any
         try:
-            future = self._producer.send(self._record(topic, place, key, value))
+            future = self._producer.send(self._record(topic, known_partition, key, value))
         except Py4JJavaError as error:
             future = error_of(error)
         except (Py4JError, OSError) as error:
             self._ended = True
             raise KafkaException(JavaError(JVM_ENDED, str(error))) from error
-        self._sent.setdefault(place, deque()).append(_Sent(value, place, future, on_delivery))
+        self._sent.setdefault(known_partition, deque()).append(
+            _Sent(value, known_partition, future, on_delivery)
+        )
 
     def poll(self, seconds: float = 0) -> int:
         """Give the reports that have arrived to their callbacks, waiting for the first at most `seconds`;
@@ -154,8 +156,8 @@ class JavaClient:
                     break
                 else:
                     # One call for both numbers: "TOPIC-PARTITION@OFFSET", -1 if no broker named an offset.
-                    place, _, number = sent.future.get().toString().rpartition("@")
-                    partition = int(place.rpartition("-")[2])
+                    topic_partition, _, number = sent.future.get().toString().rpartition("@")
+                    partition = int(topic_partition.rpartition("-")[2])
                     offset = int(number) if int(number) >= 0 else None
             except Py4JJavaError as failure:
                 error = error_of(failure)

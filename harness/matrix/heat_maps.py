@@ -50,8 +50,8 @@ def _map(result: MatrixResult, title: str, explanation: str, cell_of: CellOf) ->
                 number = noted[arm.state, arm.reason]
                 cell = replace(cell, below=f"note {number}", link=f"#note-{number}")
         label, level = ", ".join(arm.labels[axis] for axis in down), arm.labels[across]
-        place = (label, f"{across}: {level}") if down else (level, "all")
-        found.setdefault(place[0], {})[place[1]] = cell
+        coordinates = (label, f"{across}: {level}") if down else (level, "all")
+        found.setdefault(coordinates[0], {})[coordinates[1]] = cell
     cells = [cell for row in found.values() for cell in row.values()]
     bounded = any(cell.below.startswith(("from ", "up to ")) for cell in cells)
     columns = list(dict.fromkeys(column for row in found.values() for column in row))

@@ -15,7 +15,7 @@ OUTPUTS = define_journal(
     Column("offset", pa.int64(), "offset; of a table the number of the row in its file"),
     Column("leader_epoch", pa.int32(), "leader epoch of its batch", "a table, or the client does not say"),
     Column("timestamp_ms", pa.int64(), "the record's own timestamp, ms since the epoch", "it has none"),
-    Column("part", pa.int32(), "place of the input among the inputs that made this output, from 0"),
+    Column("part", pa.int32(), "position of the input among the inputs that made this output, from 0"),
     Column("parts", pa.int32(), "number of inputs that made this output"),
     Column(
         "state",

@@ -266,7 +266,7 @@ ANSWERS = define_journal(
     Column("at_ns", pa.int64(), f"when the brokers were asked, {NS_MEANING}"),
     Column("ask", pa.string(), "name of the ask step"),
     Column("round", pa.int32(), "from 0, where the step asks again and again"),
-    Column("place", pa.int32(), "place of the question in the step, from 0"),
+    Column("place", pa.int32(), "position of the question in the step, from 0"),
     Column("broker", pa.int32(), "node id of the broker that was asked"),
     Column("partition", pa.int32(), "partition it was asked about"),
     Column("question", pa.string(), "the question's name, as experiment files have it"),

@@ -1,4 +1,4 @@
-"""The place of a run folder: a local path, or a URL of an object store or another file system.
+"""The path of a run folder: a local path, or a URL of an object store or another file system.
 
 Local folders stay `pathlib.Path`; `UrlPath` offers the part of its interface that run folders need, over
 `pyarrow.fs`. Both know `/`, `name`, `parent`, `glob`, `is_dir`, `exists`, `read_text`, `resolve` and `str`;
@@ -74,7 +74,7 @@ class UrlPath:
     def glob(self, pattern: str) -> list[UrlPath]:
         """Paths that match `pattern`, whose parts are shell patterns; empty if the folder is missing."""
         head, _, rest = pattern.partition("/")
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         found = [
             self / info.base_name
             for info in system.get_file_info(fs.FileSelector(path, allow_not_found=True))
@@ -86,13 +86,13 @@ class UrlPath:
 
     def files_below(self, names: Collection[str]) -> list[UrlPath]:
         """As the function of this name."""
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         found = system.get_file_info(fs.FileSelector(path, recursive=True))
         inner = [info.path.removeprefix(path).strip("/") for info in found if info.base_name in names]
         return sorted(self / one for one in inner)
 
     def read_bytes(self) -> bytes:
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         with system.open_input_file(path) as file:
             return bytes(file.read())
 
@@ -101,31 +101,31 @@ class UrlPath:
 
     def write_bytes(self, data: bytes) -> None:
         """Write the file; object stores show all of it or nothing."""
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         with system.open_output_stream(path) as file:
             file.write(data)
 
     def unlink(self, missing_ok: bool = False) -> None:
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         if missing_ok and not self.exists():
             return
         system.delete_file(path)
 
     def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:  # noqa: ARG002 - as Path has them
         """Make the folder and its parents, whatever the arguments; object stores have no folders."""
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         system.create_dir(path, recursive=True)
 
     def remove(self) -> None:
         """Remove the folder and its content."""
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         system.delete_dir(path)
 
     def _kind(self) -> Any:
-        system, path = self._place()
+        system, path = self._filesystem_and_path()
         return system.get_file_info(path).type
 
-    def _place(self) -> tuple[Any, str]:
+    def _filesystem_and_path(self) -> tuple[Any, str]:
         parts = urlsplit(self.url)
         return _system(self.url.split("://")[0].lower(), parts.netloc), _inner(self.url)
 
@@ -145,7 +145,7 @@ def storage_path(text: str | Path) -> StoragePath:
         return Path(unquote(urlsplit(text).path))
     found = UrlPath(text.rstrip("/"))
     try:
-        found._place()
+        found._filesystem_and_path()
     except (OSError, ValueError, pa.ArrowException, ImportError) as error:
         raise JournalError(
             "no installed file system opens this URL",
@@ -177,7 +177,7 @@ def files_below(folder: StoragePath, names: Collection[str]) -> list[StoragePath
 
 
 def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
-    """Open a Parquet file at any place; `options` are those of `pyarrow.parquet.ParquetFile`.
+    """Open a Parquet file, local or at a URL; `options` are those of `pyarrow.parquet.ParquetFile`.
 
     Closing it closes the file. Raises OSError or pyarrow.ArrowException, as that does.
     """
@@ -185,19 +185,19 @@ def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
     if isinstance(where, Path):
         return pq.ParquetFile(where, **options)
     options.pop("memory_map", None)
-    system, inner = where._place()
+    system, inner = where._filesystem_and_path()
     # Coalesced range requests: an object store answers each in tens of milliseconds.
     return pq.ParquetFile(inner, filesystem=system, pre_buffer=True, **options)
 
 
 def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
-    """Call `pyarrow.parquet.write_table` for any place. Raises OSError or pyarrow.ArrowException, as that
-    does."""
+    """Call `pyarrow.parquet.write_table` for a local path or a URL. Raises OSError or
+    pyarrow.ArrowException, as that does."""
     where = storage_path(target) if isinstance(target, str) else target
     if isinstance(where, Path):
         pq.write_table(table, where, **options)
         return
-    system, inner = where._place()
+    system, inner = where._filesystem_and_path()
     pq.write_table(table, inner, filesystem=system, **options)
 
 
@@ -240,7 +240,7 @@ def write_whole(target: StoragePath, text: str, *, private: bool = False) -> Non
 
 
 def spark_path(where: StoragePath) -> str:
-    """A place as Spark names it: Hadoop's scheme for Amazon's store is `s3a`."""
+    """A path as Spark names it: Hadoop's scheme for Amazon's store is `s3a`."""
     text = str(where)
     scheme, found, rest = text.partition("://")
     return f"s3a://{rest}" if found and scheme.lower() in S3_SCHEMES else text

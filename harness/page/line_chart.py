@@ -37,7 +37,7 @@ class LineChart:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Converts values from `least` to `most` to places from `begin` to `end`."""
+    """Converts values from `least` to `most` to coordinates from `begin` to `end`."""
 
     least: float
     most: float
@@ -64,7 +64,7 @@ class _Axis:
         return self.begin + share * (self.end - self.begin)
 
     def marks(self) -> list[tuple[str, float]]:
-        """The text and the place of each tick."""
+        """The text and the coordinate of each tick."""
         return [(f"{value:,g}", self.at(value)) for value in self.ticks]
 
 
@@ -92,9 +92,9 @@ def svg(chart: LineChart) -> Markup:
         out += [_GRID.format(_LEFT, y, _RIGHT, y), _text(_LEFT - 6, y + 4, label, anchor="end")]
     for number, (name, line) in enumerate(chart.lines.items()):
         colour = _COLOURS[number % len(_COLOURS)]
-        places = [(across.at(x), upward.at(y)) for x, y in line]
-        out.append(_LINE.format(" ".join(f"{x:.1f},{y:.1f}" for x, y in places), colour))
-        out += [_DOT.format(x, y, colour) for x, y in places if chart.dots]
+        points = [(across.at(x), upward.at(y)) for x, y in line]
+        out.append(_LINE.format(" ".join(f"{x:.1f},{y:.1f}" for x, y in points), colour))
+        out += [_DOT.format(x, y, colour) for x, y in points if chart.dots]
         out.append(_text(_RIGHT + 12, _TOP + 12 + 18 * number, name, colour=colour))
     return Markup("\n").join([*out, Markup("</svg>\n")])
 

@@ -31,5 +31,5 @@ def conflicts() -> list[str]:
 def _imported_from(name: str) -> Path | None:
     """The folder from which Python imports the package."""
     spec = importlib.util.find_spec(name)
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    return Path(places[0]).resolve() if places else None
+    locations = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(locations[0]).resolve() if locations else None

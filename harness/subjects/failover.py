@@ -67,21 +67,21 @@ class Reader:
 
     def committed(self) -> dict[int, int]:
         """What the group has committed for the topic, by partition."""
-        places = [TopicPartition(self._topic, number) for number in self.partitions()]
-        found = patiently(lambda: self._consumer.committed(places, _SECONDS)) if places else []
-        return {place.partition: place.offset for place in found if place.offset >= 0}
+        partitions = [TopicPartition(self._topic, number) for number in self.partitions()]
+        found = patiently(lambda: self._consumer.committed(partitions, _SECONDS)) if partitions else []
+        return {partition.partition: partition.offset for partition in found if partition.offset >= 0}
 
     def begin(self, offsets: dict[int, int]) -> None:
         """Read from these offsets on; partitions without one from their beginning, which the group commits,
         so that MirrorMaker knows of it from its start."""
-        places = [
+        partitions = [
             TopicPartition(self._topic, number, offsets.get(number, OFFSET_BEGINNING))
             for number in self.partitions()
         ]
         if not offsets:
-            start = [TopicPartition(self._topic, place.partition, 0) for place in places]
+            start = [TopicPartition(self._topic, partition.partition, 0) for partition in partitions]
             patiently(lambda: self._consumer.commit(offsets=start, asynchronous=False))
-        self._consumer.assign(places)
+        self._consumer.assign(partitions)
 
     def step(self) -> None:
         """Read some records, write them, and commit."""
@@ -176,7 +176,9 @@ def _failed_over(options: Any, gateway: Any, clusters: Clusters, mirror: Reader)
     )
     topic = mirror_of(options.input)
     return {
-        place.partition(): metadata.offset() for place, metadata in found.items() if place.topic() == topic
+        partition.partition(): metadata.offset()
+        for partition, metadata in found.items()
+        if partition.topic() == topic
     }
 
 

@@ -93,9 +93,11 @@ class Copier:
 
     def _rewind(self) -> None:
         """Return to the offsets that the group has committed: the batch was not processed."""
-        for place in self._consumer.committed(self._consumer.assignment(), _SECONDS):
+        for committed in self._consumer.committed(self._consumer.assignment(), _SECONDS):
             self._consumer.seek(
-                place if place.offset >= 0 else TopicPartition(place.topic, place.partition, OFFSET_BEGINNING)
+                committed
+                if committed.offset >= 0
+                else TopicPartition(committed.topic, committed.partition, OFFSET_BEGINNING)
             )
 
     def _write(self, records: list[Message]) -> None:

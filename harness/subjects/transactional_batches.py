@@ -31,10 +31,10 @@ class TransactionalBatches:
 
     def newest(self) -> int:
         """The number of the newest batch that is in the output; -1: none."""
-        place = self._group.committed([TopicPartition(self._topic, 0)], _SECONDS)[0]
-        if place.error is not None:
-            raise RuntimeError(f"the number of the newest batch cannot be read: {place.error}")
-        return max(place.offset, 0) - 1
+        next_batch = self._group.committed([TopicPartition(self._topic, 0)], _SECONDS)[0]
+        if next_batch.error is not None:
+            raise RuntimeError(f"the number of the newest batch cannot be read: {next_batch.error}")
+        return max(next_batch.offset, 0) - 1
 
     def write(self, batch: Any, number: int) -> None:
         """Write the batch unless it was written: a function for `foreachBatch`."""
@@ -45,9 +45,9 @@ class TransactionalBatches:
             for row in batch.collect():
                 headers = [(one.key, one.value) for one in row.headers or ()]
                 self._produce(row.key, row.value, headers)
-            place = TopicPartition(self._topic, 0, number + 1)
+            next_batch = TopicPartition(self._topic, 0, number + 1)
             self._producer.send_offsets_to_transaction(
-                [place], self._group.consumer_group_metadata(), _SECONDS
+                [next_batch], self._group.consumer_group_metadata(), _SECONDS
             )
             self._producer.commit_transaction(_SECONDS)
         except BaseException:

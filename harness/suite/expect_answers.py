@@ -65,13 +65,15 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = run.answer(ask, "files", broker)["detail"]["batches"]
         epochs = {one["leader_epoch"] for one in found}
-        place = 0
+        expected_offset = 0
         for one in found:
-            if one["base_offset"] != place or not one["crc_ok"]:
-                return f"a broken batch at offset {place}", False
-            place = one["last_offset"] + 1
-        words = f"offsets 0 to {place - 1}, leader epoch {format_value(epochs)}, {len(found)} batch(es)"
-        return words, place == records and epochs == {leader_epoch}
+            if one["base_offset"] != expected_offset or not one["crc_ok"]:
+                return f"a broken batch at offset {expected_offset}", False
+            expected_offset = one["last_offset"] + 1
+        words = (
+            f"offsets 0 to {expected_offset - 1}, leader epoch {format_value(epochs)}, {len(found)} batch(es)"
+        )
+        return words, expected_offset == records and epochs == {leader_epoch}
 
     expected = f"offsets 0 to {records - 1}, leader epoch {leader_epoch}"
     return Expectation(f"dump of broker {broker} in {ask}", expected, look)

@@ -139,7 +139,7 @@ def given_times(times: int) -> Expectation:
         log = {(row["partition"], row["offset"]) for row in run.final_log}
         if not log:
             raise EvidenceMissing("the log is empty")
-        return {given[place] for place in log}
+        return {given[one] for one in log}
 
     return exactly("how often each record was given", {times}, of)
 

@@ -41,14 +41,14 @@ def rounds(run: FinishedRun, ask: str) -> list[Round]:
 
 
 def _judged(rows: list[JournalRow]) -> Iterator[Round]:
-    places = sorted({row["place"] for row in rows if row["question"] == "leader"})
+    positions = sorted({row["place"] for row in rows if row["question"] == "leader"})
     beliefs = [
         {
             (row["number"], tuple(sorted(row["detail"]["isr"])), row["detail"]["leader_epoch"])
             for row in rows
-            if row["place"] == place and row["number"] == row["broker"]
+            if row["place"] == position and row["number"] == row["broker"]
         }
-        for place in places
+        for position in positions
     ]
     if len(beliefs) != 2 or beliefs[0] != beliefs[1] or len(beliefs[0]) != 1:
         return

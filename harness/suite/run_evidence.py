@@ -190,7 +190,7 @@ class FinishedRun:
 
     @cached_property
     def all_answers(self) -> list[JournalRow]:
-        """Answers in the order of ask steps, rounds and places, with their detail parsed from JSON."""
+        """Answers in the order of ask steps, rounds and questions, with their detail parsed from JSON."""
         rows = [row | {"detail": json.loads(row["detail"])} for row in self.rows(ANSWERS_DIR)]
         return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
 

@@ -18,18 +18,18 @@ def parsed_path(text: str) -> tuple[JsonStep, ...]:
         ValueError: it cannot be read, with the reason.
     """
     steps: list[JsonStep] = []
-    place = 1
+    position = 1
     if not text.startswith("$"):
         raise ValueError(f"a path begins with $, got {text!r}")
-    while place < len(text):
-        match = _STEP.match(text, place)
+    while position < len(text):
+        match = _STEP.match(text, position)
         if match is None:
             raise ValueError(
-                f"{text!r} cannot be read from {text[place:]!r} on: use .name, ['name'], [0] or [*]"
+                f"{text!r} cannot be read from {text[position:]!r} on: use .name, ['name'], [0] or [*]"
             )
         name, quoted, number, _ = match.groups()
         steps.append(int(number) if number else name or quoted)
-        place = match.end()
+        position = match.end()
     return tuple(steps)
 
 
@@ -39,11 +39,11 @@ def at_path(document: Any, steps: tuple[JsonStep, ...]) -> Any:
     Raises:
         LookupError: nothing stands there, with the step that is missing.
     """
-    for place, step in enumerate(steps):
+    for number, step in enumerate(steps):
         if step is None:
             if not isinstance(document, list):
                 raise LookupError("[*] needs a list")
-            return [at_path(each, steps[place + 1 :]) for each in document]
+            return [at_path(each, steps[number + 1 :]) for each in document]
         if isinstance(step, int):
             if not isinstance(document, list) or step >= len(document):
                 raise LookupError(f"there is no [{step}]")

@@ -37,8 +37,8 @@ InputsOf = Callable[[OutputSource], list[NamedInput]]
 class MappedOutputs:
     """One row per output and input that made it, or one row for an output that names none.
 
-    `of` is the number of the output, `part` the place of the input among its `parts` inputs, from 0. `state`
-    of `decoded` may be `UNMAPPED_CODE`; `error` then says why.
+    `of` is the number of the output, `part` the position of the input among its `parts` inputs, from 0.
+    `state` of `decoded` may be `UNMAPPED_CODE`; `error` then says why.
     """
 
     of: npt.NDArray[np.int64]

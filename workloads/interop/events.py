@@ -46,12 +46,12 @@ CONSUMER: dict[str, dict[str, tuple[type, ...]]] = {
     "partitions_revoked": {"partitions": (list,)},
 }
 """By event: its required fields and their types. All events also have `timestamp` (ms)."""
-_PLACE: dict[str, tuple[type, ...]] = {"topic": _TEXT, "partition": _NUMBER}
+_TOPIC_PARTITION: dict[str, tuple[type, ...]] = {"topic": _TEXT, "partition": _NUMBER}
 _PARTS: dict[str, dict[str, tuple[type, ...]]] = {
-    "records_consumed": {**_PLACE, "count": _NUMBER},
-    "offsets_committed": {**_PLACE, "offset": _NUMBER},
-    "partitions_assigned": _PLACE,
-    "partitions_revoked": _PLACE,
+    "records_consumed": {**_TOPIC_PARTITION, "count": _NUMBER},
+    "offsets_committed": {**_TOPIC_PARTITION, "offset": _NUMBER},
+    "partitions_assigned": _TOPIC_PARTITION,
+    "partitions_revoked": _TOPIC_PARTITION,
 }
 _LISTS = {"offsets_committed": "offsets"}
 _MOST_MS = 2**63 // 10**6 - 1

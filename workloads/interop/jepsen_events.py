@@ -22,9 +22,9 @@ OK, FAIL, INFO = range(3)
 NEVER = 2**63 - 1
 """`time` of the completion of an operation that never ended."""
 NO_OFFSET = -1
-EVENTS = ("time", "order", "actor", "group", "place", "key", "offset", "value", "type", "error")
+EVENTS = ("time", "order", "actor", "group", "position", "key", "offset", "value", "type", "error")
 """`time` is in ns, `order` sorts events of the same time, `actor` is an index of `Legend.actors`, `group`
-identifies one operation of an actor and `place` the order within it. `type` is `OK`, `FAIL` or `INFO`,
+identifies one operation of an actor and `position` the order within it. `type` is `OK`, `FAIL` or `INFO`,
 `error` an index of `Legend.errors`."""
 
 _TYPES = {
@@ -131,10 +131,10 @@ def send_events(
         error or ("unconfirmed" if outcome == SendOutcome.UNCONFIRMED else "")
         for error, outcome in zip(table["error"].to_pylist(), outcomes, strict=True)
     ]
-    places = np.flatnonzero(partition < 0).tolist()
-    if places:
+    unknown = np.flatnonzero(partition < 0).tolist()
+    if unknown:
         names = topics.to_pylist()
-        for index in places:
+        for index in unknown:
             names[index], partition[index] = found.get(
                 (int(producer[index]), int(seq[index])), (names[index], 0)
             )
@@ -152,7 +152,7 @@ def send_events(
             for one, inside in zip(producer.tolist(), (txn >= 0).tolist(), strict=True)
         ),
         "group": np.where(txn >= 0, txn, seq),
-        "place": seq,
+        "position": seq,
         "key": to.key_numbers(topics, partition),
         "value": value,
         "type": kinds,
@@ -196,7 +196,7 @@ def read_events(table: pa.Table, to: Legend) -> pa.Table:
         # Records of a live reader in the order in which it received them; those of the final read by
         # partition.
         group=np.where(live, 0, key),
-        place=np.where(live, position, offset),
+        position=np.where(live, position, offset),
         key=key,
         offset=offset,
         value=value,

@@ -24,7 +24,7 @@ FINAL = "final"
 _BLOCK = 100_000
 _MS = 1_000_000
 _PAGE = 1 << 12
-_Place = tuple[str, int]
+_TopicPartition = tuple[str, int]
 
 
 class ForeignReads:
@@ -40,7 +40,7 @@ class ForeignReads:
         self.topic = topic
         self.lines = Lines()
         self.unlisted = self.of_other_topics = self.records = 0
-        self.ends: dict[_Place, int] = {}
+        self.ends: dict[_TopicPartition, int] = {}
         self.highest: dict[int, int] = {}
         self.assignments: list[dict[str, Any]] = []
         self.commits: list[dict[str, Any]] = []
@@ -49,7 +49,7 @@ class ForeignReads:
         self.reader = reader
         self._run_id = run_id
         self._session = -1
-        self._since_poll: Counter[_Place] = Counter()
+        self._since_poll: Counter[_TopicPartition] = Counter()
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
         """READS rows of all these lines, in blocks, in the order in which the reader received them."""
@@ -76,8 +76,8 @@ class ForeignReads:
         if name == "records_consumed":
             # The counts of one poll by partition; its records were listed before.
             for part in event["partitions"]:
-                place = (part["topic"], part["partition"])
-                self.unlisted += max(0, part["count"] - self._since_poll[place])
+                topic_partition = (part["topic"], part["partition"])
+                self.unlisted += max(0, part["count"] - self._since_poll[topic_partition])
             self._since_poll.clear()
         elif name in ("partitions_assigned", "partitions_revoked"):
             self._session += name == "partitions_assigned"
@@ -123,8 +123,8 @@ class ForeignReads:
         rows = []
         for index, (event, session) in enumerate(block):
             fine = states[index] == OK
-            place = (event["topic"], event["partition"])
-            self.ends[place] = max(self.ends.get(place, 0), event["offset"] + 1)
+            topic_partition = (event["topic"], event["partition"])
+            self.ends[topic_partition] = max(self.ends.get(topic_partition, 0), event["offset"] + 1)
             if fine:
                 producer, seq = producers[index], seqs[index]
                 self.highest[producer] = max(self.highest.get(producer, -1), seq)
@@ -169,14 +169,14 @@ class Once:
             table[name].to_pylist() for name in ("topic", "partition", "offset", "producer", "seq", "value")
         )
         for index, (topic, partition, offset, *what) in enumerate(zip(*columns, strict=True)):
-            page, place = divmod(offset, _PAGE)
+            page, slot = divmod(offset, _PAGE)
             seen = self._seen.get((topic, partition, page))
             if seen is None:
                 seen = self._seen[topic, partition, page] = np.zeros(_PAGE, dtype=np.uint32)
             # 0 stands for nothing read yet.
             mark = crc32c(repr(what).encode()) | 1
-            keep[index] = seen[place] != mark
-            seen[place] = mark
+            keep[index] = seen[slot] != mark
+            seen[slot] = mark
         count = int(keep.sum())
         kept = table.filter(pa.array(keep))
         for name, column in (

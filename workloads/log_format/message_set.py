@@ -31,24 +31,24 @@ class LegacyMessage(RecordBatch):
             return None
         data = bytes(self.payload)
         try:
-            key, place = _field(data, 0)
-            value, _ = _field(data, place)
+            key, position = _field(data, 0)
+            value, _ = _field(data, position)
         except (ValueError, struct.error):
             return None
         stamp = self.max_timestamp if self.max_timestamp >= 0 else None
         return [Record(self.base_offset, stamp, key, value)]
 
 
-def compressed(data: memoryview, place: int) -> bool:
-    """Whether the message that begins at byte `place` contains compressed messages."""
-    return bool(data[place + _CRC_FROM + 1] & _COMPRESSED)
+def compressed(data: memoryview, position: int) -> bool:
+    """Whether the message that begins at byte `position` contains compressed messages."""
+    return bool(data[position + _CRC_FROM + 1] & _COMPRESSED)
 
 
-def message(data: memoryview, place: int) -> tuple[LegacyMessage, int]:
-    """The message that begins at byte `place`, complete and not compressed, and the place after it."""
-    offset, size, crc, magic, attributes = _HEAD.unpack_from(data, place)
-    behind = place + _OVERHEAD + size
-    body = place + _HEAD.size
+def message(data: memoryview, position: int) -> tuple[LegacyMessage, int]:
+    """The message that begins at byte `position`, complete and not compressed, and the position after it."""
+    offset, size, crc, magic, attributes = _HEAD.unpack_from(data, position)
+    behind = position + _OVERHEAD + size
+    body = position + _HEAD.size
     stamp = -1
     if magic == 1:
         (stamp,) = struct.unpack_from(">q", data, body)
@@ -57,7 +57,7 @@ def message(data: memoryview, place: int) -> tuple[LegacyMessage, int]:
         base_offset=offset,
         last_offset=offset,
         leader_epoch=_NO_EPOCH,
-        crc_ok=zlib.crc32(data[place + _CRC_FROM : behind]) == crc,
+        crc_ok=zlib.crc32(data[position + _CRC_FROM : behind]) == crc,
         codec=None,
         log_append_time=bool(attributes & _LOG_APPEND_TIME),
         transactional=False,
@@ -73,11 +73,11 @@ def message(data: memoryview, place: int) -> tuple[LegacyMessage, int]:
     return found, behind
 
 
-def _field(data: bytes, place: int) -> tuple[bytes | None, int]:
-    (length,) = struct.unpack_from(">i", data, place)
-    place += 4
+def _field(data: bytes, position: int) -> tuple[bytes | None, int]:
+    (length,) = struct.unpack_from(">i", data, position)
+    position += 4
     if length < 0:
-        return None, place
-    if place + length > len(data):
+        return None, position
+    if position + length > len(data):
         raise ValueError("a field runs over the end of its message")
-    return data[place : place + length], place + length
+    return data[position : position + length], position + length

@@ -57,8 +57,8 @@ def logged_commits(segments: Mapping[str, bytes], groups: Collection[str]) -> It
     for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             for record in () if batch.control else batch.records() or ():
-                place = _place(record.key)
-                if place is None or place[0] not in groups:
+                group_partition = _group_partition(record.key)
+                if group_partition is None or group_partition[0] not in groups:
                     continue
                 try:
                     offset, epoch = _committed(record)
@@ -66,7 +66,7 @@ def logged_commits(segments: Mapping[str, bytes], groups: Collection[str]) -> It
                     continue
                 yield LoggedCommit(
                     record.offset,
-                    *place,
+                    *group_partition,
                     offset,
                     epoch,
                     record.timestamp_ms,
@@ -75,7 +75,7 @@ def logged_commits(segments: Mapping[str, bytes], groups: Collection[str]) -> It
                 )
 
 
-def _place(key: bytes | None) -> tuple[str, str, int] | None:
+def _group_partition(key: bytes | None) -> tuple[str, str, int] | None:
     """Group, topic and partition; None: the key of something else."""
     try:
         if key is None or struct.unpack_from(">h", key)[0] not in _KEY_VERSIONS:

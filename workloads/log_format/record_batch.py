@@ -63,46 +63,46 @@ class RecordBatch:
             return None
 
     def _parse(self, data: bytes) -> Iterator[Record]:
-        place = 0
+        position = 0
         for _ in range(self.count):
-            length, place = read_varint(data, place)
-            behind = place + length
+            length, position = read_varint(data, position)
+            behind = position + length
             if length < 0 or behind > len(data):
                 raise ValueError("a record runs over the end of its batch")
-            time_delta, place = read_varint(data, place + 1)
-            offset_delta, place = read_varint(data, place)
-            key, place = _field(data, place)
-            value, place = _field(data, place)
+            time_delta, position = read_varint(data, position + 1)
+            offset_delta, position = read_varint(data, position)
+            key, position = _field(data, position)
+            value, position = _field(data, position)
             stamp = self.max_timestamp if self.log_append_time else self.base_timestamp + time_delta
             if not (_fits(stamp) and _fits(self.base_offset + offset_delta)):
                 raise ValueError("a record's offset or timestamp is larger than 64 bits")
             known = stamp if self.base_timestamp != _NO_TIMESTAMP or self.log_append_time else None
-            headers = _headers(data, place)
+            headers = _headers(data, position)
             yield Record(self.base_offset + offset_delta, known, key, value, headers)
-            place = behind
+            position = behind
 
 
 def _fits(number: int) -> bool:
     return -LARGEST_OFFSET <= number <= LARGEST_OFFSET
 
 
-def _field(data: bytes, place: int) -> tuple[bytes | None, int]:
-    length, place = read_varint(data, place)
+def _field(data: bytes, position: int) -> tuple[bytes | None, int]:
+    length, position = read_varint(data, position)
     if length < 0:
-        return None, place
-    if place + length > len(data):
+        return None, position
+    if position + length > len(data):
         raise ValueError("a field runs over the end of its batch")
-    return data[place : place + length], place + length
+    return data[position : position + length], position + length
 
 
-def _headers(data: bytes, place: int) -> tuple[tuple[str, bytes | None], ...]:
-    count, place = read_varint(data, place)
+def _headers(data: bytes, position: int) -> tuple[tuple[str, bytes | None], ...]:
+    count, position = read_varint(data, position)
     if count < 0:
         raise ValueError("a record has less than no headers")
     found = []
     for _ in range(count):
-        name, place = _field(data, place)
-        value, place = _field(data, place)
+        name, position = _field(data, position)
+        value, position = _field(data, position)
         found.append(((name or b"").decode(errors="replace"), value))
     return tuple(found)
 
@@ -122,12 +122,12 @@ def _unsnappy(data: bytes) -> bytes:
     if not data.startswith(_XERIAL):
         return _snappy_block(data)
     blocks = []
-    place = 16
-    while place < len(data):
-        (length,) = struct.unpack_from(">i", data, place)
-        place += 4
-        blocks.append(_snappy_block(data[place : place + length]))
-        place += length
+    position = 16
+    while position < len(data):
+        (length,) = struct.unpack_from(">i", data, position)
+        position += 4
+        blocks.append(_snappy_block(data[position : position + length]))
+        position += length
     return b"".join(blocks)
 
 

@@ -48,23 +48,23 @@ def parse_segment(data: bytes) -> Iterator[RecordBatch]:
         JournalError: compressed messages of format 0 or 1, which Kafka wrote before 0.11.
     """
     view = memoryview(data)
-    place = 0
-    while place + _SMALLEST <= len(data):
-        length, magic = struct.unpack_from(">i", data, place + 8)[0], data[place + _MAGIC_AT]
-        behind = place + _OVERHEAD + length
+    position = 0
+    while position + _SMALLEST <= len(data):
+        length, magic = struct.unpack_from(">i", data, position + 8)[0], data[position + _MAGIC_AT]
+        behind = position + _OVERHEAD + length
         smallest = _SMALLEST if magic < 2 else _BATCH.size
         if length < smallest - _OVERHEAD or behind > len(data):
             return
         if magic < 2:
-            if compressed(view, place):
+            if compressed(view, position):
                 raise JournalError(
                     "a replica's segment file holds compressed messages of an old format",
-                    where=f"message at byte {place}",
+                    where=f"message at byte {position}",
                     expected="messages that are not compressed, or record batches as Kafka writes since 0.11",
                     found=f"message format {magic}, compressed",
                     next_step="run without `compression.type`, or without an older message.format.version",
                 )
-            found, place = message(view, place)
+            found, position = message(view, position)
             yield found
             continue
         (
@@ -81,13 +81,13 @@ def parse_segment(data: bytes) -> Iterator[RecordBatch]:
             pepoch,
             seq,
             count,
-        ) = _BATCH.unpack_from(data, place)
+        ) = _BATCH.unpack_from(data, position)
         compression = attributes & 0x7
         yield RecordBatch(
             base_offset=base,
             last_offset=base + last_delta,
             leader_epoch=epoch,
-            crc_ok=crc32c(view[place + _CRC_FROM : behind]) == crc
+            crc_ok=crc32c(view[position + _CRC_FROM : behind]) == crc
             and (compression in CODECS or not compression),
             codec=CODECS.get(compression),
             log_append_time=bool(attributes & 0x8),
@@ -99,9 +99,9 @@ def parse_segment(data: bytes) -> Iterator[RecordBatch]:
             producer_epoch=pepoch,
             base_sequence=seq,
             count=count,
-            payload=view[place + _BATCH.size : behind],
+            payload=view[position + _BATCH.size : behind],
         )
-        place = behind
+        position = behind
 
 
 @dataclass(frozen=True, slots=True)

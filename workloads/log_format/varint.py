@@ -4,8 +4,8 @@ first)."""
 from __future__ import annotations
 
 
-def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
-    """(value, place after it).
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """(value, position after it).
 
     Raises:
         IndexError: the data ends within the number.
@@ -13,11 +13,11 @@ def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
     """
     shift = raw = 0
     while True:
-        byte = data[place]
-        place += 1
+        byte = data[position]
+        position += 1
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return (raw >> 1) ^ -(raw & 1), place
+            return (raw >> 1) ^ -(raw & 1), position
         shift += 7
         if shift > 63:
             raise ValueError("a varint of more than 10 bytes")

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.model.errors import BadInput, JournalError
 
-Place = tuple[int, int | None]
+PartitionOffset = tuple[int, int | None]
 """Partition and offset (None: not known)."""
 SESSION_MS = 45_000
 _EVENTS = ("assigned", "revoked", "lost", "processed", "committed")
@@ -26,7 +26,7 @@ class MemberEvent:
 
     event: str
     at_ns: int
-    places: tuple[Place, ...]
+    places: tuple[PartitionOffset, ...]
     asked_ns: int | None = None
     error: str | None = None
 
@@ -72,19 +72,19 @@ class ConsumerJournal:
     def assigned(self, partitions: Iterable[Any]) -> None:
         """Partitions were assigned to the member: numbers, `TopicPartition`s, or pairs of a partition and the
         offset from which it reads."""
-        self._append(MemberEvent("assigned", time.time_ns(), _places(partitions)))
+        self._append(MemberEvent("assigned", time.time_ns(), _partition_offsets(partitions)))
 
     def revoked(self, partitions: Iterable[Any]) -> None:
         """The member gives partitions up; to be called before the callback of the subscription returns."""
-        self._append(MemberEvent("revoked", time.time_ns(), _places(partitions)))
+        self._append(MemberEvent("revoked", time.time_ns(), _partition_offsets(partitions)))
 
     def lost(self, partitions: Iterable[Any]) -> None:
         """Partitions were taken from the member without its consent: its session had expired."""
-        self._append(MemberEvent("lost", time.time_ns(), _places(partitions)))
+        self._append(MemberEvent("lost", time.time_ns(), _partition_offsets(partitions)))
 
     def processed(self, records: Iterable[Any]) -> None:
         """Records are processed: `Message`s, or pairs of partition and offset."""
-        self._append(MemberEvent("processed", time.time_ns(), _positions(records)))
+        self._append(MemberEvent("processed", time.time_ns(), _with_offsets(records)))
 
     def committed(self, offsets: Iterable[Any], *, asked_ns: int | None = None, error: object = None) -> None:
         """A commit was answered: `TopicPartition`s, or pairs of a partition and the next offset to read.
@@ -99,7 +99,7 @@ class ConsumerJournal:
             some = [one for one in offsets if (getattr(one, "error", None) is not None) is failed]
             if some:
                 said = str(some[0].error) if failed else reason
-                self._append(MemberEvent("committed", time.time_ns(), _positions(some), asked_ns, said))
+                self._append(MemberEvent("committed", time.time_ns(), _with_offsets(some), asked_ns, said))
 
     def commit(self, consumer: Any, offsets: Iterable[Any] | None = None) -> Any:
         """Commit with a `confluent_kafka.Consumer`, wait for the answer, and journal it; returns what the
@@ -175,19 +175,19 @@ def _event_of(line: Mapping[str, Any]) -> MemberEvent:
     return MemberEvent(line["event"], int(line["at_ns"]), places, line["asked_ns"], line["error"])
 
 
-def _places(partitions: Iterable[Any]) -> tuple[Place, ...]:
-    return tuple(_place(one) for one in partitions)
+def _partition_offsets(partitions: Iterable[Any]) -> tuple[PartitionOffset, ...]:
+    return tuple(_partition_offset(one) for one in partitions)
 
 
-def _positions(records: Iterable[Any]) -> tuple[Place, ...]:
-    found = _places(records)
+def _with_offsets(records: Iterable[Any]) -> tuple[PartitionOffset, ...]:
+    found = _partition_offsets(records)
     for partition, offset in found:
         if offset is None:
-            raise _not_a_place(f"partition {partition} without an offset", "an offset")
+            raise _not_a_partition(f"partition {partition} without an offset", "an offset")
     return found
 
 
-def _place(one: Any) -> Place:
+def _partition_offset(one: Any) -> PartitionOffset:
     """Partition and offset of a number, a pair, a TopicPartition, or a Message."""
     if isinstance(one, int):
         return one, None
@@ -197,11 +197,11 @@ def _place(one: Any) -> Place:
     if callable(partition) and callable(offset):
         partition, offset = partition(), offset()
     if not isinstance(partition, int):
-        raise _not_a_place(repr(one)[:100], "a partition")
+        raise _not_a_partition(repr(one)[:100], "a partition")
     return partition, offset if isinstance(offset, int) and offset >= 0 else None
 
 
-def _not_a_place(found: str, expected: str) -> BadInput:
+def _not_a_partition(found: str, expected: str) -> BadInput:
     return BadInput(
         "a consumer's journal cannot take this",
         expected=f"{expected}: a TopicPartition, a Message, or a pair of partition and offset",

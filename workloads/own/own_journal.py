@@ -169,7 +169,7 @@ class OwnJournal:
 
     def _write(self, line: str) -> None:
         """Append a line. After an error nothing is written any more, and `check` and `close` raise it: the
-        callback of a report is no place for an exception."""
+        callback of a report must not raise an exception."""
         if self._failure is not None or self._closed:
             return
         try:

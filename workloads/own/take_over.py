@@ -158,7 +158,7 @@ class _Replay:
             )
             self.sends = []
         if self.reports:
-            seqs, closed_ns, outcomes, offsets, errors, places = zip(*self.reports, strict=True)
+            seqs, closed_ns, outcomes, offsets, errors, partitions = zip(*self.reports, strict=True)
             self.journal.closed(
                 self.number,
                 np.array(seqs, dtype=np.int64),
@@ -166,7 +166,7 @@ class _Replay:
                 outcomes,
                 offsets=np.array(offsets, dtype=np.int64),
                 errors=errors,
-                partitions=np.array(places, dtype=np.int32),
+                partitions=np.array(partitions, dtype=np.int32),
             )
             self.reports = []
 

@@ -62,10 +62,10 @@ class OpenSends:
             )
         count = len(batch.sent_ns)
         self._make_room(count)
-        place = slice(self._end - self._base, self._end - self._base + count)
+        slots = slice(self._end - self._base, self._end - self._base + count)
         for name, column in self._columns.items():
-            column[place] = getattr(batch, name)
-        self._closed[place] = False
+            column[slots] = getattr(batch, name)
+        self._closed[slots] = False
         self._end += count
 
     def close(self, seq: npt.NDArray[np.int64]) -> SendColumns:
@@ -73,24 +73,24 @@ class OpenSends:
 
         Raises ValueError for a seq that is not open: never sent, or closed already.
         """
-        place = seq - self._base
-        if len(seq) and (place.min() < 0 or seq.max() >= self._end):
+        slots = seq - self._base
+        if len(seq) and (slots.min() < 0 or seq.max() >= self._end):
             raise ValueError(f"report for a send that is not open, among seq {seq.min()} to {seq.max()}")
         # A seq that occurs twice in one call finds its mark overwritten; this is much faster than np.unique.
-        order = np.arange(len(place), dtype=np.int32)
-        self._mark[place] = order
-        if self._closed[place].any() or (self._mark[place] != order).any():
+        order = np.arange(len(slots), dtype=np.int32)
+        self._mark[slots] = order
+        if self._closed[slots].any() or (self._mark[slots] != order).any():
             raise ValueError(f"a second report for a send, among seq {seq.min()} to {seq.max()}")
-        self._closed[place] = True
-        return self._at(place)
+        self._closed[slots] = True
+        return self._at(slots)
 
     def still_open(self) -> tuple[npt.NDArray[np.int64], SendColumns]:
         """(seq, columns) of the sends without a report, copied."""
-        place = np.flatnonzero(~self._closed[: self._end - self._base])
-        return place + self._base, self._at(place)
+        slots = np.flatnonzero(~self._closed[: self._end - self._base])
+        return slots + self._base, self._at(slots)
 
-    def _at(self, place: npt.NDArray[np.int64]) -> SendColumns:
-        return {name: column[place] for name, column in self._columns.items()}
+    def _at(self, slots: npt.NDArray[np.int64]) -> SendColumns:
+        return {name: column[slots] for name, column in self._columns.items()}
 
     def _make_room(self, count: int) -> None:
         used = self._end - self._base

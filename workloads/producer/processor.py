@@ -134,7 +134,7 @@ class Processor(LiveReader):
             sent.append(stamp)
             if broken is not None:
                 break
-        places = np.arange(self._seq, self._seq + len(sent), dtype=np.int64) % stream.partitions
+        partitions = np.arange(self._seq, self._seq + len(sent), dtype=np.int64) % stream.partitions
         self._sends.opened(
             SendBatch(
                 producer=stream.producer,
@@ -142,7 +142,7 @@ class Processor(LiveReader):
                 step=_STEP,
                 size=self._build.size,
                 sent_ns=np.array(sent, dtype=np.int64),
-                partition=places.astype(np.int32),
+                partition=partitions.astype(np.int32),
                 key=np.array(keys[: len(sent)], dtype=np.int64),
                 txn=self._txns.number,
             )

@@ -92,7 +92,9 @@ class ProducerLoop:
         else:
             self._build = PayloadBuilder(spec.payload, stream.run_id, stream.producer, spec.keys)
         self.tally = Tally()
-        self._reports = DeliveryReports(stream.producer, settings, journal, self.tally, placed=self._even)
+        self._reports = DeliveryReports(
+            stream.producer, settings, journal, self.tally, partition_known=self._even
+        )
         self._seq = 0
         self._built: list[Any] = []
         """Values, or records if they have a payload of the user's."""
@@ -243,11 +245,11 @@ class ProducerLoop:
         if missing > 0:
             self._built += self._build.block(first + len(self._built), missing)
         for seq, value in enumerate(self._built[:count], first):
-            place = seq if keys is None else seq % keys
-            key = None if keys is None else encode_key(place)
+            key_number = seq if keys is None else seq % keys
+            key = None if keys is None else encode_key(key_number)
             stamp = now()
             try:
-                produce(topic, value, key, place % partitions if even else _ANY_PARTITION, report)
+                produce(topic, value, key, key_number % partitions if even else _ANY_PARTITION, report)
             except BufferError:
                 # The client's queue is full: no outcome, the same record is tried again after a poll.
                 break
@@ -278,10 +280,10 @@ class ProducerLoop:
         if not sent:
             return
         seq = np.arange(first, first + len(sent), dtype=np.int64)
-        place = seq if self._keys is None else seq % self._keys
+        key_number = seq if self._keys is None else seq % self._keys
         # Where the client chooses the partition, only its reports name it.
-        partition = place % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
-        key = place if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64)
+        partition = key_number % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
+        key = key_number if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64)
         batch = SendBatch(
             producer=self._stream.producer,
             first=first,

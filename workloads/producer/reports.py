@@ -17,7 +17,7 @@ from workloads.producer.tally import Tally
 from workloads.record.identity import seq_of
 
 _now = time.time_ns
-_UNPLACED = -1
+_NO_PARTITION = -1
 
 
 def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
@@ -43,7 +43,7 @@ class DeliveryReports:
         journal: SendJournal,
         tally: Tally,
         *,
-        placed: bool = True,
+        partition_known: bool = True,
     ) -> None:
         self._producer = producer
         self._acks = settings.acks
@@ -54,9 +54,9 @@ class DeliveryReports:
         self._bad: list[tuple[bytes, str, int, SendOutcome, int]] = []
         self._success = classify(None, settings.acks)
         self._keep = self._good.extend
-        self._placed = placed
+        self._partition_known = partition_known
         # Where the partition is known, this saves one call per record.
-        self.callback = self._report if placed else self._report_place
+        self.callback = self._report if partition_known else self._report_with_partition
         """The one delivery callback of all records (`on_delivery` of produce())."""
 
     def _report(self, error: Any, message: Any) -> None:
@@ -65,7 +65,7 @@ class DeliveryReports:
         else:
             self._failed(error, message)
 
-    def _report_place(self, error: Any, message: Any) -> None:
+    def _report_with_partition(self, error: Any, message: Any) -> None:
         if error is None:
             self._keep((message.value(), message.offset(), _now(), message.partition()))
         else:
@@ -76,13 +76,13 @@ class DeliveryReports:
         latency = message.latency()
         first_try = latency is not None and 0 <= latency < self._resend_seconds
         # None: it failed before the client had chosen a partition.
-        known = None if self._placed else message.partition()
-        place = _UNPLACED if known is None else known
+        known = None if self._partition_known else message.partition()
+        partition = _NO_PARTITION if known is None else known
         if isinstance(error, JavaError):
             outcome = outcome_of(error.exception, error.message, self._acks)
         else:
             outcome = classify(error.name(), self._acks, single_attempt=first_try)
-        self._bad.append((message.value(), error.name(), _now(), outcome, place))
+        self._bad.append((message.value(), error.name(), _now(), outcome, partition))
 
     def refused(self, refusals: list[tuple[int, str, int]]) -> None:
         """Journal sends that produce() refused, each as (seq, error name, time in ns)."""
@@ -97,13 +97,13 @@ class DeliveryReports:
         if self._good:
             good = self._good[:]
             self._good.clear()
-            width = 3 if self._placed else 4
+            width = 3 if self._partition_known else 4
             seq = seq_of(good[0::width])
             offsets = None if self._success is SendOutcome.UNCONFIRMED else _offsets(good[1::width])
             times = np.array(good[2::width], dtype=np.int64)
-            places = None if self._placed else np.array(good[3::width], dtype=np.int32)
+            partitions = None if self._partition_known else np.array(good[3::width], dtype=np.int32)
             self._journal.closed(
-                self._producer, seq, times, self._success, offsets=offsets, partitions=places
+                self._producer, seq, times, self._success, offsets=offsets, partitions=partitions
             )
             self._tally.succeeded(self._success, len(seq))
         if self._bad:
@@ -112,8 +112,8 @@ class DeliveryReports:
             errors = [row[1] for row in bad]
             outcomes = [row[3] for row in bad]
             seq = seq_of([row[0] for row in bad])
-            places = None if self._placed else np.array([row[4] for row in bad], dtype=np.int32)
-            self._close_failed(seq, [row[2] for row in bad], outcomes, errors, places)
+            partitions = None if self._partition_known else np.array([row[4] for row in bad], dtype=np.int32)
+            self._close_failed(seq, [row[2] for row in bad], outcomes, errors, partitions)
 
     def _close_failed(
         self,
@@ -121,8 +121,8 @@ class DeliveryReports:
         times: list[int],
         outcomes: list[SendOutcome],
         errors: list[str],
-        places: npt.NDArray[np.int32] | None = None,
+        partitions: npt.NDArray[np.int32] | None = None,
     ) -> None:
         stamps = np.array(times, dtype=np.int64)
-        self._journal.closed(self._producer, seq, stamps, outcomes, errors=errors, partitions=places)
+        self._journal.closed(self._producer, seq, stamps, outcomes, errors=errors, partitions=partitions)
         self._tally.ended(outcomes, errors)

@@ -25,8 +25,8 @@ class Commits:
     def ask(self, consumer: Any, offsets: Sequence[TopicPartition], *, wait: bool) -> None:
         """Commit these offsets; without `wait` the answer arrives by the client's callback (`answered`)."""
         now = time.time_ns()
-        for place in offsets:
-            self._asked.setdefault((place.partition, place.offset), deque()).append(now)
+        for topic_partition in offsets:
+            self._asked.setdefault((topic_partition.partition, topic_partition.offset), deque()).append(now)
         try:
             answered = consumer.commit(offsets=offsets, asynchronous=not wait)
         except KafkaException as error:
@@ -46,11 +46,11 @@ class Commits:
             for asked in times:
                 self._journal.unanswered(TopicPartition(self._topic, number, offset), asked)
 
-    def _asked_at(self, place: TopicPartition) -> int | None:
-        waiting = self._asked.get((place.partition, place.offset))
+    def _asked_at(self, topic_partition: TopicPartition) -> int | None:
+        waiting = self._asked.get((topic_partition.partition, topic_partition.offset))
         if not waiting:
             return None
         asked = waiting.popleft()
         if not waiting:
-            del self._asked[place.partition, place.offset]
+            del self._asked[topic_partition.partition, topic_partition.offset]
         return asked

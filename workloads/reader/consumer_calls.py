@@ -51,8 +51,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, KafkaError):
         return ("error", value.code(), value.str())
     if isinstance(value, TopicPartition):
-        place = (value.topic, value.partition, value.offset)
-        return ("place", place, encode(value.error), getattr(value, "leader_epoch", None))
+        coordinates = (value.topic, value.partition, value.offset)
+        return ("topic_partition", coordinates, encode(value.error), getattr(value, "leader_epoch", None))
     if isinstance(value, Message):
         fields = ("topic", "partition", "offset", "key", "value", "headers", "timestamp", "leader_epoch")
         given = {name: getattr(value, name)() for name in fields}
@@ -72,23 +72,23 @@ def decode(value: Any) -> Any:
         return [decode(one) for one in parts[0]]
     if kind == "error":
         return KafkaError(parts[0], parts[1])
-    if kind == "place":
+    if kind == "topic_partition":
         (topic, partition, offset), error, epoch = parts
         more = {} if epoch is None else {"leader_epoch": epoch}
-        place, failure = TopicPartition(topic, partition, offset, **more), decode(error)
+        found, failure = TopicPartition(topic, partition, offset, **more), decode(error)
         # The class has no way to take an error.
-        return place if failure is None else FailedPlace(place, failure)
+        return found if failure is None else FailedPartition(found, failure)
     if kind == "message":
         fields, error = parts
         return Message(**fields, error=decode(error))
     return parts[0]
 
 
-class FailedPlace:
+class FailedPartition:
     """A TopicPartition with the error of its answer."""
 
-    def __init__(self, place: TopicPartition, error: KafkaError) -> None:
-        self.topic, self.partition, self.offset = place.topic, place.partition, place.offset
+    def __init__(self, found: TopicPartition, error: KafkaError) -> None:
+        self.topic, self.partition, self.offset = found.topic, found.partition, found.offset
         self.error = error
 
 

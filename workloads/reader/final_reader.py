@@ -201,14 +201,14 @@ class _Reading:
 
     def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
         self._consumer.assign([TopicPartition(self._topic, self._partition, self._start)])
-        place = self._start
+        position = self._start
         problem: str | None = None
         last_error: str | None = None
-        while place < self._end and problem is None:
+        while position < self._end and problem is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 seen = f", last error: {last_error}" if last_error else ""
-                problem = f"the deadline came at offset {place} of {self._end}{seen}"
+                problem = f"the deadline came at offset {position} of {self._end}{seen}"
                 break
             records = []
             for message in self._consumer.consume(BATCH, min(left, _POLL_SECONDS)):
@@ -219,7 +219,7 @@ class _Reading:
                     records += [message] if ours else []
                 elif fault.code() == KafkaError._PARTITION_EOF:
                     # This offset also covers control batches at the end, which contain no record.
-                    place = max(place, (message.offset() or 0) if ours else 0)
+                    position = max(position, (message.offset() or 0) if ours else 0)
                 elif fault.code() in RESET_ERRORS:
                     problem = f"{fault.name()}: {fault.str()}"
                 else:
@@ -229,7 +229,7 @@ class _Reading:
                     on_records(self._take(records))
                 except ValueError as error:
                     problem = str(error)
-                place = max(place, (records[-1].offset() or 0) + 1)
+                position = max(position, (records[-1].offset() or 0) + 1)
         self._consumer.unassign()
         if self._file is not None:
             self._file.close()

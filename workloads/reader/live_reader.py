@@ -214,10 +214,10 @@ class LiveReader:
             )
             return
         self._assigned_partitions = set(range(self._partitions))
-        places = [(number, self._positions.get(number, 0)) for number in sorted(self._assigned_partitions)]
-        self._positions = dict(places)
-        self._journal.assigned(places)
-        self._consumer.assign([TopicPartition(self._topic, *place) for place in places])
+        positions = [(number, self._positions.get(number, 0)) for number in sorted(self._assigned_partitions)]
+        self._positions = dict(positions)
+        self._journal.assigned(positions)
+        self._consumer.assign([TopicPartition(self._topic, *offset) for offset in positions])
 
     def _close_client(self) -> None:
         """Close the client; in a group its callbacks journal the partitions that are given up.
@@ -288,7 +288,7 @@ class LiveReader:
         """Where the log does not hold the offset to read from (or a group has no offset yet), continue at the
         log's begin or end. As the application decides that, it begins a new session."""
         resets, self._resets = self._resets, {}
-        places: dict[int, int] = {}
+        positions: dict[int, int] = {}
         for number, offset in resets.items():
             if number not in self._assigned_partitions:
                 continue
@@ -297,12 +297,12 @@ class LiveReader:
                 self._resets[number] = offset
                 continue
             low, high = bounds
-            places[number] = low if offset is None or offset < 0 else min(max(offset, low), high)
-        if not places:
+            positions[number] = low if offset is None or offset < 0 else min(max(offset, low), high)
+        if not positions:
             return
-        self._positions.update(places)
-        self._journal.assigned(sorted(places.items()))
-        new = [TopicPartition(self._topic, number, place) for number, place in sorted(places.items())]
+        self._positions.update(positions)
+        self._journal.assigned(sorted(positions.items()))
+        new = [TopicPartition(self._topic, number, offset) for number, offset in sorted(positions.items())]
         # The client refuses seek() for a partition that it no longer fetches, and the assignment of an eager
         # group can only be replaced as a whole.
         if self._incremental:
@@ -338,8 +338,8 @@ class LiveReader:
     def _commit(self, *, wait: bool) -> None:
         """Commit what is journaled; without `wait` the answer arrives in `on_commit`."""
         offsets = [
-            TopicPartition(self._topic, number, place)
-            for number, place in sorted(self._positions.items())
+            TopicPartition(self._topic, number, offset)
+            for number, offset in sorted(self._positions.items())
             if number in self._assigned_partitions
         ]
         if offsets:

@@ -66,18 +66,18 @@ class ReaderJournal:
             self._waiting.append(rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), at))
             self.records += len(messages)
 
-    def assigned(self, places: Iterable[tuple[int, int | None]]) -> None:
+    def assigned(self, partition_offsets: Iterable[tuple[int, int | None]]) -> None:
         """Begin a new session with its new partitions, each as (partition, offset where reading begins)."""
         self.session += 1
-        self._append_assignments("assigned", places)
+        self._append_assignments("assigned", partition_offsets)
 
     def unassigned(self, event: str, partitions: Iterable[int]) -> None:
         """Journal partitions that were taken away; `event` is "revoked" or "lost"."""
         self._append_assignments(event, ((partition, None) for partition in partitions))
 
-    def _append_assignments(self, event: str, places: Iterable[tuple[int, int | None]]) -> None:
+    def _append_assignments(self, event: str, partition_offsets: Iterable[tuple[int, int | None]]) -> None:
         now = time.time_ns()
-        for partition, offset in places:
+        for partition, offset in partition_offsets:
             self._sinks.assignments.append(
                 {
                     "reader": self._reader,
@@ -102,14 +102,16 @@ class ReaderJournal:
         """Journal a commit that was answered or failed. Entries without an offset had nothing to commit and
         are left out. `asked` gives the time of asking, in ns."""
         now = time.time_ns()
-        for place in offsets:
-            if place.offset >= 0:
-                reason: Any = place.error or error
-                self._append_commit(place, now, None if reason is None else reason.name(), kind, asked(place))
+        for committed in offsets:
+            if committed.offset >= 0:
+                reason: Any = committed.error or error
+                self._append_commit(
+                    committed, now, None if reason is None else reason.name(), kind, asked(committed)
+                )
 
-    def unanswered(self, place: TopicPartition, asked_ns: int) -> None:
+    def unanswered(self, committed: TopicPartition, asked_ns: int) -> None:
         """Journal a commit that was asked for, and whose client ended before an answer came."""
-        self._append_commit(place, time.time_ns(), "NO_ANSWER", "request", asked_ns)
+        self._append_commit(committed, time.time_ns(), "NO_ANSWER", "request", asked_ns)
 
     def committed_in_transaction(
         self, outcome: TxnOutcome, offsets: Iterable[TopicPartition], asked_ns: int
@@ -118,11 +120,11 @@ class ReaderJournal:
         asked for."""
         now = time.time_ns()
         error = None if outcome is TxnOutcome.COMMITTED else outcome.name
-        for place in offsets:
-            self._append_commit(place, now, error, "transaction", asked_ns)
+        for committed in offsets:
+            self._append_commit(committed, now, error, "transaction", asked_ns)
 
     def _append_commit(
-        self, place: TopicPartition, now: int, error: str | None, kind: CommitKind, asked_ns: int | None
+        self, committed: TopicPartition, now: int, error: str | None, kind: CommitKind, asked_ns: int | None
     ) -> None:
         self._sinks.commits.append(
             {
@@ -130,8 +132,8 @@ class ReaderJournal:
                 "session": max(0, self.session),
                 "at_ns": now,
                 "topic": self._topic,
-                "partition": place.partition,
-                "offset": place.offset,
+                "partition": committed.partition,
+                "offset": committed.offset,
                 "error": error,
                 "kind": kind,
                 "asked_ns": asked_ns,

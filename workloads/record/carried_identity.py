@@ -66,17 +66,17 @@ def decode_carried(values: Sequence[bytes | None], run: int, headers: Callable[[
     """As `workloads.record.identity.decode`, for values of any form; `headers(n)` gives the headers of the
     n-th record, and is called only for those whose value is not of our own form."""
     decoded = decode(values, run)
-    places: list[int] = []
+    indexes: list[int] = []
     own: list[bytes] = []
     for index in np.flatnonzero(decoded.state == UNDECODABLE).tolist():
         form = _own_form(values[index], headers(index))
         if form is not None:
-            places.append(index)
+            indexes.append(index)
             own.append(form)
-    if places:
+    if indexes:
         again = decode(own, run)
         for name in ("state", "run", "producer", "seq", "crc"):
-            getattr(decoded, name)[places] = getattr(again, name)
+            getattr(decoded, name)[indexes] = getattr(again, name)
     return decoded
 
 

@@ -84,8 +84,8 @@ class ValueBuilder:
 
     def __call__(self, seq: int) -> bytes:
         """The value of record `seq`, `size` bytes."""
-        place = seq * _STRIDE & (_POOL - 1)
-        payload = self._pool[place : place + self._payload]
+        start = seq * _STRIDE & (_POOL - 1)
+        payload = self._pool[start : start + self._payload]
         crc = crc32c(_HEAD.pack(MAGIC, self._run, self._producer, seq) + payload)
         return _WHOLE.pack(MAGIC, self._run, self._producer, seq, crc) + payload
 
@@ -99,7 +99,7 @@ class ValueBuilder:
                 self._run,
                 self._producer,
                 pool=self._pool,
-                places=_POOL,
+                start_count=_POOL,
                 stride=_STRIDE,
                 size=self._payload,
             )

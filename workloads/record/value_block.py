@@ -49,31 +49,31 @@ def _of_seq() -> tuple[_Table, ...]:
     """For each byte of seq, lowest first: its contribution to the CRC of seq's eight bytes."""
     nothing = crc32c(bytes(_SEQ_BYTES), 0)
 
-    def of(place: int, bit: int) -> int:
-        return crc32c((1 << (8 * place + bit)).to_bytes(_SEQ_BYTES, "big"), 0) ^ nothing
+    def of(byte: int, bit: int) -> int:
+        return crc32c((1 << (8 * byte + bit)).to_bytes(_SEQ_BYTES, "big"), 0) ^ nothing
 
-    return tuple(_from_bits([of(place, bit) for bit in range(8)]) for place in range(_SEQ_BYTES))
+    return tuple(_from_bits([of(byte, bit) for bit in range(8)]) for byte in range(_SEQ_BYTES))
 
 
 class ValueBlocks:
     """Builds blocks of values of one producer in the layout of `workloads.record.identity`.
 
     Args:
-        pool: the bytes of which payloads are slices; a payload begins at one of the first `places`.
-        stride: seq times this, modulo `places` (a power of two), is where its payload begins.
+        pool: the bytes of which payloads are slices; a payload begins at one of the first `start_count`.
+        stride: seq times this, modulo `start_count` (a power of two), is where its payload begins.
         size: bytes of a payload, at most `LARGEST_PAYLOAD`.
     """
 
     def __init__(
-        self, magic: int, run: int, producer: int, *, pool: bytes, places: int, stride: int, size: int
+        self, magic: int, run: int, producer: int, *, pool: bytes, start_count: int, stride: int, size: int
     ) -> None:
         self._magic, self._run, self._producer = magic, run, producer
-        self._places, self._stride = places, stride
+        self._start_count, self._stride = start_count, stride
         self._payloads = (
             np.lib.stride_tricks.sliding_window_view(np.frombuffer(pool, np.uint8), size) if size else None
         )
         self._payload_crc = np.array(
-            [crc32c(pool[at : at + size], 0) for at in range(places)], dtype=np.uint32
+            [crc32c(pool[at : at + size], 0) for at in range(start_count)], dtype=np.uint32
         )
         self._fixed_crc = np.uint32(crc32c(bytes(_SEQ_BYTES), crc32c(_FIXED.pack(magic, run, producer))))
         self._zeros = _through_zeros(size)
@@ -82,13 +82,13 @@ class ValueBlocks:
     def __call__(self, first: int, count: int) -> list[bytes]:
         """The values of seq `first`, `first + 1`, ..."""
         seq = np.arange(first, first + count, dtype=np.int64)
-        place = seq * self._stride & (self._places - 1)
+        start = seq * self._stride & (self._start_count - 1)
         crc = np.full(count, self._fixed_crc, dtype=np.uint32)
         rest = seq
         for table in _of_seq()[: ((first + count).bit_length() + 7) // 8]:
             crc ^= table[rest & 0xFF]
             rest = rest >> 8
-        whole = self._payload_crc[place]
+        whole = self._payload_crc[start]
         for byte, table in enumerate(self._zeros):
             whole ^= table[crc >> np.uint32(8 * byte) & np.uint32(0xFF)]
         head = np.empty(count, dtype=_HEAD)
@@ -97,7 +97,7 @@ class ValueBlocks:
         rows = np.empty((count, self._length), dtype=np.uint8)
         rows[:, : _HEAD.itemsize] = head.view(np.uint8).reshape(count, _HEAD.itemsize)
         if self._payloads is not None:
-            rows[:, _HEAD.itemsize :] = self._payloads[place]
+            rows[:, _HEAD.itemsize :] = self._payloads[start]
         # Of a column of void items, tolist() makes bytes, four times as fast as slices.
         values: list[bytes] = rows.view(f"V{self._length}").ravel().tolist()
         return values

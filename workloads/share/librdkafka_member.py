@@ -65,8 +65,8 @@ class LibrdkafkaShareClient:
                 return self.answers()
             found = self._consumer.commit_sync(_COMMIT_SECONDS)
             return [
-                (place.partition, None, None if error is None else _name(error))
-                for place, error in found.items()
+                (partition.partition, None, None if error is None else _name(error))
+                for partition, error in found.items()
             ]
 
     def answers(self) -> list[Answer]:
@@ -80,7 +80,9 @@ class LibrdkafkaShareClient:
     def _committed(self, offsets: Any, error: Any) -> None:
         name = None if error is None else _name(error)
         self._answers += [
-            (place.partition, offset, name) for place, several in offsets.items() for offset in several
+            (partition.partition, offset, name)
+            for partition, several in offsets.items()
+            for offset in several
         ]
 
 

@@ -89,7 +89,8 @@ class MemberSettings:
 
 
 def word_of(settings: MemberSettings, record: Given) -> str:
-    """How a delivery is acknowledged. With `mixed` it depends on the seed, the place and the count alone."""
+    """How a delivery is acknowledged. With `mixed` it depends on seed, partition, offset and delivery count
+    alone."""
     if settings.acknowledge != "mixed":
         return settings.acknowledge
     text = f"{settings.seed}/{record.partition}/{record.offset}/{record.delivery_count}"
@@ -178,9 +179,9 @@ def _commit(tell: Teller, client: ShareClient, records: Sequence[Given], *, wait
         tell.answers(found)
         return
     errors = {partition: error for partition, _, error in found}
-    places = [(one.partition, one.offset) for one in records]
-    tell.answers([(*place, errors[place[0]]) for place in places if place[0] in errors])
-    if rest := [place for place in places if place[0] not in errors]:
+    delivered = [(one.partition, one.offset) for one in records]
+    tell.answers([(number, offset, errors[number]) for number, offset in delivered if number in errors])
+    if rest := [one for one in delivered if one[0] not in errors]:
         tell.say(unanswered=time.time_ns(), rows=rest)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.model.journal import RowSink
 
-Place = tuple[int, int]
+PartitionOffset = tuple[int, int]
 """Partition and offset."""
 
 
@@ -34,7 +34,7 @@ class MemberJournal:
         self._sinks = sinks
         self._who = {"member": member, "session": session, "group": group}
         self._topic = topic
-        self._open: dict[Place, dict[str, Any]] = {}
+        self._open: dict[PartitionOffset, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self.deliveries = 0
         self.last_ns = 0
@@ -76,8 +76,8 @@ class MemberJournal:
     def end(self) -> None:
         """Write the deliveries that have no answer."""
         with self._lock:
-            for place in list(self._open):
-                self._write(place)
+            for delivered in list(self._open):
+                self._write(delivered)
 
     def _given(self, at: int, asked: int, rows: Iterable[Sequence[Any]]) -> None:
         for partition, offset, count, state, run, producer, seq in rows:
@@ -106,5 +106,5 @@ class MemberJournal:
                 row["answered_ns"], row["error"] = at, error
                 self._write((partition, offset))
 
-    def _write(self, place: Place) -> None:
-        self._sinks.deliveries.append(self._open.pop(place))
+    def _write(self, delivered: PartitionOffset) -> None:
+        self._sinks.deliveries.append(self._open.pop(delivered))

@@ -129,7 +129,7 @@ class ShareGroups:
         ends = {number: one.high_watermark or 0 for number, one in state.items()}
         starts = {number: one.log_start_offset or 0 for number, one in state.items()}
         chosen = {"earliest": starts, "latest": ends}
-        places = dict.fromkeys(ends, start) if isinstance(start, int) else chosen[start]
+        offsets = dict.fromkeys(ends, start) if isinstance(start, int) else chosen[start]
         refused: list[str] = []
 
         def missing() -> str | None:
@@ -138,14 +138,14 @@ class ShareGroups:
                 if broker is None:
                     return "the group has no coordinator"
                 with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
-                    answers = move_share_starts(connection, group.group_id, self._topic.name, places)
+                    answers = move_share_starts(connection, group.group_id, self._topic.name, offsets)
             except (ClusterError, OSError) as error:
                 return str(error)
             refused[:] = sorted({error for error in answers.values() if error is not None})
             return ", ".join(refused) or None
 
         why = poll_within(_SESSION_SECONDS + _QUIET_SECONDS, missing)
-        group.alter(f"start offsets moved to {places}" if why is None else f"start offsets not moved: {why}")
+        group.alter(f"start offsets moved to {offsets}" if why is None else f"start offsets not moved: {why}")
         return why
 
     def drain(self) -> list[str]:

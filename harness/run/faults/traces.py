@@ -14,7 +14,7 @@ import faults  # noqa: F401 - makes every fault known
 from faults.shared.base import KINDS
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_traces import read_node
-from harness.cluster.trace_kinds import ASKED, SCRIPTED, AskedKind, Kind, Place
+from harness.cluster.trace_kinds import ASKED, SCRIPTED, AskedKind, Kind, Scope
 from harness.model.errors import KafkaChaosError
 
 _ASKED_AT_ONCE = 4
@@ -57,14 +57,14 @@ def _traces_of(cluster: LiveCluster, number: int) -> list[str]:
         return [trace for look in looks for trace in look.result()]
 
 
-def _scripted(cluster: LiveCluster, number: int, place: Place) -> list[str]:
-    """The traces of all kinds that the script of a place reads."""
+def _scripted(cluster: LiveCluster, number: int, scope: Scope) -> list[str]:
+    """The traces of all kinds that the script of a scope reads."""
     name = cluster.node(number).name
     try:
-        found = read_node(cluster, number, place)
+        found = read_node(cluster, number, scope)
     except KafkaChaosError as error:
         return [f"{name} could not be inspected: {error}"]
-    kinds = [kind for kind in SCRIPTED if kind.place == place]
+    kinds = [kind for kind in SCRIPTED if kind.scope == scope]
     return [trace for kind in kinds for trace in _judge(cluster, number, name, kind, found[kind.name])]
 
 

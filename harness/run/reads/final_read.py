@@ -154,7 +154,7 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
         settled_seconds=round(found.settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
-        held=tuple((target.topic, number, place) for number, place in sorted(found.held.items())),
+        held=tuple((target.topic, number, offset) for number, offset in sorted(found.held.items())),
     )
 
 
@@ -169,7 +169,7 @@ def merge_reads(reads: Sequence[FinalRead]) -> FinalRead:
         settled_seconds=reads[0].settled_seconds,
         finished_ns=reads[-1].finished_ns,
         committed_records=sum(committed) if committed else None,
-        held=tuple(place for read in reads for place in read.held),
+        held=tuple(one for read in reads for one in read.held),
         replicas_inspected=tuple(sorted({one for read in reads for one in read.replicas_inspected})),
     )
 

@@ -51,7 +51,7 @@ class BrokerQuery:
     link: BrokerConnection | None
 
     @property
-    def place(self) -> tuple[BrokerConnection, str, int]:
+    def partition_args(self) -> tuple[BrokerConnection, str, int]:
         """What requests about the step's partition begin with: connection, topic, partition."""
         assert self.link is not None, "this query needs a connection to the broker"
         return self.link, self.observer.topic, self.step.partition
@@ -84,7 +84,7 @@ def ask(observer: BrokerObserver, step: Ask, answers: RowSink) -> None:
         }
         query = [BrokerQuery(observer, broker, step, link) for broker, link in links.items()]
         while True:
-            for place, question in enumerate(step.what):
+            for position, question in enumerate(step.what):
                 at_ns = time.time_ns()
                 for one, answer in zip(query, pool.map(partial(_answer, question), query), strict=True):
                     answers.append(
@@ -92,7 +92,7 @@ def ask(observer: BrokerObserver, step: Ask, answers: RowSink) -> None:
                             "at_ns": at_ns,
                             "ask": step.name,
                             "round": number,
-                            "place": place,
+                            "place": position,
                             "broker": one.broker,
                             "partition": step.partition,
                             "question": question,
@@ -108,7 +108,7 @@ def ask(observer: BrokerObserver, step: Ask, answers: RowSink) -> None:
 
 
 def _leader(query: BrokerQuery) -> BrokerAnswer:
-    connection, name, partition = query.place
+    connection, name, partition = query.partition_args
     for topic in connection.metadata([name]).topics:
         for part in topic.partitions:
             if part.partition_index == partition:
@@ -119,19 +119,19 @@ def _leader(query: BrokerQuery) -> BrokerAnswer:
 
 
 def _high_watermark(query: BrokerQuery) -> BrokerAnswer:
-    found = fetch(*query.place, 0, max_bytes=1)
+    found = fetch(*query.partition_args, 0, max_bytes=1)
     return BrokerAnswer(found.error, found.high_watermark)
 
 
 def _fetch(query: BrokerQuery) -> BrokerAnswer:
-    found = fetch(*query.place, 0)
+    found = fetch(*query.partition_args, 0)
     detail = {"records": _records(found.data, found.high_watermark)}
     return BrokerAnswer(found.error, found.high_watermark, detail)
 
 
 def _epoch_ends(query: BrokerQuery) -> BrokerAnswer:
     latest = _leader(query).detail.get("leader_epoch", -1)
-    ends = {epoch: epoch_end(*query.place, epoch) for epoch in range(latest + 1)}
+    ends = {epoch: epoch_end(*query.partition_args, epoch) for epoch in range(latest + 1)}
     return BrokerAnswer(None, latest, {"ends": ends})
 
 
@@ -179,12 +179,12 @@ def _records(data: bytes, below: int | None) -> list[list[int]]:
 
 _QUESTIONS: dict[str, Callable[[BrokerQuery], BrokerAnswer]] = {
     "leader": _leader,
-    "log_end": lambda query: BrokerAnswer(*end_offset(*query.place, DEBUGGING_REPLICA)),
+    "log_end": lambda query: BrokerAnswer(*end_offset(*query.partition_args, DEBUGGING_REPLICA)),
     "high_watermark": _high_watermark,
-    "list_offsets": lambda query: BrokerAnswer(*end_offset(*query.place)),
+    "list_offsets": lambda query: BrokerAnswer(*end_offset(*query.partition_args)),
     "fetch": _fetch,
-    "fetch_v10": lambda query: BrokerAnswer(fetch(*query.place, 0, version=10).error),
-    "produce": lambda query: BrokerAnswer(*produce(*query.place)),
+    "fetch_v10": lambda query: BrokerAnswer(fetch(*query.partition_args, 0, version=10).error),
+    "produce": lambda query: BrokerAnswer(*produce(*query.partition_args)),
     "epoch_ends": _epoch_ends,
     "checkpoint": _checkpoint,
     "files": _files,

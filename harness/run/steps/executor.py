@@ -58,7 +58,7 @@ class StepExecutor:
 
     def __post_init__(self) -> None:
         self._current = ""
-        self._place = ""
+        self._step_position = ""
         self._ends: float | None = None
         self._since_ns = time.time_ns()
         self._named: dict[str, list[OpenFault]] = {}
@@ -74,7 +74,7 @@ class StepExecutor:
         """
         for index, step in enumerate(self.experiment.steps):
             action = step.action
-            self._place = f"step {index + 1} of {len(self.experiment.steps)}"
+            self._step_position = f"step {index + 1} of {len(self.experiment.steps)}"
             kind = KIND[type(action)]
             self._current = action.name if isinstance(action, Write | Drive) else f"{kind}-{index}"
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
@@ -240,7 +240,7 @@ class StepExecutor:
         self._say(f"{self._current} · {left}{line}" + (f" · {faults}" if faults else ""))
 
     def _say(self, message: str) -> None:
-        report_progress(f"{self._place}: {message}")
+        report_progress(f"{self._step_position}: {message}")
 
 
 class ReportRate:

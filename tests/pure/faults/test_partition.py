@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from faults.network.links import Link
 from faults.network.partition_injection import Cuts
 from faults.network.proof import ProbeReport, judge, parse_report, probe_script
-from faults.network.rules import Placed, place
+from faults.network.rules import Placed, with_holders
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
@@ -39,8 +39,8 @@ def report(listening: float = 1.0, read: float = 3.0, sent: float = 2.0, **count
     return ProbeReport(listening, read, [(sent, sent + 0.01)], {}, after)
 
 
-BOTH = place({Link(1, 2), Link(2, 1)})
-ONE_WAY = place({Link(1, 2)})
+BOTH = with_holders({Link(1, 2), Link(2, 1)})
+ONE_WAY = with_holders({Link(1, 2)})
 
 
 def test_both_ways_are_proved_by_drops_silence_and_failed_connections() -> None:
@@ -94,17 +94,17 @@ def test_one_way_is_proved_only_when_the_other_way_is_heard() -> None:
 
 
 def test_a_client_is_cut_when_its_requests_are_dropped_and_nobody_answers() -> None:
-    placed = place({Link(CLIENT, 2), Link(2, CLIENT)})
+    placed = with_holders({Link(CLIENT, 2), Link(2, CLIENT)})
     proof = {2: report(cut_0_2=3, cut_2_0=3)}
     assert judge(placed, proof, {1, 3}).seen
     assert "the client to broker 2: a connection can be opened" in judge(placed, proof, {1, 2, 3}).what
-    one_way = place({Link(2, CLIENT)})
+    one_way = with_holders({Link(2, CLIENT)})
     assert judge(one_way, {2: report(cut_2_0=3, heard_0_2=2)}, {1, 3}).seen
     assert not judge(one_way, {2: report(cut_2_0=3)}, {1, 3}).seen
 
 
 def test_of_a_node_that_does_not_run_nothing_is_said() -> None:
-    placed = place({Link(1, 2), Link(1, 3)})
+    placed = with_holders({Link(1, 2), Link(1, 3)})
     evidence = judge(placed, {1: report(cut_1_2=5, heard_2_1=1), 2: report()}, ())
     assert evidence.seen
     assert "broker 3 does not run" in evidence.what

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.network.grudge import Lost, between, bridge, halves, middle, ring
-from faults.network.rules import IptablesRule, Link, Placed, drop_rule, insert_script, place, remove_script
+from faults.network.rules import (
+    IptablesRule,
+    Link,
+    Placed,
+    drop_rule,
+    insert_script,
+    remove_script,
+    with_holders,
+)
 from harness.model.node_layout import CLIENT
 
 pytestmark = pytest.mark.pure
@@ -91,14 +99,14 @@ some_cuts = st.frozensets(
 
 @given(some_cuts, st.frozensets(st.integers(1, 7), max_size=3))
 def test_each_cut_is_placed_once_at_one_of_its_ends(cuts: frozenset[Link], unable: frozenset[int]) -> None:
-    placed = place(cuts, unable)
+    placed = with_holders(cuts, unable)
     assert [one.cut for one in placed] == sorted(cuts)
     for cut, holder in placed:
         assert holder in cut
         assert holder != CLIENT
         if holder in unable:
             assert set(cut) <= unable | {CLIENT}, "there was a choice"
-    assert place(sorted(cuts, reverse=True), unable) == placed
+    assert with_holders(sorted(cuts, reverse=True), unable) == placed
 
 
 @given(nodes, nodes, st.sampled_from(("both", "from_to", "to_from")))
@@ -106,7 +114,7 @@ def test_two_sides_are_placed_in_no_more_namespaces_than_the_smaller_has(
     here: frozenset[int], there: frozenset[int], lost: Lost
 ) -> None:
     there -= here
-    holders = {placed.holder for placed in place(between(here, there, lost))}
+    holders = {placed.holder for placed in with_holders(between(here, there, lost))}
     if CLIENT in here or CLIENT in there:
         return
     assert len(holders) == min(len(here), len(there))
@@ -122,16 +130,16 @@ def test_placement_is_close_to_the_fewest_namespaces(cuts: frozenset[Link]) -> N
         for chosen in combinations(ends, size)
         if all(set(chosen) & set(cut) for cut in cuts)
     )
-    assert len({placed.holder for placed in place(cuts)}) <= least + 1
+    assert len({placed.holder for placed in with_holders(cuts)}) <= least + 1
 
 
 def test_ring_of_five_takes_three_namespaces_and_a_bridge_two() -> None:
-    assert {placed.holder for placed in place(ring(range(1, 6)))} == {1, 2, 3}
-    assert {placed.holder for placed in place(bridge(range(1, 6), {3}))} == {1, 2}
+    assert {placed.holder for placed in with_holders(ring(range(1, 6)))} == {1, 2, 3}
+    assert {placed.holder for placed in with_holders(bridge(range(1, 6), {3}))} == {1, 2}
 
 
 def test_what_the_client_sends_is_dropped_at_the_broker() -> None:
-    placed = place({Link(CLIENT, 2), Link(2, CLIENT)})
+    placed = with_holders({Link(CLIENT, 2), Link(2, CLIENT)})
     assert [drop_rule(one, "10.0.0.254").text("run-1") for one in placed] == [
         "INPUT -s 10.0.0.254 -m comment --comment run-1/cut-0-2 -j DROP",
         "OUTPUT -d 10.0.0.254 -m comment --comment run-1/cut-2-0 -j DROP",

@@ -193,12 +193,12 @@ def test_what_has_no_equal_is_refused_with_its_place(fault: str, told: str) -> N
 
 
 @pytest.mark.parametrize(
-    "place",
+    "naming",
     [PodNaming("kafka", "kafka"), PodNaming("a b", "k-{broker}"), PodNaming("kafka", "$(rm)-{broker}")],
 )
-def test_no_name_of_kubernetes_gets_into_a_line(place: PodNaming) -> None:
+def test_no_name_of_kubernetes_gets_into_a_line(naming: PodNaming) -> None:
     with pytest.raises(BadInput):
-        to_chaos_mesh(experiment(FAULTS[0]), place)
+        to_chaos_mesh(experiment(FAULTS[0]), naming)
 
 
 def test_every_equal_is_tried() -> None:
