@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from faults.network.sides import fixed_nodes, possible_nodes
-from faults.schedules.entries import FaultBlock, ScheduleEntry, SequencePart, TogetherPart
+from faults.schedules.entries import NestedEntry, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.state import brokers_down_limit
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
 from faults.shared.base import FaultSpec
@@ -67,21 +67,21 @@ def check_schedule(
     ]
 
 
-def _blocks(
-    blocks: Sequence[FaultBlock | ScheduleEntry], around: str
-) -> Iterator[tuple[str, FaultBlock | ScheduleEntry]]:
+def _with_paths(
+    entries: Sequence[NestedEntry | ScheduleEntry], around: str
+) -> Iterator[tuple[str, NestedEntry | ScheduleEntry]]:
     """Every entry with its path, including entries inside others."""
-    for number, block in enumerate(blocks):
+    for number, entry in enumerate(entries):
         where = f"{around}[{number}]"
-        yield where, block
-        if isinstance(block, SequencePart):
-            yield from _blocks(block.sequence, f"{where}.sequence")
-        elif isinstance(block, TogetherPart):
-            yield from _blocks(block.together, f"{where}.together")
+        yield where, entry
+        if isinstance(entry, SequencePart):
+            yield from _with_paths(entry.sequence, f"{where}.sequence")
+        elif isinstance(entry, TogetherPart):
+            yield from _with_paths(entry.together, f"{where}.together")
 
 
 def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator[Problem]:
-    names = {where: block.name for where, block in _blocks(entries, "faults") if block.name is not None}
+    names = {where: entry.name for where, entry in _with_paths(entries, "faults") if entry.name is not None}
     counts = Counter(names.values())
     yield from (
         Problem(where, f"two entries are named {name!r}") for where, name in names.items() if counts[name] > 1

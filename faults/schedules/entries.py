@@ -46,14 +46,14 @@ class Part(_Named):
 class SequencePart(_Named):
     """Faults one after another: each begins when the previous one is healed."""
 
-    sequence: tuple[FaultBlock, ...] = Field(min_length=1)
+    sequence: tuple[NestedEntry, ...] = Field(min_length=1)
     pause: SecondsFromZero = Field(default=0.0, description="seconds between a heal and the next fault")
 
 
 class TogetherPart(_Named):
     """Faults that begin at the same time."""
 
-    together: tuple[FaultBlock, ...] = Field(min_length=1)
+    together: tuple[NestedEntry, ...] = Field(min_length=1)
 
 
 class _Timed(Frozen):
@@ -163,7 +163,7 @@ def _key(value: Any) -> str | None:
     return None
 
 
-FaultBlock = Annotated[
+NestedEntry = Annotated[
     Annotated[Part, Tag("fault")]
     | Annotated[SequencePart, Tag("sequence")]
     | Annotated[TogetherPart, Tag("together")],

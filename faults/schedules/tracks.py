@@ -11,7 +11,7 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
 from faults.schedules.entries import (
-    FaultBlock,
+    NestedEntry,
     Part,
     Random,
     ScheduleEntry,
@@ -136,32 +136,32 @@ def _begin(entry: ScheduleEntry) -> Begin:
 
 
 def _unfold(
-    block: FaultBlock | ScheduleEntry, where: str, begin: Begin, around: tuple[str, ...], found: list[Track]
+    entry: NestedEntry | ScheduleEntry, where: str, begin: Begin, around: tuple[str, ...], found: list[Track]
 ) -> tuple[int, ...]:
-    """Add a block's tracks; returns the numbers of those that end it."""
-    names = (*around, block.name) if block.name is not None else around
-    key = block.name or where
-    if isinstance(block, Random):
+    """Add an entry's tracks; returns the numbers of those that end it."""
+    names = (*around, entry.name) if entry.name is not None else around
+    key = entry.name or where
+    if isinstance(entry, Random):
         picks = tuple(
             Pick(one.fault, one.lasting, f"{where}.random.menu[{index}].fault", one.weight, one.if_impossible)
-            for index, one in enumerate(block.random.menu)
+            for index, one in enumerate(entry.random.menu)
         )
         found.append(Track(where, key, names, begin, picks))
         return (len(found) - 1,)
-    if isinstance(block, SequencePart):
+    if isinstance(entry, SequencePart):
         last: tuple[int, ...] = ()
-        for number, part in enumerate(block.sequence):
-            starts = Following(last, block.pause) if last else begin
+        for number, part in enumerate(entry.sequence):
+            starts = Following(last, entry.pause) if last else begin
             last = _unfold(part, f"{where}.sequence[{number}]", starts, names, found)
         return last
-    if isinstance(block, TogetherPart):
+    if isinstance(entry, TogetherPart):
         ends: list[int] = []
-        for number, part in enumerate(block.together):
+        for number, part in enumerate(entry.together):
             ends += _unfold(part, f"{where}.together[{number}]", begin, names, found)
         return tuple(ends)
-    assert isinstance(block, Part)
+    assert isinstance(entry, Part)
     pick = Pick(
-        block.fault, (block.lasting, block.lasting), f"{where}.fault", if_impossible=block.if_impossible
+        entry.fault, (entry.lasting, entry.lasting), f"{where}.fault", if_impossible=entry.if_impossible
     )
     found.append(Track(where, key, names, begin, (pick,)))
     return (len(found) - 1,)

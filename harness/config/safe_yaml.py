@@ -53,7 +53,7 @@ def construct_yaml(root: yaml.Node | None) -> Any:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Say in this block why YAML cannot be used, whatever PyYAML raises.
+    """Say in this `with` block why YAML cannot be used, whatever PyYAML raises.
 
     Raises:
         NotYaml: PyYAML failed, or the recursion is too deep.

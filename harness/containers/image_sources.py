@@ -48,9 +48,9 @@ def build_base(client: DockerClient) -> str:
     with tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen(["sh", str(ROOTFS_SCRIPT)], stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
-            blocks = iter(partial(process.stdout.read, 1 << 20), b"")
+            chunks = iter(partial(process.stdout.read, 1 << 20), b"")
             try:
-                imported = client.api.import_image_from_stream(blocks, changes=[f"LABEL {IMAGE_LABEL}=base"])
+                imported = client.api.import_image_from_stream(chunks, changes=[f"LABEL {IMAGE_LABEL}=base"])
             except APIError as error:
                 process.kill()
                 raise PrerequisiteMissing(

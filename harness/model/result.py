@@ -122,7 +122,7 @@ class VerdictWord(StrEnum):
 
 
 class CountRow(Frozen):
-    """One cell of the counts: how many findings of a class, by producer, partition, write step and the fault
+    """One row of the counts: findings of a class by producer, partition, write step and the fault
     windows that were open from send to report, or, if lost or vanished, at any time since the send (names
     joined by " + ", empty: none). None: not known (bytes that do not decode).
     """

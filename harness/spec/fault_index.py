@@ -62,25 +62,25 @@ def without_faults(experiment: Experiment, paths: Container[str]) -> Experiment:
         ) from error
 
 
-def _remaining(blocks: Sequence[Any], around: str, paths: Container[str]) -> tuple[Any, ...]:
+def _remaining(entries: Sequence[Any], around: str, paths: Container[str]) -> tuple[Any, ...]:
     kept = []
-    for number, block in enumerate(blocks):
+    for number, entry in enumerate(entries):
         where = f"{around}[{number}]"
         empty = f"{where}.fault" in paths
         for key in ("sequence", "together"):
-            if key in type(block).model_fields:
-                rest = _remaining(getattr(block, key), f"{where}.{key}", paths)
-                block, empty = block.model_copy(update={key: rest}), not rest
-        if isinstance(block, Random):
+            if key in type(entry).model_fields:
+                rest = _remaining(getattr(entry, key), f"{where}.{key}", paths)
+                entry, empty = entry.model_copy(update={key: rest}), not rest
+        if isinstance(entry, Random):
             menu = tuple(
                 choice
-                for index, choice in enumerate(block.random.menu)
+                for index, choice in enumerate(entry.random.menu)
                 if f"{where}.random.menu[{index}].fault" not in paths
             )
-            block = block.model_copy(update={"random": block.random.model_copy(update={"menu": menu})})
+            entry = entry.model_copy(update={"random": entry.random.model_copy(update={"menu": menu})})
             empty = not menu
         if not empty:
-            kept.append(block)
+            kept.append(entry)
     return tuple(kept)
 
 

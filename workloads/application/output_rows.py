@@ -24,7 +24,7 @@ def output_rows(
     committed: npt.NDArray[np.bool_],
     read_ns: int,
 ) -> pa.Table:
-    """OUTPUTS rows of one block of outputs; `committed` says of each output whether readers of committed
+    """OUTPUTS rows of one batch of outputs; `committed` says of each output whether readers of committed
     records get it."""
     of, decoded = mapped.of, mapped.decoded
     many = len(of)

@@ -21,7 +21,7 @@ from workloads.record.identity import OK, STATES
 from workloads.record.text_identity import decode_text, key_id
 
 FINAL = "final"
-_BLOCK = 100_000
+_ROWS_AT_ONCE = 100_000
 _MS = 1_000_000
 _PAGE = 1 << 12
 _TopicPartition = tuple[str, int]
@@ -52,18 +52,18 @@ class ForeignReads:
         self._since_poll: Counter[_TopicPartition] = Counter()
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
-        """READS rows of all these lines, in blocks, in the order in which the reader received them."""
-        block: list[tuple[dict[str, Any], int]] = []
+        """READS rows of all these lines, in tables, in the order in which the reader received them."""
+        pending: list[tuple[dict[str, Any], int]] = []
         for line in lines:
             event = parse(line, CONSUMER, self.lines)
             if event is None:
                 continue
             if self._take(event):
-                block.append((event, max(0, self._session)))
-            if len(block) >= _BLOCK:
-                yield self._rows(block)
-                block = []
-        yield self._rows(block)
+                pending.append((event, max(0, self._session)))
+            if len(pending) >= _ROWS_AT_ONCE:
+                yield self._rows(pending)
+                pending = []
+        yield self._rows(pending)
 
     def _take(self, event: dict[str, Any]) -> bool:
         """Process an event; returns whether it is a record of the topic."""
@@ -113,15 +113,15 @@ class ForeignReads:
             "partition": part["partition"],
         }
 
-    def _rows(self, block: list[tuple[dict[str, Any], int]]) -> pa.Table:
-        events = [event for event, _ in block]
+    def _rows(self, pending: list[tuple[dict[str, Any], int]]) -> pa.Table:
+        events = [event for event, _ in pending]
         values = [
             None if event["value"] is None else event["value"].encode(errors="replace") for event in events
         ]
         decoded = decode_text(values, self._run_id)
         states, producers, seqs = decoded.state.tolist(), decoded.producer.tolist(), decoded.seq.tolist()
         rows = []
-        for index, (event, session) in enumerate(block):
+        for index, (event, session) in enumerate(pending):
             fine = states[index] == OK
             topic_partition = (event["topic"], event["partition"])
             self.ends[topic_partition] = max(self.ends.get(topic_partition, 0), event["offset"] + 1)

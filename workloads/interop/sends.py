@@ -26,7 +26,7 @@ UNKNOWN_PARTITION = -1
 MAX_SEQ_JUMP = 10_000_000
 """A number that exceeds the highest reported one by more than this is damaged: that many records are never in
 flight."""
-_BLOCK = 100_000
+_ROWS_AT_ONCE = 100_000
 _MS = 1_000_000
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -87,14 +87,14 @@ class ForeignSends:
         self._sent: int | None = None
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
-        """SENDS rows of all these lines, in blocks."""
-        block: list[str | bytes] = []
+        """SENDS rows of all these lines, in several tables."""
+        pending: list[str | bytes] = []
         for line in lines:
-            block.append(line)
-            if len(block) >= _BLOCK:
-                yield self.take(block)
-                block = []
-        yield self.take(block)
+            pending.append(line)
+            if len(pending) >= _ROWS_AT_ONCE:
+                yield self.take(pending)
+                pending = []
+        yield self.take(pending)
 
     def take(self, lines: Iterable[str | bytes]) -> pa.Table:
         """SENDS rows of the reports among these lines."""
@@ -184,8 +184,10 @@ class ForeignSends:
             marks = numbers.reported[:end]
             missing = np.flatnonzero(~np.concatenate([marks, np.zeros(end - len(marks), dtype=np.bool_)]))
             keys = self._keys or (numbers.highest_key + 1 if numbers.keyed else None)
-            for first in range(0, len(missing), _BLOCK):
-                yield self._unreported_rows(producer, missing[first : first + _BLOCK], keys, numbers.last_ms)
+            for first in range(0, len(missing), _ROWS_AT_ONCE):
+                yield self._unreported_rows(
+                    producer, missing[first : first + _ROWS_AT_ONCE], keys, numbers.last_ms
+                )
 
     def _end(self, producer: int, read: Mapping[int, int]) -> int:
         if self._sent is not None:

@@ -1,4 +1,4 @@
-"""Sorts more rows than fit into memory: sorted blocks on disk are merged."""
+"""Sorts more rows than fit into memory: sorted parts on disk are merged."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
-BLOCK_ROWS = 1 << 20
+PART_ROWS = 1 << 20
 _BATCH_ROWS = 1 << 14
 
 SortKey = tuple[int, ...]
 
 
-def in_order(tables: Iterable[pa.Table], folder: Path, block_rows: int = BLOCK_ROWS) -> Iterator[SortKey]:
+def in_order(tables: Iterable[pa.Table], folder: Path, part_rows: int = PART_ROWS) -> Iterator[SortKey]:
     """The rows of all tables, ascending by their columns from left to right.
 
     Args:
         tables: int64 columns without nulls, the same ones in each.
-        folder: for scratch files; at least one block is held in memory, and a batch of each file.
-        block_rows: the number of rows that are sorted at once.
+        folder: for scratch files; at least one part is held in memory, and a batch of each file.
+        part_rows: the number of rows that are sorted at once.
     """
     files: list[Path] = []
     waiting: list[pa.Table] = []
@@ -28,11 +28,11 @@ def in_order(tables: Iterable[pa.Table], folder: Path, block_rows: int = BLOCK_R
     for table in tables:
         waiting.append(table)
         rows += table.num_rows
-        if rows >= block_rows:
-            files.append(_spilled(waiting, folder / f"block-{len(files):05d}.arrow"))
+        if rows >= part_rows:
+            files.append(_spilled(waiting, folder / f"part-{len(files):05d}.arrow"))
             waiting, rows = [], 0
     if waiting:
-        files.append(_spilled(waiting, folder / f"block-{len(files):05d}.arrow"))
+        files.append(_spilled(waiting, folder / f"part-{len(files):05d}.arrow"))
     return heapq.merge(*(_rows(path) for path in files))
 
 

@@ -18,7 +18,7 @@ FLUSH_SECONDS = 0.8
 """Seconds between flushes: with the time for writing, a crash loses at most the last second."""
 
 GROUP_ROWS = 131_072
-"""Rows per row group: a check reads only the row groups with the sequence numbers of its block."""
+"""Rows per row group, the smallest part of a file that one Spark task reads."""
 
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:

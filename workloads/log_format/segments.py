@@ -31,7 +31,7 @@ _MAGIC_AT = 16
 _OVERHEAD = 12
 """Bytes before the part that `length` counts."""
 _CRC_FROM = 21
-_BLOCK = 10_000
+_ROWS_AT_ONCE = 10_000
 _ABORT = 0
 _MOST_OFFSETS = 2**24
 """The most offsets of one batch: more of the smallest records than the largest batch under Kafka's defaults
@@ -238,18 +238,18 @@ def replica_rows(
         JournalError: as `parse_segment`.
     """
     tables = [REPLICAS.empty_table()]
-    block: list[tuple[RecordBatch, Record, bool]] = []
+    pending: list[tuple[RecordBatch, Record, bool]] = []
     for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             records = batch.records()
             if records is None:
-                block.extend((batch, record, True) for record in _damaged(batch))
+                pending.extend((batch, record, True) for record in _damaged(batch))
             else:
-                block.extend((batch, record, False) for record in records)
-            if len(block) >= _BLOCK:
-                tables.append(_rows(broker, topic, partition, block, run_id))
-                block = []
-    tables.append(_rows(broker, topic, partition, block, run_id))
+                pending.extend((batch, record, False) for record in records)
+            if len(pending) >= _ROWS_AT_ONCE:
+                tables.append(_rows(broker, topic, partition, pending, run_id))
+                pending = []
+    tables.append(_rows(broker, topic, partition, pending, run_id))
     return pa.concat_tables(tables)
 
 
@@ -257,32 +257,32 @@ def _rows(
     broker: int,
     topic: str,
     partition: int,
-    block: list[tuple[RecordBatch, Record, bool]],
+    pending: list[tuple[RecordBatch, Record, bool]],
     run_id: int,
 ) -> pa.Table:
-    count = len(block)
-    values = [None if batch.control else record.value for batch, record, _ in block]
-    decoded = decode_carried(values, run_id, lambda index: block[index][1].headers)
+    count = len(pending)
+    values = [None if batch.control else record.value for batch, record, _ in pending]
+    decoded = decode_carried(values, run_id, lambda index: pending[index][1].headers)
     unknown = decoded.state == UNDECODABLE
     states = [
         ReadState.CORRUPT.value if broken else STATES[code].value
-        for (_, _, broken), code in zip(block, decoded.state.tolist(), strict=True)
+        for (_, _, broken), code in zip(pending, decoded.state.tolist(), strict=True)
     ]
     columns = {
         "broker": pa.array(np.full(count, broker, dtype=np.int32)),
         "topic": pa.repeat(topic, count),
         "partition": pa.array(np.full(count, partition, dtype=np.int32)),
-        "offset": pa.array([record.offset for _, record, _ in block], pa.int64()),
-        "leader_epoch": pa.array([batch.leader_epoch for batch, _, _ in block], pa.int32()),
-        "timestamp_ms": pa.array([record.timestamp_ms for _, record, _ in block], pa.int64()),
-        "control": pa.array([batch.control for batch, _, _ in block], pa.bool_()),
+        "offset": pa.array([record.offset for _, record, _ in pending], pa.int64()),
+        "leader_epoch": pa.array([batch.leader_epoch for batch, _, _ in pending], pa.int32()),
+        "timestamp_ms": pa.array([record.timestamp_ms for _, record, _ in pending], pa.int64()),
+        "control": pa.array([batch.control for batch, _, _ in pending], pa.bool_()),
         "state": pa.array(states, pa.string()),
         "run": pa.array(decoded.run, mask=unknown),
         "producer": pa.array(decoded.producer, mask=unknown),
         "seq": pa.array(decoded.seq, mask=unknown),
         "crc": pa.array(
             decoded.crc.astype(np.int64),
-            mask=np.array([batch.control for batch, _, _ in block], dtype=np.bool_),
+            mask=np.array([batch.control for batch, _, _ in pending], dtype=np.bool_),
         ),
     }
     return pa.Table.from_pydict(columns, schema=REPLICAS)

@@ -63,7 +63,7 @@ class PayloadBuilder:
         self._run = run
         self._producer = producer
 
-    def block(self, first: int, count: int) -> list[PayloadRecord]:
+    def build_many(self, first: int, count: int) -> list[PayloadRecord]:
         """The records `first`, `first + 1`, ...
 
         Raises:
@@ -88,7 +88,7 @@ def check_payload(spec: WorkloadSpec) -> None:
     """
     if spec.payload is not None:
         for producer in range(spec.producers):
-            PayloadBuilder(spec.payload, 0, producer, spec.keys).block(0, 1)
+            PayloadBuilder(spec.payload, 0, producer, spec.keys).build_many(0, 1)
 
 
 def produce_record(

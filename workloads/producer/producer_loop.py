@@ -243,7 +243,7 @@ class ProducerLoop:
         broken: str | None = None
         missing = count - len(self._built)
         if missing > 0:
-            self._built += self._build.block(first + len(self._built), missing)
+            self._built += self._build.build_many(first + len(self._built), missing)
         for seq, value in enumerate(self._built[:count], first):
             key_number = seq if keys is None else seq % keys
             key = None if keys is None else encode_key(key_number)

@@ -1,4 +1,4 @@
-"""Delivery reports of one producer: collected in the callback, journaled in blocks."""
+"""Delivery reports of one producer: collected in the callback, journaled in batches."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def record_hash(offset: npt.NDArray[np.int64], decoded: Decoded) -> int:
 
 @dataclass(slots=True)
 class DigestBuilder:
-    """Computes a partition's digest from blocks of records in offset order."""
+    """Computes a partition's digest from batches of records in offset order."""
 
     start: int
     end: int

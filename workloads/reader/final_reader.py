@@ -81,7 +81,7 @@ def last_stable(
 
 @dataclass(frozen=True, slots=True)
 class RowMaker:
-    """Makes other rows of what is read than those of READS: of a block of messages and the moment (ns) at
+    """Makes other rows of what is read than those of READS: of a batch of messages and the moment (ns) at
     which it came. It is called by several threads."""
 
     schema: pa.Schema

@@ -46,7 +46,7 @@ def rows_table(
     read_ns: int,
     at: SessionPosition | None = None,
 ) -> pa.Table:
-    """READS rows of one block of messages; `at` is given for live readers only."""
+    """READS rows of one batch of messages; `at` is given for live readers only."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]

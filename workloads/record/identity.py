@@ -26,7 +26,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from harness.model.journal import ReadState
-from workloads.record.value_block import LARGEST_PAYLOAD, ValueBlocks
+from workloads.record.bulk_values import LARGEST_PAYLOAD, BulkValues
 
 MAGIC = 0x4B434831
 PREFIX = 28
@@ -54,7 +54,7 @@ _POOL = 4096
 _STRIDE = 97
 _SHORT = 1024
 """Bytes of a value up to which copying it whole costs less than taking its head out of it."""
-_MIN_BLOCK = 64
+_MIN_BULK = 64
 """Fewer values than this are built faster one at a time."""
 
 
@@ -80,7 +80,7 @@ class ValueBuilder:
         self._producer = producer
         self._payload = size - PREFIX
         self._pool = Random(seed).randbytes(_POOL + self._payload)
-        self._blocks: ValueBlocks | None = None
+        self._bulk: BulkValues | None = None
 
     def __call__(self, seq: int) -> bytes:
         """The value of record `seq`, `size` bytes."""
@@ -89,12 +89,12 @@ class ValueBuilder:
         crc = crc32c(_HEAD.pack(MAGIC, self._run, self._producer, seq) + payload)
         return _WHOLE.pack(MAGIC, self._run, self._producer, seq, crc) + payload
 
-    def block(self, first: int, count: int) -> list[bytes]:
+    def build_many(self, first: int, count: int) -> list[bytes]:
         """The values of records `first`, `first + 1`, ...: the same as one at a time, but faster."""
-        if count < _MIN_BLOCK or self._payload > LARGEST_PAYLOAD:
+        if count < _MIN_BULK or self._payload > LARGEST_PAYLOAD:
             return [self(seq) for seq in range(first, first + count)]
-        if self._blocks is None:
-            self._blocks = ValueBlocks(
+        if self._bulk is None:
+            self._bulk = BulkValues(
                 MAGIC,
                 self._run,
                 self._producer,
@@ -103,7 +103,7 @@ class ValueBuilder:
                 stride=_STRIDE,
                 size=self._payload,
             )
-        return self._blocks(first, count)
+        return self._bulk(first, count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,12 +161,12 @@ def _parquet(path: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def _lines(path: Path) -> Iterator[list[dict[str, Any]]]:
-    block: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     with path.open("rb") as file:
         while line := file.readline(_MOST_LINE_BYTES):
-            block.append({"value": line.rstrip(b"\r\n")})
-            if len(block) == _ROWS:
-                yield block
-                block = []
-    if block:
-        yield block
+            rows.append({"value": line.rstrip(b"\r\n")})
+            if len(rows) == _ROWS:
+                yield rows
+                rows = []
+    if rows:
+        yield rows

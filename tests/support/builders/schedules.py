@@ -14,8 +14,8 @@ from typing import Any
 from faults import Fault
 from faults.schedules.entries import (
     Choice,
-    FaultBlock,
     FaultMenu,
+    NestedEntry,
     Part,
     Random,
     Sequence,
@@ -97,12 +97,12 @@ def healed(name: str) -> StepCondition:
     return StepCondition(healed=name)
 
 
-def sequence(*parts: FaultBlock, pause: float = 0.0, name: str | None = None) -> Sequence:
+def sequence(*parts: NestedEntry, pause: float = 0.0, name: str | None = None) -> Sequence:
     """One after the other, from the step's beginning on; `at(...).do(sequence(...))` for another time."""
     return Sequence(sequence=tuple(_part(one) for one in parts), pause=pause, name=name)
 
 
-def together(*parts: FaultBlock, name: str | None = None) -> Together:
+def together(*parts: NestedEntry, name: str | None = None) -> Together:
     """All at once, at the step's beginning; `at(...).do(together(...))` for another time."""
     return Together(together=tuple(_part(one) for one in parts), name=name)
 
@@ -119,10 +119,10 @@ def menu(
     return Random(random=FaultMenu.model_validate({"menu": choices, "every": every, **limits}), name=name)
 
 
-def _part(block: FaultBlock) -> FaultBlock:
+def _part(entry: NestedEntry) -> NestedEntry:
     """A sequence inside another has no time of its own."""
-    if isinstance(block, Sequence):
-        return SequencePart(sequence=block.sequence, pause=block.pause, name=block.name)
-    if isinstance(block, Together):
-        return TogetherPart(together=block.together, name=block.name)
-    return block
+    if isinstance(entry, Sequence):
+        return SequencePart(sequence=entry.sequence, pause=entry.pause, name=entry.name)
+    if isinstance(entry, Together):
+        return TogetherPart(together=entry.together, name=entry.name)
+    return entry

@@ -32,7 +32,7 @@ SCHEMA = {
 
 
 def records(payload: dict[str, Any], count: int = 3, keys: int | None = None) -> list[PayloadRecord]:
-    return PayloadBuilder(PayloadSpec.model_validate(payload), RUN, 2, keys).block(10, count)
+    return PayloadBuilder(PayloadSpec.model_validate(payload), RUN, 2, keys).build_many(10, count)
 
 
 def identities(made: list[PayloadRecord]) -> list[tuple[int, int, str]]:

@@ -55,8 +55,8 @@ def _of_seq() -> tuple[_Table, ...]:
     return tuple(_from_bits([of(byte, bit) for bit in range(8)]) for byte in range(_SEQ_BYTES))
 
 
-class ValueBlocks:
-    """Builds blocks of values of one producer in the layout of `workloads.record.identity`.
+class BulkValues:
+    """Builds consecutive values of one producer in the layout of `workloads.record.identity`.
 
     Args:
         pool: the bytes of which payloads are slices; a payload begins at one of the first `start_count`.

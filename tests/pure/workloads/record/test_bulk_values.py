@@ -1,4 +1,4 @@
-"""Values built in blocks are, byte for byte, those built one by one."""
+"""Values built many at a time are, byte for byte, those built one by one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workloads.record.bulk_values import LARGEST_PAYLOAD
 from workloads.record.identity import MAX_PRODUCER, MAX_RUN, OK, PREFIX, ValueBuilder, decode
-from workloads.record.value_block import LARGEST_PAYLOAD
 
 pytestmark = pytest.mark.pure
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.pure
 )
 def test_a_block_is_its_values(run: int, producer: int, size: int, seed: int, first: int, count: int) -> None:
     build = ValueBuilder(run, producer, size, seed)
-    block = build.block(first, count)
-    assert block == [build(seq) for seq in range(first, first + count)]
-    found = decode(block, run)
+    values = build.build_many(first, count)
+    assert values == [build(seq) for seq in range(first, first + count)]
+    found = decode(values, run)
     assert (found.state == OK).all()
     assert found.seq.tolist() == list(range(first, first + count))
     assert set(found.producer.tolist()) == {producer}
@@ -34,12 +34,12 @@ def test_a_block_is_its_values(run: int, producer: int, size: int, seed: int, fi
 @pytest.mark.parametrize("payload", [LARGEST_PAYLOAD, LARGEST_PAYLOAD + 1])
 def test_large_values(payload: int) -> None:
     build = ValueBuilder(1, 2, PREFIX + payload, 3)
-    assert build.block(5, 70) == [build(seq) for seq in range(5, 75)]
+    assert build.build_many(5, 70) == [build(seq) for seq in range(5, 75)]
 
 
 def test_a_block_goes_through_all_payloads() -> None:
     build = ValueBuilder(9, 9, 60, 4)
-    values = build.block(0, 5000)
+    values = build.build_many(0, 5000)
     assert values == [build(seq) for seq in range(5000)]
     assert len({value[PREFIX:] for value in values}) == 4096
     assert np.unique(np.array([len(value) for value in values])).tolist() == [60]
