@@ -50,11 +50,11 @@ def import_run(
     of reports, in ms), retries, leader epochs, the topic's retention. They do not show whether everything was
     read either: without --complete the verdict is `unknown`.
     """
-    from harness.interop.import_summary import Source
+    from harness.interop.import_summary import VerifiableImport
     from harness.interop.verifiable_import import import_run as write
 
     done = write(
-        Source(
+        VerifiableImport(
             producers=tuple(producer),
             consumers=tuple(consumer or ()),
             finals=tuple(final or ()),
@@ -103,10 +103,10 @@ def import_sends(
     journals are closed. Faults are not known to such a run. docs/how-to/own-producer.md describes the
     journals.
     """
-    from harness.interop.own_import import OwnSource, import_own
+    from harness.interop.own_import import OwnImport, import_own
 
     meta = import_own(
-        OwnSource(
+        OwnImport(
             journals=tuple(journal),
             bootstrap_servers=bootstrap_servers,
             client_config=client_config,

@@ -78,8 +78,8 @@ class FileKind(Generic[FileModel]):
         Raises:
             BadInput: no built-in file has this name.
         """
-        source = f"built-in {self.word} {name}"
-        return self.parse(self.builtin_text(name), source), source
+        origin = f"built-in {self.word} {name}"
+        return self.parse(self.builtin_text(name), origin), origin
 
     def load(self, name_or_path: str) -> tuple[FileModel, str]:
         """The content of a built-in file (by name) or of a file (by path), and its name for messages.
@@ -111,27 +111,27 @@ class FileKind(Generic[FileModel]):
             ) from error
         return self.parse(text, str(path))
 
-    def parse(self, text: str, source: str) -> FileModel:
-        """The content of a YAML text; `source` names it in messages.
+    def parse(self, text: str, origin: str) -> FileModel:
+        """The content of a YAML text; `origin` names the file in messages.
 
         Raises:
             BadInput: not YAML, or not of this kind: names the line and the path.
         """
         try:
             with explained():
-                root = self.complete(compose_yaml(text), source)
+                root = self.complete(compose_yaml(text), origin)
             data = construct_yaml(root)
         except NotYaml as error:
             raise BadInput(
                 "this YAML cannot be used" if error.line is None else "this is not YAML",
-                where=source if error.line is None else f"{source}, line {error.line}, column {error.column}",
+                where=origin if error.line is None else f"{origin}, line {error.line}, column {error.column}",
                 found=str(error),
                 next_step=f"correct the line; {self.example}",
             ) from error
         if not isinstance(data, dict):
             raise BadInput(
                 f"this is not {self.one}",
-                where=source,
+                where=origin,
                 expected=self.expected,
                 found=type(data).__name__,
                 next_step=self.example,
@@ -141,7 +141,7 @@ class FileKind(Generic[FileModel]):
         if hidden_at is not None:
             raise BadInput(
                 "a secret is masked in this file",
-                where=f"{source}: {hidden_at}",
+                where=f"{origin}: {hidden_at}",
                 expected="the secret itself: files in a run folder never have it",
                 found=MASK,
                 next_step="run the original file, or insert the secret",
@@ -149,7 +149,7 @@ class FileKind(Generic[FileModel]):
         try:
             return self.model.model_validate(data)
         except ValidationError as error:
-            file = FileText(source, self.word, root, data, self.json_schema())
+            file = FileText(origin, self.word, root, data, self.json_schema())
             raise as_bad_input(error, file, f"`{self.schema}` prints every key with its meaning") from error
 
     def json_schema(self) -> dict[str, Any]:

@@ -38,17 +38,17 @@ _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[a-zA-Z%]+\s*")
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file whose mistakes are explained: `source` names it in messages, `word` is what it holds, `root` and
-    `data` are its content as YAML nodes and as data, `schema` is the JSON schema of such files."""
+    """A file whose mistakes are explained: `origin` names the file in messages, `word` is its kind, `root`
+    and `data` are its content as YAML nodes and as data, `schema` is the JSON schema of such files."""
 
-    source: str
+    origin: str
     word: str
     root: yaml.Node | None
     data: Any
     schema: Mapping[str, Any]
 
     def where(self, line: int | None, path: yaml_location.Path) -> str:
-        return f"{self.source}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
+        return f"{self.origin}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ Reads = list[tuple[Path, ForeignReads]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VerifiableImport:
     """What to import, and what its files do not contain.
 
     `finals` are consumers that read everything once the producers were done; without any, all `consumers`
@@ -103,7 +103,7 @@ def _file_line(path: Path, counts: list[tuple[int, str]]) -> str:
 
 
 def metadata(
-    source: Source,
+    request: VerifiableImport,
     topic: str,
     sends: list[ForeignSends],
     live: Reads,
@@ -120,7 +120,7 @@ def metadata(
     for _, read in finals or live:
         for (_, partition), end in read.ends.items():
             ends[partition] = max(ends.get(partition, 0), end)
-    partitions = source.partitions or max(ends, default=0) + 1
+    partitions = request.partitions or max(ends, default=0) + 1
     bounds = tuple(
         PartitionBounds(
             topic=topic,
@@ -133,7 +133,7 @@ def metadata(
         for number in range(partitions)
     )
     reasons = account.gaps
-    if not source.complete:
+    if not request.complete:
         reasons = ("it is not stated that the consumers read everything (--complete)", *reasons)
     return RunMeta(
         run_id=RUN_ID,
@@ -141,9 +141,9 @@ def metadata(
         arm=topic or "nothing",
         topic=topic,
         partitions=partitions,
-        replication_factor=source.replication_factor,
-        acks=source.acks,
-        idempotent=source.idempotent,
+        replication_factor=request.replication_factor,
+        acks=request.acks,
+        idempotent=request.idempotent,
         client=CLIENT,
         readers=tuple(
             ReaderInfo(
@@ -162,7 +162,7 @@ def metadata(
         steps=(StepInfo(index=0, name="imported", kind="write", started_ns=begun, ended_ns=wrote),),
         final_read=FinalRead(
             complete=not reasons,
-            attested=source.complete,
+            attested=request.complete,
             reasons=reasons,
             bounds=bounds,
             records=records,

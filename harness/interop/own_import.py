@@ -36,7 +36,7 @@ _VIEW_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSource:
+class OwnImport:
     """What to import: folders of journals and files of events (`*.jsonl`), the cluster with the topic that
     they wrote, and how their producers were configured."""
 
@@ -48,7 +48,7 @@ class OwnSource:
     transaction_timeout_ms: int = CLIENT_TRANSACTION_TIMEOUT_MS
 
 
-def import_own(source: OwnSource, folder: Path) -> RunMeta:
+def import_own(request: OwnImport, folder: Path) -> RunMeta:
     """Write the run folder, and read the topic to its end.
 
     Raises:
@@ -58,11 +58,11 @@ def import_own(source: OwnSource, folder: Path) -> RunMeta:
         JournalError: the run folder cannot be written.
     """
     refuse_taken(folder)
-    target = _common_target(source.journals)
-    config = None if source.client_config is None else str(source.client_config.resolve())
-    spec = external_cluster_spec(source.bootstrap_servers, config)
+    target = _common_target(request.journals)
+    config = None if request.client_config is None else str(request.client_config.resolve())
+    spec = external_cluster_spec(request.bootstrap_servers, config)
     with new_run_folder(folder) as scratch:
-        return _import(source, target, spec, scratch)
+        return _import(request, target, spec, scratch)
 
 
 def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
@@ -93,11 +93,11 @@ def _event_files(path: Path) -> list[Path]:
     return ProducerFolder(path).event_files() if path.is_dir() else [path]
 
 
-def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder: Path) -> RunMeta:
+def _import(request: OwnImport, target: ProducerTarget, spec: ClusterSpec, folder: Path) -> RunMeta:
     rows: list[dict[str, Any]] = []
     taken: set[int] = set()
     with SendJournal(folder / SENDS_DIR, target.topic) as sends:
-        files = [file for path in source.journals for file in _event_files(path)]
+        files = [file for path in request.journals for file in _event_files(path)]
         found = [import_events(file, target, sends, rows, taken=taken) for file in files]
     problems = tuple(problem for problem in found if problem is not None)
     transactional = bool(rows)
@@ -114,7 +114,7 @@ def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder
             partitions,
             replicas,
             target.run_id,
-            source.transaction_timeout_ms / 1000 if transactional else None,
+            request.transaction_timeout_ms / 1000 if transactional else None,
             compacted="compact" in topic_config.get("cleanup.policy", ""),
         )
         meta = RunMeta(
@@ -126,9 +126,9 @@ def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder
             replication_factor=replicas,
             topic_config=topic_config,
             acks="0" if target.acks == "0" else "1" if target.acks == "1" else "all",
-            idempotent=source.idempotent or transactional,
+            idempotent=request.idempotent or transactional,
             transactional=transactional,
-            max_in_flight=source.max_in_flight,
+            max_in_flight=request.max_in_flight,
             client="own",
             cluster=cluster.info(),
             versions={"python": platform.python_version(), "kafka-chaos": version("kafka-chaos")},

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.interop.import_summary import RUN_ID, Reads, Source, metadata, summarize_import
+from harness.interop.import_summary import RUN_ID, Reads, VerifiableImport, metadata, summarize_import
 from harness.interop.run_folder import new_run_folder, refuse_taken
 from harness.model.errors import BadInput
 from harness.model.journal import (
@@ -45,7 +45,7 @@ class Imported:
     file_lines: tuple[str, ...]
 
 
-def import_run(source: Source, folder: Path) -> Imported:
+def import_run(request: VerifiableImport, folder: Path) -> Imported:
     """Write the run folder; memory grows by a few bytes per record.
 
     Raises:
@@ -54,12 +54,13 @@ def import_run(source: Source, folder: Path) -> Imported:
     """
     refuse_taken(folder)
     with new_run_folder(folder) as scratch:
-        return _import(source, scratch)
+        return _import(request, scratch)
 
 
-def _import(source: Source, folder: Path) -> Imported:
+def _import(request: VerifiableImport, folder: Path) -> Imported:
     sends = [
-        (path, ForeignSends(source.acks, topic=source.topic, keys=source.keys)) for path in source.producers
+        (path, ForeignSends(request.acks, topic=request.topic, keys=request.keys))
+        for path in request.producers
     ]
     with ExitStack() as stack:
         parts = _parts(stack, folder / SENDS_DIR, SENDS)
@@ -70,14 +71,14 @@ def _import(source: Source, folder: Path) -> Imported:
             _refuse_nothing(path, one.lines, "VerifiableProducer")
         topic = next((one.topic for _, one in sends if one.topic), None)
         _refuse_shared(sends)
-        reads, finals, records = _read(source, folder, topic)
+        reads, finals, records = _read(request, folder, topic)
         highest = _highest(one for _, one in chain(reads, finals))
         for _, one in sends:
             one.topic = one.topic or topic
             for table in one.unreported(highest):
                 parts.write_table(table)
     account = summarize_import(sends, [*reads, *finals])
-    meta = metadata(source, topic or "", [one for _, one in sends], reads, finals, records, account)
+    meta = metadata(request, topic or "", [one for _, one in sends], reads, finals, records, account)
     meta.save(folder)
     return Imported(meta, account.file_lines)
 
@@ -127,16 +128,16 @@ def _refuse_shared(sends: list[tuple[Path, ForeignSends]]) -> None:
             owner[producer] = path
 
 
-def _read(source: Source, folder: Path, topic: str | None) -> tuple[Reads, Reads, int]:
+def _read(request: VerifiableImport, folder: Path, topic: str | None) -> tuple[Reads, Reads, int]:
     """Write all readers' journals; returns live readers, final readers, and rows of the final read."""
     once = Once()
     records = 0
-    names = _names(source.consumers)
+    names = _names(request.consumers)
     live = [
         (path, ForeignReads(name, RUN_ID, topic=topic))
-        for path, name in zip(source.consumers, names, strict=True)
+        for path, name in zip(request.consumers, names, strict=True)
     ]
-    finals = [(path, ForeignReads(FINAL, RUN_ID, topic=topic)) for path in source.finals]
+    finals = [(path, ForeignReads(FINAL, RUN_ID, topic=topic)) for path in request.finals]
     with ExitStack() as stack:
         final = _parts(stack, folder / READS_DIR, READS)
         for path, one in [*live, *finals]:

@@ -32,11 +32,11 @@ class MatrixArm:
     refusal: str | None = None
 
 
-def expand_matrix(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
+def expand_matrix(spec: MatrixSpec, origin: str) -> tuple[MatrixArm, ...]:
     """The arms of a matrix, in the order of its axes; the last axis varies fastest.
 
     Args:
-        source: the name of the matrix in messages.
+        origin: the name of the matrix in messages.
 
     Raises:
         BadInput: too many arms or none, an include and an exclude that contradict each other, two axes that
@@ -46,7 +46,7 @@ def expand_matrix(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
     if size > MOST_ARMS:
         raise BadInput(
             "the matrix is too large",
-            where=source,
+            where=origin,
             expected=f"at most {MOST_ARMS:,} arms",
             found=" x ".join(str(len(axis.levels)) for axis in spec.axes.values()) + f" = {size:,}",
             next_step="remove levels, or split it into several matrices",
@@ -55,18 +55,18 @@ def expand_matrix(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
         dict(zip(spec.axes, labels, strict=True))
         for labels in itertools.product(*(axis.levels for axis in spec.axes.values()))
     ]
-    _refuse_contradiction(spec, everything, source)
+    _refuse_contradiction(spec, everything, origin)
     kept = [labels for labels in everything if _is_kept(spec, labels)]
     if not kept:
         raise BadInput(
             "the matrix is empty",
-            where=source,
+            where=origin,
             expected="at least one arm",
             found=f"`include` and `exclude` leave out all {size:,}",
             next_step="correct them",
         )
     names = _names(kept)
-    return tuple(_arm(spec, name, labels, source) for name, labels in zip(names, kept, strict=True))
+    return tuple(_arm(spec, name, labels, origin) for name, labels in zip(names, kept, strict=True))
 
 
 def _is_kept(spec: MatrixSpec, labels: Mapping[str, str]) -> bool:
@@ -74,7 +74,7 @@ def _is_kept(spec: MatrixSpec, labels: Mapping[str, str]) -> bool:
     return wanted and not any(matches(one, labels) for one in spec.exclude)
 
 
-def _refuse_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], source: str) -> None:
+def _refuse_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], origin: str) -> None:
     for number, include in enumerate(spec.include):
         mine = [labels for labels in everything if matches(include, labels)]
         if any(_is_kept(spec, labels) for labels in mine):
@@ -86,7 +86,7 @@ def _refuse_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], so
         ]
         raise BadInput(
             "include and exclude contradict each other",
-            where=f"{source}: include[{number}] ({_selector_text(include)})",
+            where=f"{origin}: include[{number}] ({_selector_text(include)})",
             expected="at least one arm of each include that no exclude removes",
             found=f"{', '.join(against)} removes all {len(mine)}",
             next_step="correct one of them",
@@ -113,8 +113,8 @@ def _names(kept: list[dict[str, str]]) -> list[str]:
     return names
 
 
-def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], source: str) -> MatrixArm:
-    where = f"{source}: arm {name}"
+def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], origin: str) -> MatrixArm:
+    where = f"{origin}: arm {name}"
     patches = {f"{axis}={label}": spec.axes[axis].levels[label] for axis, label in labels.items()}
     merged = _merged(patches, where)
     base = spec.base

@@ -122,9 +122,9 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
         )
     if resume is None:
         assert spec is not None
-        loaded, source = MATRIX.load(spec)
+        loaded, origin = MATRIX.load(spec)
         changed = _changed(loaded, changes)
-        arms = expand_matrix(changed, source)
+        arms = expand_matrix(changed, origin)
         return MatrixPlan(changed, arms, seed, estimate(arms, changed.repeats))
     before = load_result(resume)
     try:

@@ -34,7 +34,7 @@ from workloads.journal.row_journal import RowJournal
 class ArmApplication:
     """The application of one arm. Call `create`, `open`, `start`, and after the steps `finish`.
 
-    `topic` is its output topic, derived from the input `source`; None: its output is a table. It is on the
+    `topic` is its output topic, derived from `input_topic`; None: its output is a table. It is on the
     run's cluster, or on a second one, which lives from `create` to the end of the stack.
 
     Raises:
@@ -43,12 +43,12 @@ class ArmApplication:
     """
 
     def __init__(
-        self, spec: ApplicationSpec, cluster: LiveCluster, experiment: Experiment, arm: Arm, source: str
+        self, spec: ApplicationSpec, cluster: LiveCluster, experiment: Experiment, arm: Arm, input_topic: str
     ) -> None:
         self._prepared: Prepared = prepare(spec)
-        self._cluster, self._experiment, self._arm, self._source = cluster, experiment, arm, source
+        self._cluster, self._experiment, self._arm, self._input = cluster, experiment, arm, input_topic
         self.spec = spec
-        self.topic = None if spec.output.table is not None else output_topic(source)
+        self.topic = None if spec.output.table is not None else output_topic(input_topic)
         self.partitions = spec.output.of_topic.partitions or experiment.topic.partitions
         self.second_cluster = spec.output.cluster
         self.replicas = spec.output.of_topic.replication_factor or (
@@ -90,7 +90,7 @@ class ArmApplication:
 
     def groups(self) -> set[str]:
         """The consumer groups that a run creates."""
-        return {self.spec.group or group_of(self._source)} if self._prepared.reads_in_group else set()
+        return {self.spec.group or group_of(self._input)} if self._prepared.reads_in_group else set()
 
     def open(self, stack: ExitStack, folder: Path) -> None:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
@@ -99,7 +99,7 @@ class ArmApplication:
         around = Surroundings(
             cluster=self._cluster,
             output_cluster=self._output_cluster,
-            input=self._source,
+            input=self._input,
             partitions=self._experiment.topic.partitions,
             output=self.topic,
             output_partitions=self.partitions,

@@ -24,10 +24,10 @@ def load(name_or_path: str) -> Experiment:
     return EXPERIMENT.load(name_or_path)[0]
 
 
-def parse(text: str, source: str) -> Experiment:
-    """An experiment from YAML text; `source` names it in messages.
+def parse(text: str, origin: str) -> Experiment:
+    """An experiment from YAML text; `origin` names the file in messages.
 
     Raises:
         BadInput: not YAML, or not an experiment.
     """
-    return EXPERIMENT.parse(text, source)
+    return EXPERIMENT.parse(text, origin)

@@ -48,21 +48,21 @@ def kind_of(model: type[Item], *, keys: str, example: str) -> FileKind[Item]:
     )
 
 
-def complete(root: yaml.Node | None, source: str) -> yaml.Node | None:
+def complete(root: yaml.Node | None, origin: str) -> yaml.Node | None:
     """The nodes of a file with the whole experiment and all values in each of its arms.
 
     Raises:
-        BadInput: there is no such value, experiment or cluster: names the line in `source`.
+        BadInput: there is no such value, experiment or cluster: names the line in `origin`.
         NotYaml: the file is too large with what it names.
     """
-    return _File(source).completed(root) if isinstance(root, yaml.MappingNode) else root
+    return _File(origin).completed(root) if isinstance(root, yaml.MappingNode) else root
 
 
 class _File:
-    """A file whose arms are completed; `source` names it in messages."""
+    """A file whose arms are completed; `origin` names the file in messages."""
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
         self._size = 0
 
     def completed(self, root: yaml.MappingNode) -> yaml.Node:
@@ -139,7 +139,7 @@ class _File:
     def wrong(self, what: str, node: yaml.Node, expected: str, next_step: str = _NEXT_STEP) -> BadInput:
         """That something else is expected at a node."""
         found = node.value if isinstance(node, yaml.ScalarNode) else "a list or a mapping"
-        where = f"{self._source}, line {node.start_mark.line + 1}"
+        where = f"{self._origin}, line {node.start_mark.line + 1}"
         return BadInput(what, where=where, expected=expected, found=found, next_step=next_step)
 
     def _below(self, keys: Nodes, key: str) -> Nodes:

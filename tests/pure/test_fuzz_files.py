@@ -20,7 +20,7 @@ from harness.claims.claim import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
-from harness.interop.import_summary import Source
+from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import import_run
 from harness.matrix.expand import expand_matrix
 from harness.matrix.result import load_result
@@ -281,7 +281,7 @@ def test_spoilt_histories_of_other_tools(data: st.DataObject) -> None:
             paths.append(Path(name, f"{number}.log"))
             paths[-1].write_bytes(text)
         with told():
-            import_run(Source(producers=(paths[0],), consumers=(paths[1],)), Path(name, "run"))
+            import_run(VerifiableImport(producers=(paths[0],), consumers=(paths[1],)), Path(name, "run"))
 
 
 @fuzzed(40)
@@ -296,7 +296,7 @@ def test_spoilt_values_in_histories(data: st.DataObject) -> None:
         path = Path(name, "p.log")
         path.write_text(text)
         with told():
-            import_run(Source(producers=(path,)), Path(name, "run"))
+            import_run(VerifiableImport(producers=(path,)), Path(name, "run"))
 
 
 @pytest.mark.soak

@@ -13,7 +13,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")],
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
-_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_ROWS_AT_ONCE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(kafka-chaos [^`]+)`")
 
 
@@ -43,7 +43,7 @@ def commands_of(block: str) -> list[Command]:
 
 def blocks_of(page: Path) -> list[list[Command]]:
     """The commands of every console block of a page."""
-    return [commands_of(block) for block in _BLOCK.findall(page.read_text())]
+    return [commands_of(block) for block in _ROWS_AT_ONCE.findall(page.read_text())]
 
 
 def inline_of(page: Path) -> list[tuple[str, ...]]:

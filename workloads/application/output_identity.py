@@ -19,7 +19,7 @@ from workloads.application.named_inputs import (
     decode_unchanged,
     named_inputs,
 )
-from workloads.application.output_record import OutputSource, record_of
+from workloads.application.output_record import OutputMessage, record_of
 from workloads.config.user_function import import_function
 from workloads.record.identity import UNDECODABLE, Decoded
 
@@ -29,7 +29,7 @@ UNMAPPED_CODE = 4
 """State of an output that names no input, beside those of `workloads.record.identity.STATES`."""
 _MOST_ERROR = 500
 
-InputsOf = Callable[[OutputSource], list[NamedInput]]
+InputsOf = Callable[[OutputMessage], list[NamedInput]]
 """The inputs that an output names; raises what the application's identity raises."""
 
 
@@ -63,7 +63,7 @@ class OutputIdentity:
         self._unchanged = kind == "value"
         self._inputs = _inputs_of(kind, name)
 
-    def map(self, outputs: Sequence[OutputSource], run: int) -> MappedOutputs:
+    def map(self, outputs: Sequence[OutputMessage], run: int) -> MappedOutputs:
         """The inputs of these outputs. Whatever an identity function raises is an `error`, not raised."""
         if self._unchanged:
             return _one_each(outputs, run)
@@ -95,7 +95,7 @@ class OutputIdentity:
         )
 
 
-def _one_each(outputs: Sequence[OutputSource], run: int) -> MappedOutputs:
+def _one_each(outputs: Sequence[OutputMessage], run: int) -> MappedOutputs:
     """Each output is the value of one input, unchanged."""
     count = len(outputs)
     values = [output.value() for output in outputs]
@@ -145,7 +145,7 @@ def _inputs_of(kind: IdentityKind, name: str) -> InputsOf:
     return lambda output: named_inputs(output.value())
 
 
-def _in_headers(output: OutputSource, name: str) -> list[NamedInput]:
+def _in_headers(output: OutputMessage, name: str) -> list[NamedInput]:
     found = [content for header, content in output.headers() or () if header == name]
     if not found:
         raise UnusableAnswer(f"it has no header {name!r}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class OutputSource(Protocol):
+class OutputMessage(Protocol):
     """What is asked of an output; a message of confluent_kafka answers all of it."""
 
     def topic(self) -> str | None: ...
@@ -40,7 +40,7 @@ class OutputRecord:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row of a table, as an `OutputSource`: its columns `key` and `value`, if it has them, are the
+    """One row of a table, as an `OutputMessage`: its columns `key` and `value`, if it has them, are the
     record's."""
 
     table: str
@@ -79,17 +79,17 @@ def _as_bytes(content: Any) -> bytes | None:
     return str(content).encode()
 
 
-def record_of(source: OutputSource) -> OutputRecord:
-    """The record of a source, for a function of the user."""
-    kind, stamp = source.timestamp()
-    headers: Sequence[tuple[str, bytes | None]] = source.headers() or ()
+def record_of(message: OutputMessage) -> OutputRecord:
+    """The record of a message, for a function of the user."""
+    kind, stamp = message.timestamp()
+    headers: Sequence[tuple[str, bytes | None]] = message.headers() or ()
     return OutputRecord(
-        topic=source.topic() or "",
-        partition=source.partition() or 0,
-        offset=source.offset() or 0,
-        key=source.key(),
-        value=source.value(),
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        key=message.key(),
+        value=message.value(),
         headers=tuple(headers),
         timestamp_ms=stamp if kind else None,
-        columns=source.columns if isinstance(source, TableRow) else None,
+        columns=message.columns if isinstance(message, TableRow) else None,
     )

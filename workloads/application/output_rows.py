@@ -11,7 +11,7 @@ import pyarrow as pa
 from harness.model.application_journal import OUTPUTS
 from harness.model.journal import UNMAPPED
 from workloads.application.output_identity import UNMAPPED_CODE, MappedOutputs
-from workloads.application.output_record import OutputSource
+from workloads.application.output_record import OutputMessage
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES, UNDECODABLE, decode_keys
 
@@ -19,7 +19,7 @@ _STATES = [*(state.value for state in STATES), UNMAPPED]
 
 
 def output_rows(
-    outputs: Sequence[OutputSource],
+    outputs: Sequence[OutputMessage],
     mapped: MappedOutputs,
     committed: npt.NDArray[np.bool_],
     read_ns: int,

@@ -172,11 +172,11 @@ class TransactionSpec(Frozen):
 class ProcessSpec(Frozen):
     """Exactly-once consume-process-produce (KIP-447): a group of `members` reads the topic with
     read_committed and writes one record for each record to a second topic. The records and offsets of up to
-    `records` source records are committed in one transaction. A share of `abort` of the transactions, drawn
-    by the seed, is aborted instead, and their source records are read again. `restarts` are as for readers.
+    `records` input records are committed in one transaction. A share of `abort` of the transactions, drawn
+    by the seed, is aborted instead, and their input records are read again. `restarts` are as for readers.
 
-    The key id of a processed record is its source's partition * 2^48 + offset: each must occur exactly once
-    among the committed records of the second topic.
+    The key id of a processed record is its input record's partition * 2^48 + offset: each must occur
+    exactly once among the committed records of the second topic.
     """
 
     members: int = Field(default=1, ge=1, le=20)

@@ -45,8 +45,8 @@ def _spilled(tables: list[pa.Table], path: Path) -> Path:
 
 
 def _rows(path: Path) -> Iterator[SortKey]:
-    with pa.memory_map(str(path)) as source:
-        reader = pa.ipc.open_file(source)
+    with pa.memory_map(str(path)) as stream:
+        reader = pa.ipc.open_file(stream)
         for index in range(reader.num_record_batches):
             batch = reader.get_batch(index)
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -156,8 +156,8 @@ def first_line(lines: Iterator[EventLine], file: Path) -> EventLine:
 def event_lines(file: Path) -> Iterator[EventLine]:
     """The lines of a file that are not empty. A line that is no event raises BadInput."""
     try:
-        with file.open("rb") as source:
-            for number, raw in enumerate(source, 1):
+        with file.open("rb") as stream:
+            for number, raw in enumerate(stream, 1):
                 if raw.strip():
                     yield _parsed(file, number, raw)
     except OSError as error:
@@ -203,8 +203,8 @@ def _shown(value: Any) -> str:
 def has_ended(file: Path) -> bool:
     """Whether the last line of a file of events is `end`."""
     try:
-        with file.open("rb") as source:
-            source.seek(max(0, file.stat().st_size - 200))
-            return b'"end"' in source.read().rstrip().rpartition(b"\n")[2]
+        with file.open("rb") as stream:
+            stream.seek(max(0, file.stat().st_size - 200))
+            return b'"end"' in stream.read().rstrip().rpartition(b"\n")[2]
     except OSError:
         return False

@@ -214,15 +214,15 @@ class EventTally:
         )
 
     def _read(self, file: Path) -> None:
-        with file.open("rb") as source:
-            source.seek(self._read_to[file])
-            while lines := source.read(_READ_BYTES):
+        with file.open("rb") as stream:
+            stream.seek(self._read_to[file])
+            while lines := stream.read(_READ_BYTES):
                 whole = lines[: lines.rfind(b"\n") + 1]
                 if not whole:
                     return
                 self._count(file, whole)
                 self._read_to[file] += len(whole)
-                source.seek(self._read_to[file])
+                stream.seek(self._read_to[file])
 
     def _count(self, file: Path, lines: bytes) -> None:
         # Measured: to parse each line takes nine times as long.

@@ -36,14 +36,14 @@ from workloads.record.identity import ValueBuilder, encode_key
 GROUP = "processors"
 """The group.id of all processors."""
 OFFSET_BITS = 48
-"""A key id holds the source's offset in this many low bits, its partition above them."""
+"""A key id holds the offset of the input record in this many low bits, its partition above them."""
 _REWIND_SECONDS = 120.0
 _PAUSE_SECONDS = 0.05
 _STEP = -1
 """`step` of sends that belong to no write step."""
 
 
-def key_of_source(partition: int, offset: int) -> int:
+def key_of_input(partition: int, offset: int) -> int:
     """The key id of the record that is written for the record at this partition and offset."""
     return partition << OFFSET_BITS | offset
 
@@ -113,7 +113,7 @@ class Processor(LiveReader):
             for number in sorted({record.partition() for record in records})
         ]
         self._txns.begin()
-        self._write([key_of_source(record.partition(), record.offset()) for record in records])
+        self._write([key_of_input(record.partition(), record.offset()) for record in records])
         asked_ns = time.time_ns()
         outcome = self._txns.end()
         if outcome is not None:

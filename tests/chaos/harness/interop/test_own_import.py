@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from harness.api import check_results
 from harness.cluster.managed import ManagedCluster
-from harness.interop.own_import import OwnSource, import_own
+from harness.interop.own_import import OwnImport, import_own
 from harness.model.result import FindingClass, VerdictWord
 from harness.pytest_plugin.single_fault import open_fault
 from workloads.own.journaled import journaled
@@ -36,7 +36,7 @@ def test_a_program_is_accounted_for_without_a_run(
                 producer.produce(topic, f"behind {number}")
             assert producer.flush(120) == 0
     whole = tmp_path / "whole"
-    meta = import_own(OwnSource((sent,), cluster.bootstrap), whole)
+    meta = import_own(OwnImport((sent,), cluster.bootstrap), whole)
     assert meta.final_read is not None
     assert meta.final_read.complete, meta.final_read.reasons
     (arm,) = check_results(whole).arms
@@ -53,7 +53,7 @@ def test_a_program_is_accounted_for_without_a_run(
     ]
     events = tmp_path / "liar.jsonl"
     events.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    import_own(OwnSource((sent, events), cluster.bootstrap), tmp_path / "short")
+    import_own(OwnImport((sent, events), cluster.bootstrap), tmp_path / "short")
     (arm,) = check_results(tmp_path / "short").arms
     assert arm.judgement.verdict is VerdictWord.INVALID, arm.judgement
     assert arm.summary is not None

@@ -18,7 +18,7 @@ from harness.protocol.client_security import PLAIN_TEXT
 from harness.run.clients.run_clients import RunClients, processed_topic, topics_of
 from harness.spec.experiment import Experiment
 from tests.support.processed_keys import source_of
-from workloads.producer.processor import key_of_source
+from workloads.producer.processor import key_of_input
 
 pytestmark = pytest.mark.mock
 
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 @given(st.integers(0, 9999), st.integers(0, 2**48 - 1))
 def test_the_key_says_which_record_it_was_made_from(partition: int, offset: int) -> None:
-    key = key_of_source(partition, offset)
+    key = key_of_input(partition, offset)
     assert source_of(key) == (partition, offset)
     assert 0 <= key < 2**63
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.interop import own_import
-from harness.interop.own_import import OwnSource, import_own
+from harness.interop.own_import import OwnImport, import_own
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR, TRANSACTIONS_DIR, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
@@ -98,7 +98,7 @@ def test_a_run_folder_comes_of_it(cluster: StandIn, tmp_path: Path) -> None:
     events(folder / "in-the-folder.jsonl", {"event": "sent", "seq": 0, "time_ms": 1000})
     beside = events(tmp_path / "beside.jsonl", {"event": "sent", "seq": 0, "time_ms": 2000}, producer=8)
     target = tmp_path / "run"
-    meta = import_own(OwnSource((folder, beside), SERVERS, max_in_flight=1), target)
+    meta = import_own(OwnImport((folder, beside), SERVERS, max_in_flight=1), target)
     assert RunMeta.load(target) == meta
     assert (meta.run_id, meta.topic, meta.partitions, meta.replication_factor) == (5, "t", 1, 3)
     assert (meta.acks, meta.idempotent, meta.transactional, meta.client) == ("all", False, False, "own")
@@ -125,7 +125,7 @@ def test_transactions_make_a_transactional_run(cluster: StandIn, tmp_path: Path)
     journal.sent(time.time_ns(), 0, None, 1, txn=0)
     journal.transaction(0, TxnOutcome.COMMITTED, begun_ns=1, asked="commit", answered=True, error=None)
     journal.close()
-    meta = import_own(OwnSource((folder,), SERVERS, transaction_timeout_ms=9000), tmp_path / "run")
+    meta = import_own(OwnImport((folder,), SERVERS, transaction_timeout_ms=9000), tmp_path / "run")
     assert (meta.transactional, meta.idempotent) == (True, True)
     assert cluster.subject.transaction_seconds == 9.0  # type: ignore[attr-defined]
     assert len(list(journal_rows(tmp_path / "run" / TRANSACTIONS_DIR))) == 1
@@ -146,7 +146,7 @@ def test_what_is_in_doubt_is_a_problem_and_printed(tmp_path: Path) -> None:
 
 def refusal(tmp_path: Path, *sources: Path) -> str:
     with pytest.raises(BadInput) as refused:
-        import_own(OwnSource(sources, SERVERS), tmp_path / "run")
+        import_own(OwnImport(sources, SERVERS), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert not list(tmp_path.glob(".*importing"))
     return str(refused.value)
@@ -167,12 +167,12 @@ def test_what_cannot_be_imported_leaves_nothing(cluster: StandIn, tmp_path: Path
 
 def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the run folder exists already"):
-        import_own(OwnSource((journals(tmp_path / "sent"),), SERVERS), tmp_path)
+        import_own(OwnImport((journals(tmp_path / "sent"),), SERVERS), tmp_path)
 
 
 def test_a_folder_of_events_alone_needs_no_target(cluster: StandIn, tmp_path: Path) -> None:
     (tmp_path / "sent").mkdir()
     events(tmp_path / "sent" / "shop.jsonl", {"event": "sent", "seq": 0, "time_ms": 1000})
-    meta = import_own(OwnSource((tmp_path / "sent",), SERVERS), tmp_path / "run")
+    meta = import_own(OwnImport((tmp_path / "sent",), SERVERS), tmp_path / "run")
     assert (meta.run_id, meta.problems) == (5, ())
     assert cluster.known

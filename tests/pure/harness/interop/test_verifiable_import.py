@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.interop.import_summary import Source
+from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import Imported, import_run
 from harness.model.errors import BadInput, JournalError
 from harness.model.run import RunMeta
@@ -41,7 +41,7 @@ def imported(tmp_path: Path) -> Any:
     def run(*, files: tuple[Path, ...] | None = None, **options: Any) -> tuple[Path, Imported]:
         target = tmp_path / "run"
         given = {"producers": files or (producer(tmp_path),), "consumers": (consumer(tmp_path),), **options}
-        return target, import_run(Source(**given), target)
+        return target, import_run(VerifiableImport(**given), target)
 
     return run
 
@@ -141,7 +141,7 @@ def test_bad_input_is_refused_and_leaves_nothing(case: str, imported: Any, tmp_p
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="cannot be written"):
-        import_run(Source((producer(tmp_path),)), tmp_path / "file" / "run")
+        import_run(VerifiableImport((producer(tmp_path),)), tmp_path / "file" / "run")
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -167,11 +167,11 @@ def test_the_client_says_why_it_refuses() -> None:
 
 @pytest.mark.parametrize("name", MATRIX.builtin_names())
 def test_built_in_matrices_expand_and_are_kept_whole(name: str) -> None:
-    spec, source = MATRIX.load(name)
-    found = expand_matrix(spec, source)
+    spec, origin = MATRIX.load(name)
+    found = expand_matrix(spec, origin)
     again = MatrixSpec.model_validate_json(spec.model_dump_json(by_alias=True, exclude_unset=True))
     assert again == spec
-    assert expand_matrix(again, source) == found
+    assert expand_matrix(again, origin) == found
     assert estimate(found, spec.repeats).seconds < 3 * 3600
 
 

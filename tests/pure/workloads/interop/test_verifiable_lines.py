@@ -254,8 +254,8 @@ def test_bytes_and_text_parse_alike() -> None:
 
 
 def test_blocks_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workloads.interop.sends._BLOCK", 3)
-    monkeypatch.setattr("workloads.interop.reads._BLOCK", 3)
+    monkeypatch.setattr("workloads.interop.sends._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("workloads.interop.reads._ROWS_AT_ONCE", 3)
     one = ForeignSends("all")
     assert outcomes(rows_of(one.tables([sent(str(seq), seq) for seq in range(8)]))) == dict.fromkeys(
         range(8), "acked"

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.judgement.judge import judge
-from harness.interop.import_summary import Source
+from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import import_run
 from harness.model.result import Judgement, Summary, VerdictWord
 from tests.spark.conftest import Check
@@ -25,9 +25,9 @@ def checked(
 ) -> tuple[Summary, Judgement]:
     (folder / "p.log").write_text("\n".join([START, *sends]))
     (folder / "c.log").write_text("\n".join([START, assigned(0, 1), *reads]))
-    source = Source((folder / "p.log",), finals=(folder / "c.log",), complete=True, **options)
+    request = VerifiableImport((folder / "p.log",), finals=(folder / "c.log",), complete=True, **options)
     run = folder / "run"
-    meta = import_run(source, run).meta
+    meta = import_run(request, run).meta
     told = check_run(spark, run)
     return told, judge(meta, told)
 
