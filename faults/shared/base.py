@@ -197,7 +197,7 @@ class FaultSpec(Frozen, ABC):
             ValueError: a cluster of this shape cannot have this fault.
         """
         for target in self.targets():
-            target.check(shape)
+            target.refuse_impossible(shape)
             if target.may_include_application():
                 self._check_application(target, shape)
         return ()

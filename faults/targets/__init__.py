@@ -64,9 +64,9 @@ class AnyOf(BaseTarget):
 
     any_: tuple[Target, ...] = Field(alias="any", min_length=1)
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         for target in self.any_:
-            target.check(shape)
+            target.refuse_impossible(shape)
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset().union(*(target.choose(snapshot) for target in self.any_))
@@ -85,9 +85,9 @@ class Both(BaseTarget):
 
     both: tuple[Target, ...] = Field(min_length=1)
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         for target in self.both:
-            target.check(shape)
+            target.refuse_impossible(shape)
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         found = [target.choose(snapshot) for target in self._affirmed()]
@@ -112,8 +112,8 @@ class Not(BaseTarget):
 
     not_: Target = Field(alias="not")
 
-    def check(self, shape: ClusterShape) -> None:
-        self.not_.check(shape)
+    def refuse_impossible(self, shape: ClusterShape) -> None:
+        self.not_.refuse_impossible(shape)
         if not self.max_brokers(shape):
             raise ValueError(f"target `{self}` matches nothing: `{self.not_}` is every broker")
 
@@ -137,8 +137,8 @@ class Some(BaseTarget):
 
     some: Chosen
 
-    def check(self, shape: ClusterShape) -> None:
-        self.some.of.check(shape)
+    def refuse_impossible(self, shape: ClusterShape) -> None:
+        self.some.of.refuse_impossible(shape)
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return draw_nodes(snapshot, self.some.of.choose(snapshot), self.some.count)

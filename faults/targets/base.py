@@ -47,7 +47,7 @@ class BaseTarget(Frozen, ABC):
         snapshot.resolved[self] = tuple(sorted(chosen))
         return snapshot.resolved[self]
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         """Refuse a target that a cluster of this shape can never match.
 
         Raises:

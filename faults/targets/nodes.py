@@ -98,7 +98,7 @@ class ZooKeeper(BaseTarget):
     fixed_count = (0, 0)
     zookeeper: Literal[True]
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         if not shape.zookeepers:
             raise ValueError(f"target `{self}` matches nothing: the cluster has controllers (KRaft)")
 
@@ -112,7 +112,7 @@ class BrokerId(BaseTarget):
     fixed_count = (1, 1)
     broker: int = Field(ge=1, description="broker id")
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         if self.broker not in shape.broker_ids:
             raise ValueError(f"target `{self}` matches nothing: the brokers are 1 to {shape.brokers}")
 
@@ -132,7 +132,7 @@ class NodeIds(BaseTarget):
 
     nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 means the client")
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         known = {
             CLIENT,
             *shape.broker_ids,
@@ -166,7 +166,7 @@ class RandomBrokers(BaseTarget):
 
     random: int = Field(ge=1, description="number of brokers")
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         if self.random > shape.brokers:
             raise ValueError(f"target `{self}` matches nothing: the cluster has {shape.brokers} broker(s)")
 
@@ -182,7 +182,7 @@ class Minority(BaseTarget):
 
     minority: Literal[True]
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         if shape.brokers < 3:
             raise ValueError(f"target `{self}` matches nothing: {shape.brokers} broker(s) have no minority")
 
@@ -239,7 +239,7 @@ class Application(BaseTarget):
     fixed_count = (0, 0)
     application: Literal["all"] | Annotated[int, Field(ge=0)] = Field(description="`all`, or an instance")
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         if not shape.applications:
             raise ValueError(f"target `{self}` matches nothing: an arm has no `application`")
         if self.application != "all" and self.application >= shape.applications:

@@ -17,7 +17,7 @@ class _OfPartition(BaseTarget):
         """The value of the only field."""
         return int(getattr(self, next(iter(type(self).model_fields))))
 
-    def check(self, shape: ClusterShape) -> None:
+    def refuse_impossible(self, shape: ClusterShape) -> None:
         if self.partition >= shape.partitions:
             raise ValueError(
                 f"target `{self}` matches nothing: the topic has partitions 0 to {shape.partitions - 1}"
@@ -50,8 +50,8 @@ class Followers(_OfPartition):
 
     followers: int = Field(ge=0, description="partition number")
 
-    def check(self, shape: ClusterShape) -> None:
-        super().check(shape)
+    def refuse_impossible(self, shape: ClusterShape) -> None:
+        super().refuse_impossible(shape)
         if shape.replication_factor == 1:
             raise ValueError(f"target `{self}` matches nothing: topic.replication_factor is 1")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from faults.shared.fault_cluster import CommandOutput
 from harness.application.instance import Instance
-from harness.application.running import RunningApplication
+from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError

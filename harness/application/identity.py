@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.model.errors import BadInput
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, JsonIdentity
-from workloads.application.output_identity import OutputIdentity
+from workloads.outputs.output_identity import OutputIdentity
 
 
 def identity_of(spec: ApplicationSpec) -> OutputIdentity:

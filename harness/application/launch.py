@@ -20,7 +20,7 @@ from harness.application.identity import identity_of
 from harness.application.instance import Instance
 from harness.application.orphans import mark_of
 from harness.application.placeholders import Command, Placeholders
-from harness.application.running import RunningApplication
+from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput

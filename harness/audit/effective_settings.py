@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, default, known_settings
+from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, default, known_settings
 from harness.config.properties import PropertyLine
 
 _KIND_OF: dict[str, SettingKind] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.known_settings import ClientLibrary, SettingKind
 from harness.audit.rule import (
     BROKER_DOCS,
     CONSUMER_DOCS,
@@ -14,7 +15,6 @@ from harness.audit.rule import (
     AuditRule,
     Severity,
 )
-from harness.audit.settings_catalog import ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 _REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.known_settings import ClientLibrary, SettingKind
 from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, Severity
-from harness.audit.settings_catalog import ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"

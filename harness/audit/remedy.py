@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.audit.audit import audit
-from harness.audit.settings_catalog import ClientLibrary
+from harness.audit.known_settings import ClientLibrary
 from harness.config.properties import PropertyLine
 from harness.model.result import ArmResult, VerdictWord
 from harness.model.run import RunMeta

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.audit.effective_settings import EffectiveSettings
-from harness.audit.settings_catalog import ClientLibrary, SettingKind
+from harness.audit.known_settings import ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 JAVA_DOCS = "Kafka documentation, Producer Configs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from harness.audit.settings_catalog import ClientLibrary, SettingKind, known_settings, listed_name
+from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings, listed_name
 from harness.model.did_you_mean import closest
 
 _BOUNDS = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, known_settings
+from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 from harness.model.secrets import is_secret
 

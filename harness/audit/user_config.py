@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
-from harness.audit.settings_catalog import SettingKind, canonical, closest_setting, known_settings
+from harness.audit.known_settings import SettingKind, canonical, closest_setting, known_settings
 from harness.audit.to_librdkafka import to_librdkafka_settings
 from harness.config.properties import PropertyLine, read_properties
 from harness.model.errors import BadInput, located_words_of

@@ -13,7 +13,7 @@ from harness.campaign.backend import Feasibility
 from harness.campaign.cluster_reset import reset
 from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
 from harness.cluster import state_records
-from harness.cluster.running import running_cluster
+from harness.cluster.running_cluster import running_cluster
 from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import RUN_FILE

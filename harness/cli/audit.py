@@ -83,7 +83,7 @@ def audit_settings(
     contradictory or misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
     """
     from harness.audit import audit, text
-    from harness.audit.settings_catalog import ClientLibrary
+    from harness.audit.known_settings import ClientLibrary
     from harness.cli.next_step import after_audit
     from harness.config import properties
     from harness.model.secrets import this_command

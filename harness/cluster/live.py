@@ -32,8 +32,8 @@ _T = TypeVar("_T")
 class LiveCluster(RunningNodes):
     """A running cluster. Nodes are named by their Kafka node id.
 
-    A `ManagedCluster` or an `ExternalCluster`, or made by `harness.cluster.running.attach` for a cluster that
-    another process has started.
+    A `ManagedCluster` or an `ExternalCluster`, or made by `harness.cluster.running_cluster.attach` for a
+    cluster that another process has started.
     """
 
     client_address: str

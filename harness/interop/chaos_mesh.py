@@ -50,7 +50,7 @@ class PodNaming:
     namespace: str
     pod: str
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Check that both can be names of Kubernetes.
 
         Raises:
@@ -78,7 +78,7 @@ def to_chaos_mesh(experiment: Experiment, naming: PodNaming) -> dict[str, Any]:
     Raises:
         BadInput: Chaos Mesh has no such fault.
     """
-    naming.check()
+    naming.validate()
     data = experiment.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cluster"})
     return dict(_walked(data, naming, experiment.name))
 

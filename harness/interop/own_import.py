@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from harness.cluster.live import LiveCluster
-from harness.cluster.running import running_cluster
+from harness.cluster.running_cluster import running_cluster
 from harness.interop.run_folder import new_run_folder, refuse_taken
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR

@@ -1,4 +1,4 @@
-"""The list of `kafka-chaos findings`: every class of findings, as its check defines it."""
+"""The list of `kafka-chaos findings`: every class of findings, as its rule defines it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ def finding_rows() -> list[dict[str, str]]:
     """One row per class: `class`, `subject`, `breaks_verdict`, `definition`, `source`, `example`."""
     return [
         {
-            "class": check.finding.value,
-            "subject": check.subject,
-            "breaks_verdict": check.finding.breaks.value,
-            "definition": check.definition(),
-            "source": check.source(),
-            "example": check.example(),
+            "class": finding_class.finding.value,
+            "subject": finding_class.subject,
+            "breaks_verdict": finding_class.finding.breaks.value,
+            "definition": finding_class.definition(),
+            "source": finding_class.source(),
+            "example": finding_class.example(),
         }
-        for check in CLASSES
+        for finding_class in CLASSES
     ]
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from harness.application.identity import identity_of
 from harness.application.launch import Prepared, Surroundings, group_of, launch, prepare
-from harness.application.running import RunningApplication
+from harness.application.running_application import RunningApplication
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
-from harness.cluster.running import running_cluster
+from harness.cluster.running_cluster import running_cluster
 from harness.model.application_journal import APPLICATION_EVENTS
 from harness.model.config_value import Setting
 from harness.model.errors import KafkaChaosError

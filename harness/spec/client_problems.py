@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from faults.schedules.check import Problem
+from faults.schedules.problems import Problem
 from harness.spec.application import ApplicationSpec
 from harness.spec.cluster import ClusterSpec, Metadata
 from workloads.config.reader_spec import ReaderSpec

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from checkers import check_promise
-from faults.schedules.check import Problem
+from faults.schedules.problems import Problem
 from faults.shared.base import FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.model.config_value import Setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from faults.schedules.check import Problem
+from faults.schedules.problems import Problem
 from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec
 from harness.spec.steps import Step
 from workloads.config.share_spec import LIMIT_PROPERTY, SMALLEST_LOCK_SECONDS, ShareSpec

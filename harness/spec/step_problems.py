@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from faults.schedules.check import Problem, check_schedule
+from faults.schedules.problems import Problem, schedule_problems
 from faults.schedules.tracks import tracks
 from faults.shared.base import FaultSpec
 from faults.shared.partition_fault import PartitionFault
@@ -131,7 +131,7 @@ def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool
                 yield Problem(
                     where, "with `together: true` faults on partitions are possible in inject steps only"
                 )
-            found = check_schedule(
+            found = schedule_problems(
                 step.action.faults,
                 shape,
                 seconds=step.action.ends,

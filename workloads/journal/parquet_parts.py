@@ -105,7 +105,7 @@ class Flusher:
                 self._failure = error
                 return
 
-    def check(self) -> None:
+    def raise_if_failed(self) -> None:
         """Raise the error that ended the thread, if any."""
         if self._failure is not None:
             raise self._failure
@@ -115,4 +115,4 @@ class Flusher:
         again."""
         self._stop.set()
         self._thread.join()
-        self.check()
+        self.raise_if_failed()

@@ -50,7 +50,7 @@ class RowJournal(ClosesAtEnd):
             ValueError: unknown column, or no value in one that must have it.
             JournalError: an earlier flush failed.
         """
-        self._flusher.check()
+        self._flusher.raise_if_failed()
         checked = _checked(row, self._schema)
         with self._lock:
             self._rows.append(checked)

@@ -154,7 +154,7 @@ class JournaledProducer(ClosesAtEnd):
         passed_on = _pairs(headers)
         refused: KafkaException | None = None
         with self._journal.lock:
-            self._journal.check()
+            self._journal.raise_if_failed()
             at_ns, seq, transaction = time.time_ns(), self._journal.next_seq, self._transactions.open
             carried = carry(content, self._target.run_id, self.number, seq)
             added = [] if carried.header is None else [(IDENTITY_HEADER, carried.header)]

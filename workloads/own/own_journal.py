@@ -70,7 +70,7 @@ class OwnJournal:
     def open(self) -> int:
         return self.next_seq - self._reported
 
-    def check(self) -> None:
+    def raise_if_failed(self) -> None:
         """Whether a send can be journaled.
 
         Raises:
@@ -86,7 +86,7 @@ class OwnJournal:
         """Journal a send that was handed to the client at `at_ns`, or refused by it; returns its seq, which
         was `next_seq`."""
         with self.lock:
-            self.check()
+            self.raise_if_failed()
             seq = self.next_seq
             keyed = "" if key is None else f', "key_base64": "{b64encode(key).decode()}"'
             within = "" if txn is None else f', "txn": {txn}'

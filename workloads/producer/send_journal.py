@@ -95,7 +95,7 @@ class SendJournal(ClosesAtEnd):
             ValueError: a gap or an overlap in seq.
             JournalError: an earlier flush failed.
         """
-        self._flusher.check()
+        self._flusher.raise_if_failed()
         with self._lock:
             self._producers.setdefault(batch.producer, OpenSends()).add(batch)
 

@@ -11,7 +11,7 @@ import faults  # noqa: F401 - makes every fault known
 from faults.shared.base import KINDS, Injection, InjectionContext
 from harness.application.fault_view import ClusterWithApplication
 from harness.application.orphans import end_orphans
-from harness.cluster import running, state_records
+from harness.cluster import running_cluster, state_records
 from harness.cluster.live import LiveCluster
 from harness.containers import engine
 from harness.host import process_identity
@@ -69,7 +69,7 @@ def heal_recorded(
         if client is None and record.spec.existing is None:
             done.append(HealedCluster(record.name, failures=("there is no Docker engine to heal it with",)))
             continue
-        live = running.attach(client, record)
+        live = running_cluster.attach(client, record)
         if live is None:
             state_records.forget(record.name)
             done.append(HealedCluster(record.name, gone=True))

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from harness.cluster import running, state_records
+from harness.cluster import running_cluster, state_records
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.model.node_layout import DATA_DIR
@@ -167,7 +167,7 @@ def test_what_is_left_by_hand_is_named_until_it_is_removed(cluster: ManagedClust
         whose = [trace.partition(" still ")[0] for trace in found]
         assert set(whose) == {cluster.node(node).name, cluster.name}
         (record,) = (one for one in state_records.recorded_clusters() if one.name == cluster.name)
-        other = running.attach(cluster.client, record)
+        other = running_cluster.attach(cluster.client, record)
         assert other is not None
         try:
             assert counted(traces(other)) == counted(found), "another process compares with the same baseline"

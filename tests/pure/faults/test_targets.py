@@ -341,16 +341,16 @@ def test_bounds_hold_for_whatever_it_resolves_to(
 )
 def test_what_a_cluster_can_never_match_is_refused_before_it_starts(target: BaseTarget, words: str) -> None:
     with pytest.raises(ValueError, match=f"matches nothing.*{words}"):
-        target.check(SHAPE)
+        target.refuse_impossible(SHAPE)
 
 
 def test_what_small_clusters_do_not_have() -> None:
     alone = ClusterShape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
     for target in (Followers(followers=0), Minority(minority=True), ~BrokerId(broker=1)):
         with pytest.raises(ValueError, match="matches nothing"):
-            target.check(alone)
+            target.refuse_impossible(alone)
     for fits in (Leader(leader=0), Majority(majority=True), All(all=True), Controller(controller=True)):
-        fits.check(alone)
+        fits.refuse_impossible(alone)
 
 
 def test_how_many_brokers_are_left() -> None:

@@ -14,7 +14,7 @@ import pytest
 from harness.application.orphans import MARK
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
-from harness.cluster.running import running_cluster
+from harness.cluster.running_cluster import running_cluster
 from harness.cluster.state_records import recorded_clusters
 from harness.containers import engine
 from harness.model.errors import ClusterError

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from harness.audit.audit import RULES
+from harness.audit.known_settings import ClientLibrary
 from harness.audit.rule import Severity
-from harness.audit.settings_catalog import ClientLibrary
 from harness.config.properties import parse_properties
 from tests.pure.harness.audit.test_audit import CASES
 

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from harness.audit.audit import RULES, Audit, audit
 from harness.audit.guarantees import guarantees
+from harness.audit.known_settings import ClientLibrary, canonical, closest_setting, known_settings
 from harness.audit.remedy import remedies
 from harness.audit.rule import Severity
 from harness.audit.setting_values import expected_values
-from harness.audit.settings_catalog import ClientLibrary, canonical, closest_setting, known_settings
 from harness.audit.text import lines
 from harness.cli.results import print_result
 from harness.config.properties import parse_properties, read_properties

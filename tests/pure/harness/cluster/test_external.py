@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from harness.campaign import docker_backend
 from harness.campaign.cluster_reset import reset
 from harness.claims.claim import CLAIMS
-from harness.cluster import running, state_records
+from harness.cluster import running_cluster, state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
@@ -296,7 +296,7 @@ def test_another_process_compares_with_what_stood_there_before_any_fault() -> No
     cluster.baseline = {1: {"limit": ("cpu.max 150000 100000",)}, 2: {}}
     state_records.remember(cluster)
     (record,) = state_records.recorded_clusters()
-    attached = running.attach(None, record)
+    attached = running_cluster.attach(None, record)
     assert attached is not None
     assert attached.baseline == cluster.baseline
 

@@ -239,7 +239,7 @@ def test_any_key_of_8_bytes_is_kept(folder: ProducerFolder, journal: SendJournal
 def test_a_journal_that_cannot_be_written_refuses_the_next_send(folder: ProducerFolder) -> None:
     full = OwnJournal(Path("/dev/full"), 0, folder.target())
     with pytest.raises(JournalError, match="No space left on device"):
-        full.check()
+        full.raise_if_failed()
     full.report(0, SendOutcome.ACKED)
     with pytest.raises(JournalError, match="a producer's journal cannot be written"):
         full.close()

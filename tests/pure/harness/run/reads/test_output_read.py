@@ -14,7 +14,7 @@ from harness.application.table_files import SPARK_LOG
 from harness.run.reads import output_read
 from harness.run.reads.output_read import OutputRead, _Rows, read_output_table
 from tests.support.history import RUN
-from workloads.application.output_identity import OutputIdentity
+from workloads.outputs.output_identity import OutputIdentity
 from workloads.reader.digest import PartitionDigest
 from workloads.record.identity import ValueBuilder
 

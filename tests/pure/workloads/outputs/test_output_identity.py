@@ -14,9 +14,9 @@ import pytest
 from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
 from tests.support.history import OTHER_RUN, RUN
-from workloads.application.output_identity import OutputIdentity
-from workloads.application.output_record import OutputRecord, TableRow
-from workloads.application.output_rows import output_rows
+from workloads.outputs.output_identity import OutputIdentity
+from workloads.outputs.output_record import OutputRecord, TableRow
+from workloads.outputs.output_rows import output_rows
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, carry
 from workloads.record.identity import ValueBuilder, encode_key
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.pure
 
 SIZE = 100
 VALUES = [ValueBuilder(RUN, 2, SIZE, seed=1)(seq) for seq in range(5)]
-HERE = "tests.pure.workloads.application.test_output_identity"
+HERE = "tests.pure.workloads.outputs.test_output_identity"
 
 
 class Output:

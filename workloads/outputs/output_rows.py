@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from harness.model.application_journal import OUTPUTS
 from harness.model.journal import UNMAPPED
-from workloads.application.output_identity import UNMAPPED_CODE, MappedOutputs
-from workloads.application.output_record import OutputMessage
+from workloads.outputs.output_identity import UNMAPPED_CODE, MappedOutputs
+from workloads.outputs.output_record import OutputMessage
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES, UNDECODABLE, decode_keys
 

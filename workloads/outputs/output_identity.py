@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.errors import BadInput
-from workloads.application.json_path import at_path, parsed_path
-from workloads.application.named_inputs import (
+from workloads.config.user_function import import_function
+from workloads.outputs.json_path import at_path, parsed_path
+from workloads.outputs.named_inputs import (
     NamedInput,
     UnusableAnswer,
     decode_named,
     decode_unchanged,
     named_inputs,
 )
-from workloads.application.output_record import OutputMessage, record_of
-from workloads.config.user_function import import_function
+from workloads.outputs.output_record import OutputMessage, record_of
 from workloads.record.identity import UNDECODABLE, Decoded
 
 IdentityKind = Literal["value", "key", "header", "json", "callable"]

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from harness.application import running
+from harness.application import running_application
 from harness.application.fault_view import ClusterWithApplication
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
-from harness.application.running import RunningApplication
+from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import FIRST_APPLICATION_ID as FIRST
@@ -188,7 +188,7 @@ def test_a_life_without_faults(application: RunningApplication, rows: Rows) -> N
 def test_a_group_with_members_is_refused_before_anything_starts(
     made: list[Made], group: Group, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "OTHERS_SECONDS", 0.2)
+    monkeypatch.setattr(running_application, "OTHERS_SECONDS", 0.2)
     group.members = ("other at /10.0.0.9",)
     with pytest.raises(ClusterError, match="has members already") as refused:
         _running(made, group, rows).start()

@@ -41,7 +41,7 @@ class Problem:
         return f"{self.what}: {more}" if more else self.what
 
 
-def check_schedule(
+def schedule_problems(
     entries: Sequence[ScheduleEntry],
     shape: ClusterShape,
     *,
