@@ -12,7 +12,7 @@ from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
 from faults.network.namespace_scripts import address, run_script
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 

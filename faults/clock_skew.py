@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from faults.logs.disk import sidecar
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.logs.disk_fault import sidecar
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import in_parallel

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.environment import users_environment

@@ -9,7 +9,7 @@ from typing import Literal
 from crc32c import crc32c
 from pydantic import Field
 
-from faults.logs.disk import (
+from faults.logs.disk_fault import (
     NOTES,
     DiskFault,
     Note,
@@ -20,7 +20,7 @@ from faults.logs.disk import (
     replica_holders,
     sidecar,
 )
-from faults.logs.files import (
+from faults.logs.log_dir_files import (
     BATCH_HEADER,
     CLEAN_SHUTDOWN,
     BatchHeader,
@@ -28,7 +28,7 @@ from faults.logs.files import (
     loaded_end_offsets,
     log_path,
 )
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.limits.base import Limited, cpu_sample, describe_difference
-from faults.shared.base import Evidence, InjectionContext, node_name
+from faults.limits.limited_nodes import Limited, cpu_sample, describe_difference
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name
 from faults.shared.process_fault import ProcessFault, resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.logs.disk import DiskFault, sidecar
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.logs.disk_fault import DiskFault, sidecar
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, resolve_nodes
 from faults.shared.waiting import in_parallel

@@ -7,10 +7,10 @@ from typing import Literal
 
 from faults.network.client_traffic import BrokerClientFault, await_answers
 from faults.network.iptables_injection import IptablesInjection
+from faults.network.iptables_rules import IptablesRule
 from faults.network.namespace_scripts import probe_and_query
-from faults.network.proof import ProbeReport, counting_script, parse_report
-from faults.network.rules import IptablesRule
-from faults.shared.base import Evidence, InjectionContext, node_names
+from faults.network.partition_proof import ProbeReport, counting_script, parse_report
+from faults.shared.fault_spec import Evidence, InjectionContext, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT_PORT
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, InjectionContext
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.partition_fault import (
     PartitionFault,
     PartitionInjection,

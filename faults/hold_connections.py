@@ -8,9 +8,9 @@ from typing import Literal
 
 from faults.network.client_traffic import BrokerClientFault, await_answers
 from faults.network.iptables_injection import IptablesInjection
+from faults.network.iptables_rules import IptablesRule
 from faults.network.namespace_scripts import run_script
-from faults.network.rules import IptablesRule
-from faults.shared.base import Evidence, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext, node_names
 from faults.shared.waiting import in_parallel
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from faults.network.link_fault import LinkFault, Shaped, ping
 from faults.network.link_probe import Echoes
 from faults.network.links import NETEM, UNLIMITED, Link, ways
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
 
 _COUNT = 400
 # The allowed deviation of a round trip from what was asked (timers, a busy machine): in ms, or this share.

@@ -7,12 +7,12 @@ from typing import Literal
 from pydantic import Field
 
 from faults.network.iptables_injection import IptablesInjection
+from faults.network.iptables_rules import IptablesRule
 from faults.network.link_fault import LinkFault, OnLinks
 from faults.network.link_probe import Echoes, enough_for, judge_share
 from faults.network.links import Link, ways
 from faults.network.namespace_scripts import address
-from faults.network.rules import IptablesRule
-from faults.shared.base import Evidence, InjectionContext
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.limits.base import MIB, Limited, describe_difference, memory_sample
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.limits.limited_nodes import MIB, Limited, describe_difference, memory_sample
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import ProcessFault, resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

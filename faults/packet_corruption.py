@@ -11,7 +11,7 @@ from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Echoes, bounds, enough_for, judge_share
 from faults.network.links import NETEM, UNLIMITED, Link, ways
 from faults.network.namespace_scripts import run_script
-from faults.shared.base import Evidence, InjectionContext
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 

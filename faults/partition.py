@@ -9,7 +9,7 @@ from pydantic import Field
 from faults.network.grudge import Lost, between
 from faults.network.partition_injection import Cuts, injection_of_cuts
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
-from faults.shared.base import FaultSpec, InjectionContext, node_names
+from faults.shared.fault_spec import FaultSpec, InjectionContext, node_names
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT

@@ -9,7 +9,7 @@ from pydantic import Field
 from faults.network.grudge import bridge, halves, middle, ring
 from faults.network.partition_injection import Cuts, injection_of_cuts
 from faults.network.sides import fixed_nodes, possible_nodes
-from faults.shared.base import FaultSpec, InjectionContext, node_names
+from faults.shared.fault_spec import FaultSpec, InjectionContext, node_names
 from faults.targets import All, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from faults.shared.base import Evidence, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext, node_names
 from faults.shared.process_fault import OnNodes, ProcessFault
 from harness.model.polling import poll_within
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.logs.disk import (
+from faults.logs.disk_fault import (
     NOTES,
     DiskFault,
     Note,
@@ -18,7 +18,7 @@ from faults.logs.disk import (
     read_batches,
     replica_holders,
 )
-from faults.logs.files import METADATA, loaded_end_offsets, log_path
+from faults.logs.log_dir_files import METADATA, loaded_end_offsets, log_path
 from faults.logs.power_loss_model import (
     KeptUpTo,
     PartitionCutOff,
@@ -27,7 +27,7 @@ from faults.logs.power_loss_model import (
     describe_uncut,
     segments_to_read,
 )
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

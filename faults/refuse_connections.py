@@ -8,11 +8,11 @@ from typing import Literal
 from pydantic import Field
 
 from faults.network.iptables_injection import IptablesInjection
+from faults.network.iptables_rules import IptablesRule
 from faults.network.namespace_scripts import run_script
-from faults.network.proof import counting_script
-from faults.network.rules import IptablesRule
+from faults.network.partition_proof import counting_script
 from faults.network.sides import possible_nodes
-from faults.shared.base import Evidence, FaultSpec, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext, node_name, node_names
 from faults.shared.waiting import await_or_fail, in_parallel
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape

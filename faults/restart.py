@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import REJOIN_SECONDS, partition_numbers
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.targets import All, Target

@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from faults.limits.base import MIB
 from faults.limits.blockio import (
     DEVICE_SCRIPT,
     Limits,
@@ -16,8 +15,9 @@ from faults.limits.blockio import (
     operations_probe,
     parse_limits,
 )
-from faults.logs.disk import sidecar
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.limits.limited_nodes import MIB
+from faults.logs.disk_fault import sidecar
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.shared.waiting import in_parallel
 from faults.targets.target_context import ClusterShape

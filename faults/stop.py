@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from faults.shared.base import Evidence, InjectionContext
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
 from faults.shared.process_fault import CLEAN_EXITS, Halted, ProcessFault
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.logs.disk import NOTES, DiskFault, Note, OnDisk, carry_out, list_log_dir
-from faults.shared.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.logs.disk_fault import NOTES, DiskFault, Note, OnDisk, carry_out, list_log_dir
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.check_jobs.questions import open_views
 from harness.check_jobs.recheck import recheck
+from harness.check_jobs.saved_run_queries import open_views
 from harness.model.result import ArmResult, ExperimentResult
+from harness.report.arms_table import explanation
 from harness.report.page import write_report
-from harness.report.table import explanation
 from harness.run.executor import EXPERIMENT_FILE, Options, execute
 from harness.spec.experiment import Experiment
-from harness.spec.files import load as load_experiment
+from harness.spec.experiment_files import load as load_experiment
 
 if TYPE_CHECKING:
     from checkers import RunViews

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     )
     from harness.model.run import ApplicationMeta, FaultWindow, RunMeta
     from harness.pytest_plugin.background_run import Running
+    from harness.pytest_plugin.chaos_result import ChaosResult
     from harness.pytest_plugin.fixture import Chaos
-    from harness.pytest_plugin.result import ChaosResult
     from harness.pytest_plugin.single_fault import OpenedFault
     from harness.spec.application import (
         ApplicationOutput,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from harness.spec.topic import DeleteRecords, RecreateTopic, TopicSpec
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
-    from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
+    from workloads.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
     from workloads.own.consumer_journal import ConsumerJournal
     from workloads.own.journaled import JournaledProducer, journaled
 
@@ -141,7 +141,7 @@ _HOME = {
     "harness.model.run": "ApplicationMeta FaultWindow RunMeta",
     "harness.pytest_plugin.background_run": "Running",
     "harness.pytest_plugin.fixture": "Chaos",
-    "harness.pytest_plugin.result": "ChaosResult",
+    "harness.pytest_plugin.chaos_result": "ChaosResult",
     "harness.pytest_plugin.single_fault": "OpenedFault",
     "harness.spec.application": "ApplicationOutput ApplicationRun ApplicationSpec ContainerApplication "
     "DrainedWhen OutputTopic ReadyWhen",
@@ -152,7 +152,7 @@ _HOME = {
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
     "workloads.config.reader_spec": "ReaderSpec",
-    "workloads.config.spec": "ProducerSettings TransactionSpec WorkloadSpec",
+    "workloads.config.workload_spec": "ProducerSettings TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",
     "workloads.own.journaled": "JournaledProducer journaled",
 }

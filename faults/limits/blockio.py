@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from faults.limits.base import MIB
+from faults.limits.limited_nodes import MIB
 from harness.model.node_layout import DATA_DIR
 
 SECONDS = 1.5

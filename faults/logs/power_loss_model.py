@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.logs.files import CLEAN_SHUTDOWN, BatchHeader, LogDir, Segment, log_path
+from faults.logs.log_dir_files import CLEAN_SHUTDOWN, BatchHeader, LogDir, Segment, log_path
 from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR
 

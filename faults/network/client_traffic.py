@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from faults.network.sides import possible_nodes
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.shared.waiting import await_or_fail
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from faults.network.iptables_rules import IptablesRule
 from faults.network.namespace_scripts import insert_rules, remove_rules
-from faults.network.rules import IptablesRule
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.shared.waiting import Measured, in_parallel
 
 

@@ -13,7 +13,7 @@ from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
 from faults.network.namespace_scripts import address, refuse_failure, run_script
 from faults.network.sides import possible_nodes, surely_within
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.waiting import Measured, in_parallel
 from faults.targets import Target

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from faults.network.rules import IptablesRule, insert_script, remove_script
-from faults.shared.base import InjectionContext, node_name
+from faults.network.iptables_rules import IptablesRule, insert_script, remove_script
 from faults.shared.fault_cluster import CommandOutput
+from faults.shared.fault_spec import InjectionContext, node_name
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
 

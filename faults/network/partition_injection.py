@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from faults.network.iptables_injection import IptablesInjection
+from faults.network.iptables_rules import IptablesRule, Placed, drop_rule, with_holders
 from faults.network.links import Link
 from faults.network.namespace_scripts import address, probe_and_query, run_script
-from faults.network.proof import both_directions, judge, parse_report, probe_script
-from faults.network.rules import IptablesRule, Placed, drop_rule, with_holders
-from faults.shared.base import Evidence, InjectionContext, node_name, node_names
+from faults.network.partition_proof import both_directions, judge, parse_report, probe_script
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.waiting import await_or_fail, in_parallel
 from harness.model.errors import FaultError

@@ -17,7 +17,7 @@ from faults.targets import (  # fmt: skip
     Not,
     RandomBrokers,
 )
-from faults.targets.base import BaseTarget
+from faults.targets.base_target import BaseTarget
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
 

@@ -11,7 +11,7 @@ from faults.network.sides import fixed_nodes, possible_nodes
 from faults.schedules.entries import NestedEntry, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.state import brokers_down_limit
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets import Followers
 from faults.targets.target_context import ClusterShape
 from harness.model.did_you_mean import did_you_mean

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from faults.schedules.decide import begin, decide
 from faults.schedules.state import FaultState, HealDecision, Now, Occurrence, Schedule, ScheduleState, Start
 from faults.schedules.tracks import Following, WhenTrue
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 
 
 @dataclass(frozen=True, slots=True)

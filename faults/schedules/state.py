@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from faults.schedules.entries import Random, ScheduleEntry
 from faults.schedules.tracks import Track, tracks
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 

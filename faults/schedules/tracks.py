@@ -20,7 +20,7 @@ from faults.schedules.entries import (
     TogetherPart,
 )
 from faults.schedules.fields import IfImpossible, StepCondition
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from faults.shared.base import InjectionContext, node_names
+from faults.shared.fault_spec import InjectionContext, node_names
 from faults.shared.waiting import await_or_fail
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import FIRST_APPLICATION_ID

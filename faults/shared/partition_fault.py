@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.leadership import partition_numbers, shortened
 from faults.shared.waiting import await_or_fail
 from faults.targets.target_context import ClusterShape, TargetContext

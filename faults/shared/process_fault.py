@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.fault_cluster import FaultCluster
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.leadership import await_rejoined, partitions_led_by
 from faults.targets import Target
-from faults.targets.base import BaseTarget
+from faults.targets.base_target import BaseTarget
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, TypeVar
 
-from faults.shared.base import Evidence, Injection, InjectionContext
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
 from harness.model.errors import FaultError
 from harness.model.polling import poll_within
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from faults.targets.base import BaseTarget, Beside
+from faults.targets.base_target import BaseTarget, Beside
 from faults.targets.nodes import (
     All,
     Application,

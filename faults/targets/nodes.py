@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from faults.targets.base import BaseTarget, Beside, no_match
+from faults.targets.base_target import BaseTarget, Beside, no_match
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID

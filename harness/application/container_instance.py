@@ -18,7 +18,7 @@ from docker.types import EndpointConfig
 from harness.application.placeholders import Command
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.containers import capabilities, engine
 from harness.containers.exec import ContainerOutput
 from harness.host.maven import last_lines

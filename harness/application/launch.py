@@ -16,7 +16,7 @@ from harness.application.container_instance import (
 )
 from harness.application.group_watch import GroupWatch
 from harness.application.host_process import HostProcess
-from harness.application.identity import identity_of
+from harness.application.input_lookup import identity_of
 from harness.application.instance import Instance
 from harness.application.orphans import mark_of
 from harness.application.placeholders import Command, Placeholders

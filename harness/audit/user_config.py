@@ -17,7 +17,7 @@ from harness.model.errors import BadInput, located_words_of
 from harness.model.secrets import is_secret, without_secrets
 from harness.spec.experiment import Arm, Experiment
 from workloads.config.client_log import client_logger
-from workloads.config.spec import ProducerSettings
+from workloads.config.workload_spec import ProducerSettings
 
 STANDARD = "standard"
 """The experiment for a configuration without a named experiment."""

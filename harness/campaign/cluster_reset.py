@@ -1,8 +1,8 @@
 """Resets a cluster between two runs: what the last run left is removed, and that is verified.
 
 The runner itself heals faults and looks for what they have left at the beginning and at the end of each run
-(`harness.run.runner`, `harness.run.faults.traces`). What remains are topics, and brokers that have not
-rejoined yet.
+(`harness.run.experiment_run`, `harness.run.faults.traces`). What remains are topics, and brokers that have
+not rejoined yet.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 from harness.preflight import feasibility
 from harness.preflight.external_limits import check_external_limits
-from harness.run.runner import ExperimentRun
+from harness.run.experiment_run import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from checkers import Decision, EngineChoice, judge
 from harness.check_jobs import engines
-from harness.check_jobs.warm import warm
+from harness.check_jobs.warm_up import warm
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult

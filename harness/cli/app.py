@@ -109,13 +109,13 @@ def plan(
 
     `run` with the same --seed does exactly that. Conditions and targets are described in words.
     """
-    from harness.spec import files, plan
+    from harness.spec import experiment_files, run_plan
 
-    planned = plan.plan_of(files.load(experiment), seed_or_now(seed))
+    planned = run_plan.plan_of(experiment_files.load(experiment), seed_or_now(seed))
     if as_json:
         print_json(asdict(planned))
         return
-    for line in plan.lines(planned):
+    for line in run_plan.lines(planned):
         print_text(_out, line)
 
 
@@ -128,7 +128,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def experiments(as_json: JsonOption = False) -> None:
     """List the built-in experiments."""
-    from harness.spec.files import EXPERIMENT
+    from harness.spec.experiment_files import EXPERIMENT
 
     found = [EXPERIMENT.builtin(name)[0] for name in EXPERIMENT.builtin_names()]
     if as_json:
@@ -211,7 +211,7 @@ def init(
 
 def schema() -> None:
     """Print the JSON schema of experiment files."""
-    from harness.spec.files import EXPERIMENT
+    from harness.spec.experiment_files import EXPERIMENT
 
     typer.echo(EXPERIMENT.schema_text(), nl=False)
 

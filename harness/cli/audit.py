@@ -38,7 +38,7 @@ def select_experiments(
     """
     from harness.audit import user_config
     from harness.model.errors import BadInput
-    from harness.spec.files import load
+    from harness.spec.experiment_files import load
 
     own = user_config.UserConfig(*files)
     if not names and not own:
@@ -116,7 +116,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     from harness.cli.results import indexed, print_result
     from harness.report.page import write_report
     from harness.run import executor
-    from harness.spec.files import load
+    from harness.spec.experiment_files import load
 
     done: list[tuple[dict[str, object], int]] = []
     proofs = found.proofs()

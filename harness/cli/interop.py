@@ -157,7 +157,7 @@ def chaos_mesh(
     Chaos Mesh does not have is refused.
     """
     from harness.interop import chaos_mesh as mesh
-    from harness.spec import files
+    from harness.spec import experiment_files
 
     pods = mesh.PodNaming(namespace, pod)
-    typer.echo(mesh.text_of(mesh.to_chaos_mesh(files.load(experiment), pods)), nl=False)
+    typer.echo(mesh.text_of(mesh.to_chaos_mesh(experiment_files.load(experiment), pods)), nl=False)

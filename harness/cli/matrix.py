@@ -204,7 +204,7 @@ def rates(
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
     from checkers import EngineChoice
-    from harness.check_jobs.questions import run_rates
+    from harness.check_jobs.saved_run_queries import run_rates
     from harness.cli.progress import show_progress
     from harness.page.terminal import print_table
     from harness.report import rates_table

@@ -14,8 +14,8 @@ from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
 from harness.page.html import INDEX_FILE
 from harness.page.terminal import print_table
+from harness.report.arms_table import explanation, table
 from harness.report.index import write_index
-from harness.report.table import explanation, table
 
 
 @contextmanager

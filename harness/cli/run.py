@@ -91,8 +91,8 @@ def run(
     from harness.page.terminal import print_table
     from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
+    from harness.report.arms_table import ARM_AND_PROMISE
     from harness.report.page import write_report
-    from harness.report.table import ARM_AND_PROMISE
     from harness.run import executor
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
@@ -185,8 +185,8 @@ def check(
     from harness.cli.results import print_engines, print_result, refresh_index
     from harness.model.storage import storage_path
     from harness.page.html import INDEX_FILE
+    from harness.report.arms_table import ARM_AND_PROMISE
     from harness.report.page import write_report
-    from harness.report.table import ARM_AND_PROMISE
 
     with (
         interruptible(kept([shlex.join(["kafka-chaos", "check", folder])])),

@@ -57,7 +57,7 @@ def sql(
     the engine failed.
     """
     from checkers import ask, names_in
-    from harness.check_jobs.questions import open_views
+    from harness.check_jobs.saved_run_queries import open_views
     from harness.cli.progress import show_progress
     from harness.page.terminal import print_table
     from harness.report import answer_table

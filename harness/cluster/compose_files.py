@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from compose import FOLDER
-from harness.cluster.nodes import plan
+from harness.cluster.node_plan import plan
 from harness.model.node_layout import CLIENT_PORT
 from harness.spec.cluster import ClusterSpec, Profile
 
@@ -21,7 +21,7 @@ VARIANTS = {
 }
 _HEADER = """\
 # A Kafka cluster for use by hand: docker compose -f {name} up
-# Made by `kafka-chaos compose --write` from harness/cluster/nodes.py: change that, not this file.
+# Made by `kafka-chaos compose --write` from harness/cluster/node_plan.py: change that, not this file.
 # Clients: 127.0.0.1:{first} and up. Another image: KAFKA_IMAGE=... docker compose ...
 """
 

@@ -17,7 +17,7 @@ from docker.models.containers import Container
 
 from harness.cluster import external_containers, node_traces, state_records
 from harness.cluster.live import LiveCluster
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.containers import engine
 from harness.model.errors import BadInput, ClusterError
 from harness.model.run import ClusterInfo, ImageInfo

@@ -17,7 +17,7 @@ from testcontainers.core.network import Network
 from harness.cluster import credentials, node_traces, state_records
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_container import container_for
-from harness.cluster.nodes import Node, plan
+from harness.cluster.node_plan import Node, plan
 from harness.cluster.readiness import START_SECONDS, await_ready
 from harness.containers import engine, images
 from harness.containers.exec import memory_mib

@@ -8,7 +8,7 @@ from typing import Any
 from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.containers import capabilities
 from harness.host.ports import HOST
 from harness.model.node_layout import CLIENT_PORT

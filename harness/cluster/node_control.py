@@ -13,7 +13,7 @@ from docker.errors import DockerException
 from docker.models.containers import Container
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.containers import capabilities, engine
 from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
 from harness.containers.lasting_shell import NodeShells
@@ -59,7 +59,7 @@ class RunningNodes:
 
     @property
     def application_ids(self) -> tuple[int, ...]:
-        """None: applications under test are beside the cluster (`harness.application.fault_view`)."""
+        """Empty: `harness.application.cluster_with_application` adds the instances of an application."""
         return ()
 
     @property

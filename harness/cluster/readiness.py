@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.model.errors import ClusterError
 from harness.model.polling import wait_until
 

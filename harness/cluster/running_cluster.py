@@ -13,7 +13,7 @@ from harness.cluster import external_containers
 from harness.cluster.external import ExternalCluster, client_security_of
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
-from harness.cluster.nodes import plan
+from harness.cluster.node_plan import plan
 from harness.cluster.state_records import ClusterRecord
 from harness.containers import images
 from harness.model.progress import report_progress

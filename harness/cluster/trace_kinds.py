@@ -15,12 +15,12 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Literal
 
 from faults.clock_skew import CLOCK_DIR
-from faults.logs.disk import NOTES_DIR
+from faults.logs.disk_fault import NOTES_DIR
 from harness.cluster.live import LiveCluster
 from harness.model.node_layout import DATA_DIR
 
 TAG_PREFIX = "kafka-chaos-"
-"""The tag of every injection of ours begins with this (`harness.run.runner`), and so do the comments of its
+"""The tag of every injection begins with this (`harness.run.experiment_run`), and so do the comments of its
 firewall rules and, after a dot, the names of its files."""
 
 Scope = Literal["network", "node"]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.docgen import files
 from harness.page.markdown import cell, code_block, table
 from harness.spec.experiment import Experiment
-from harness.spec.plan import lines, plan_of
+from harness.spec.run_plan import lines, plan_of
 from harness.suite.model import SuiteArmResult, SuiteItem, SuiteResult
 from harness.suite.page import cells, columns, observations
 

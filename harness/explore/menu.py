@@ -23,7 +23,7 @@ from harness.spec.experiment import Arm, Experiment
 from harness.spec.topic import TopicSpec
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
-from workloads.config.spec import WorkloadSpec
+from workloads.config.workload_spec import WorkloadSpec
 
 
 class Level(Frozen):

@@ -15,7 +15,7 @@ from harness.model.errors import KafkaChaosError
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 
 FOUND, DEFAULTS = "found", "defaults"
 

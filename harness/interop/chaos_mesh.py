@@ -30,7 +30,7 @@ from faults import (
     Stop,
 )
 from faults.bandwidth import mbit_of
-from faults.shared.base import KINDS, FaultSpec
+from faults.shared.fault_spec import KINDS, FaultSpec
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from harness.model.run import FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
-from workloads.interop.events import Lines
-from workloads.interop.reads import ForeignReads
-from workloads.interop.sends import ForeignSends
+from workloads.interop.foreign_reads import ForeignReads
+from workloads.interop.foreign_sends import ForeignSends
+from workloads.interop.verifiable_events import Lines
 
 RUN_ID = 1
 """Text values contain no run id, so any number serves."""

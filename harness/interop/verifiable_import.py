@@ -32,9 +32,9 @@ from harness.model.journal import (
     SENDS_DIR,
 )
 from harness.model.run import RunMeta
-from workloads.interop.events import Lines
-from workloads.interop.reads import FINAL, ForeignReads, Once
-from workloads.interop.sends import ForeignSends
+from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
+from workloads.interop.foreign_sends import ForeignSends
+from workloads.interop.verifiable_events import Lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from harness.model.journal import RowSink
 from harness.spec.group_steps import SendOffsetsCall
 from harness.spec.steps import Drive, SendCall
 from workloads.config.java_settings import scripted_properties
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.closing import ClosesAtEnd
 from workloads.producer.producers import CLOSE_SECONDS
 from workloads.producer.send_journal import SendJournal

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.page import markdown

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.matrix.compare import Comparison, Measured, loss_gap
 from harness.matrix.result import MatrixResult, ShareFigure
 from harness.page.blocks import Block, Cell, Lines, Status, Table, grid
-from harness.report.table import three_digits
+from harness.report.arms_table import three_digits
 
 _STATUSES: dict[str, Status] = {"worse": "bad", "no worse": "good", "cannot tell": "unclear"}
 

@@ -16,7 +16,7 @@ from harness.matrix.spec import MOST_ARMS, ArmSelector, MatrixSpec, Patch, match
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Arm, Experiment
 from workloads.config.java_settings import java_problem
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 
 _LONGEST = 60
 

@@ -17,7 +17,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.steps import Step
 from harness.spec.topic import TopicSpec
 from workloads.config.reader_spec import ReaderSpec
-from workloads.config.spec import WorkloadSpec
+from workloads.config.workload_spec import WorkloadSpec
 
 NAME = r"^[a-z0-9][a-z0-9=+._-]{0,39}$"
 MOST_ARMS = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.matrix.export import axes_of
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
 from harness.page.blocks import Table
-from harness.report.table import UNCONFIRMED_NOTE, three_digits
+from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
 _NARROW = (

@@ -23,7 +23,7 @@ from harness.report.job_summary import headline, summary_text
 from harness.report.junit import SeriesOutcome, junit_text
 from harness.report.page import write_report
 from harness.run import executor
-from harness.spec import files
+from harness.spec import experiment_files
 from harness.spec.overrides import overridden
 
 SUMMARY_FILE = "summary.md"
@@ -47,7 +47,7 @@ def run_experiments(
     Raises:
         BadInput: no such experiment: before anything is started.
     """
-    experiments = [(name, files.load(name)) for name in names]
+    experiments = [(name, experiment_files.load(name)) for name in names]
     outcomes = []
     for version in versions:
         for name, experiment in experiments:

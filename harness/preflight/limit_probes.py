@@ -12,8 +12,8 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from faults.limits.base import MIB
 from faults.limits.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
+from faults.limits.limited_nodes import MIB
 from faults.memory_limit import fill_script, used_bytes
 from harness.containers import capabilities, engine, images
 from harness.containers.exec import cgroups_of, run_in, run_sidecar

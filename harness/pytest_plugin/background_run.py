@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import BadInput
-from harness.pytest_plugin.result import ChaosResult
+from harness.pytest_plugin.chaos_result import ChaosResult
 from workloads.own.journaled import JournaledProducer, Report, journaled
 from workloads.own.producer_folder import PRODUCERS_DIR, TARGET_FILE, ProducerFolder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import BadInput
-from harness.spec import files
+from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
 
 
@@ -30,6 +30,6 @@ def load_experiment(named: str | Path | dict[str, Any] | Experiment, beside: Pat
                 expected="text, numbers, lists and dicts only, as in an experiment file",
                 found=str(error),
             ) from error
-        return files.parse(text, "the dict given to chaos")
+        return experiment_files.parse(text, "the dict given to chaos")
     near = beside / named
-    return files.load(str(near if near.is_file() and not Path(named).is_file() else named))
+    return experiment_files.load(str(near if near.is_file() and not Path(named).is_file() else named))

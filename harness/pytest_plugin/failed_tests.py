@@ -7,7 +7,7 @@ from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult, FailedTest
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
-from harness.pytest_plugin.result import ChaosResult
+from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.report.page import write_report
 
 _MOST_CHARACTERS = 8_000

@@ -8,9 +8,9 @@ from pathlib import Path
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, VerdictWord
 from harness.page.html import REPORT_FILE
-from harness.pytest_plugin.result import ChaosResult
+from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.pytest_plugin.settings import Settings
-from harness.report.table import explanation
+from harness.report.arms_table import explanation
 from harness.run.executor import EXPERIMENT_FILE
 
 _BADNESS = (VerdictWord.INVALID, VerdictWord.UNKNOWN, VerdictWord.VALID)

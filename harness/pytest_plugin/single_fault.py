@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from faults.schedules.fields import WrittenFault
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.containers import images
 from harness.model.errors import BadInput, FaultError, PrerequisiteMissing

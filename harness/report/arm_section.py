@@ -14,7 +14,13 @@ from harness.model.run import RunMeta
 from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Text, section
 from harness.page.html import environment
 from harness.report import arm_tables
-from harness.report.table import PROMISED, application_sentence, arm_status, expected_findings, verdict_status
+from harness.report.arms_table import (
+    PROMISED,
+    application_sentence,
+    arm_status,
+    expected_findings,
+    verdict_status,
+)
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import GEOMETRY, Chart, lay_out
 from harness.report.timeline_rows import broker_class

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from harness.model.result import Summary
 from harness.model.run import RunMeta
 from harness.page.blocks import Table, grid
-from harness.report.table import faults_of
+from harness.report.arms_table import faults_of
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import FoundSpan, found_spans, rebalance_spans
 

@@ -6,14 +6,14 @@ from harness.model.journal import FINDINGS_DIR, SENDS_DIR
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.page.blocks import Block, Lines, Section, Table, Text, section
 from harness.report import arm_tables
-from harness.report.table import COUNTS
+from harness.report.arms_table import COUNTS
 
 MOST_ROWS, MOST_EXAMPLES = 8, 3
 
 
 def cell_evidence(arm: ArmResult) -> list[Section]:
-    """One for each number of `harness.report.table.row`, in their order; none without a summary. Each says
-    how the number is composed, and names in the folder of the arm where all of it is."""
+    """One section for each number of `harness.report.arms_table.row`, in their order; none without a summary.
+    Each says how the number is composed, and which files in the arm's folder hold all of it."""
     summary = arm.summary
     if summary is None:
         return []

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from harness.model.result import ArmResult
 from harness.page import markdown
 from harness.page.blocks import Block, Code, Lines, Page, Section, section
+from harness.report.arms_table import explanation, table
 from harness.report.junit import SeriesOutcome
-from harness.report.table import explanation, table
 
 MOST_BYTES = 1024 * 1024
 

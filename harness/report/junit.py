@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from harness.model.result import ArmResult, ExperimentResult
-from harness.report.table import explanation
+from harness.report.arms_table import explanation
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -24,8 +24,7 @@ from harness.page.blocks import (
 from harness.page.html import REPORT_FILE, render, save_pages
 from harness.report import arm_tables
 from harness.report.arm_section import arm_section
-from harness.report.cell_evidence import cell_evidence
-from harness.report.table import (
+from harness.report.arms_table import (
     ARM_AND_PROMISE,
     COLUMNS,
     COUNTS,
@@ -35,6 +34,7 @@ from harness.report.table import (
     expected_lines,
     row,
 )
+from harness.report.cell_evidence import cell_evidence
 from harness.spec.cluster import PROFILES, Profile
 
 MOST_ARMS = 40

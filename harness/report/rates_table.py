@@ -6,7 +6,7 @@ from typing import Any
 
 from checkers import Rates
 from harness.page.blocks import Table, grid
-from harness.report.table import three_digits
+from harness.report.arms_table import three_digits
 
 
 def table(found: Rates) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness.application.identity import identity_of
+from harness.application.input_lookup import identity_of
 from harness.application.launch import Prepared, Surroundings, group_of, launch, prepare
 from harness.application.running_application import RunningApplication
 from harness.cluster.convergence import await_isr

@@ -26,7 +26,7 @@ from harness.model.secrets import redact, without_secret_values
 from harness.preflight import feasibility
 from harness.preflight.external_limits import check_external_limits
 from harness.preflight.kernel_probes import Capability
-from harness.run.runner import ExperimentRun
+from harness.run.experiment_run import ExperimentRun
 from harness.spec.experiment import Arm, Experiment
 from workloads.producer.payloads import check_payload
 from workloads.reader.readers import check_settings

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from checkers import check_promise
 from faults.schedules.problems import Problem
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.model.config_value import Setting
 from harness.model.errors import BadInput, located_words_of, words_of
@@ -32,7 +32,7 @@ from harness.spec.topic import TopicSpec
 from workloads.config.java_settings import java_problem, settings_problem
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 

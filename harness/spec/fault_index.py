@@ -11,7 +11,7 @@ from faults import Fault
 from faults.schedules.entries import Random
 from faults.schedules.fields import IfImpossible
 from faults.schedules.tracks import tracks
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
 from harness.spec.steps import Write

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
-from workloads.config.spec import WorkloadSpec
+from workloads.config.workload_spec import WorkloadSpec
 
 
 def overridden(

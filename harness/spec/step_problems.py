@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from faults.schedules.problems import Problem, schedule_problems
 from faults.schedules.tracks import tracks
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.shared.partition_fault import PartitionFault
 from faults.targets.target_context import ClusterShape
 from harness.spec.steps import Heal, Inject, Step, Write
 from workloads.config.reader_spec import ReaderSpec
-from workloads.config.spec import WorkloadSpec
+from workloads.config.workload_spec import WorkloadSpec
 
 
 def driving_problems(

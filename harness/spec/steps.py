@@ -13,15 +13,6 @@ from faults.schedules.fields import NAME, IfImpossible, WrittenFault
 from faults.targets import Target
 from harness.model.frozen import Frozen
 from harness.spec.application import ApplicationState
-from harness.spec.conditions import (
-    Checkpoint,
-    ClusterCondition,
-    HighWatermark,
-    Leads,
-    LogEnd,
-    Logged,
-    Members,
-)
 from harness.spec.group_steps import (
     AskOffsets,
     CommitOffsets,
@@ -30,6 +21,15 @@ from harness.spec.group_steps import (
     SendOffsetsCall,
 )
 from harness.spec.topic import DeleteRecords, RecreateTopic
+from harness.spec.wait_conditions import (
+    Checkpoint,
+    ClusterCondition,
+    HighWatermark,
+    Leads,
+    LogEnd,
+    Logged,
+    Members,
+)
 from workloads.record.identity import PREFIX
 
 

@@ -24,7 +24,7 @@ from harness.subjects.connect_settings import (
 )
 from harness.subjects.connector_states import watch_tasks
 from harness.subjects.feeder import Feeder
-from harness.subjects.java_settings import LOG_TO_STDERR, java_map
+from harness.subjects.java_maps import LOG_TO_STDERR, java_map
 from harness.subjects.jvm_process import start_jvm
 from harness.subjects.lifecycle import say, stop_event
 

@@ -30,7 +30,7 @@ from harness.subjects.failover_settings import (
     failover_settings,
     mirror_of,
 )
-from harness.subjects.java_settings import LOG_TO_STDERR, java_map
+from harness.subjects.java_maps import LOG_TO_STDERR, java_map
 from harness.subjects.jvm_process import start_jvm
 from harness.subjects.lifecycle import ready, say, stop_event
 

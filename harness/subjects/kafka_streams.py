@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from harness.subjects.java_settings import LOG_TO_STDERR
+from harness.subjects.java_maps import LOG_TO_STDERR
 from harness.subjects.jvm_process import start_jvm
 from harness.subjects.lifecycle import ready, say, stop_event
 

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from harness.model.journal import REPLICAS_DIR, SAMPLES_DIR
 from harness.spec.experiment import Experiment
-from harness.spec.plan import plan_of
+from harness.spec.run_plan import plan_of
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 
 MOST_PARTITIONS = 8

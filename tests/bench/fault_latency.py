@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 
 from faults import Kill, Partition, Pause
-from faults.shared.base import FaultSpec, Injection, InjectionContext
+from faults.shared.fault_spec import FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -47,7 +47,7 @@ from tests.bench.kafka_tools import (
 )
 from tests.bench.rows import Row
 from workloads.config.java_settings import java_properties
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from harness.cluster.managed import ManagedCluster
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support import evidence

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.table import _NARROW, COLUMNS
-from harness.spec.files import load
+from harness.report.arms_table import _NARROW, COLUMNS
+from harness.spec.experiment_files import load
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure

@@ -28,8 +28,8 @@ from harness.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
 from harness.protocol.client_config import client_security_of
-from harness.spec import files, plan
-from harness.spec.files import EXPERIMENT
+from harness.spec import experiment_files, run_plan
+from harness.spec.experiment_files import EXPERIMENT
 from tests.pure.harness.report.test_html import meta
 from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
 from tests.support.verifiable_output import LOG, START, STOP, assigned, got, polled, sent, summary
@@ -37,7 +37,7 @@ from tests.support.verifiable_output import LOG, START, STOP, assigned, got, pol
 pytestmark = pytest.mark.pure
 
 EXPERIMENTS = [EXPERIMENT.builtin_text(name) for name in EXPERIMENT.builtin_names()]
-EXAMPLE = (Path(files.__file__).parent / "example.yaml").read_text()
+EXAMPLE = (Path(experiment_files.__file__).parent / "example.yaml").read_text()
 CLAIM_FILES = [CLAIM.builtin_text(name) for name in ("r3", "r9", "r21", "a9", "c4")]
 MATRICES = [MATRIX.builtin_text(name) for name in MATRIX.builtin_names()]
 FUZZ = (
@@ -57,8 +57,8 @@ def as_properties(pairs: list[tuple[str, Any]]) -> str:
 
 def experiment_or_error(text: str) -> None:
     with told():
-        experiment = files.parse(text, "fuzz.yaml")
-        plan.lines(plan.plan_of(experiment, 1))
+        experiment = experiment_files.parse(text, "fuzz.yaml")
+        run_plan.lines(run_plan.plan_of(experiment, 1))
 
 
 @fuzzed(25)
@@ -104,9 +104,9 @@ def bomb(depth: int) -> str:
 def test_aliases_cannot_make_it_take_for_ever() -> None:
     for text in (bomb(12), bomb(12).replace("a11:", "steps:")):
         with pytest.raises(BadInput) as refused:
-            files.parse(text, "bomb.yaml")
+            experiment_files.parse(text, "bomb.yaml")
         assert "too large" in str(refused.value)
-    assert files.parse(
+    assert experiment_files.parse(
         "x-base: &it {acks: all}\n".replace("x-base", "arms").replace(
             "&it {acks: all}", "[{name: a, producer: &it {acks: all}}, {name: b, producer: *it}]"
         )

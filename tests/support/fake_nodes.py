@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.containers.exec import ContainerOutput
 from harness.spec.cluster import ClusterSpec
 from tests.support.fake_cluster import FakeCluster

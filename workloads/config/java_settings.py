@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads.config.spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
 
 MOST_PRODUCERS = 16
 """The most producers of a run with `client: java`: each has a JVM."""

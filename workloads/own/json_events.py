@@ -12,10 +12,10 @@ with confluent-kafka, and programs in any language can.
     {"event": "end"}
 
 `begin` is the first line. `sent` is written before the record is handed to the client, with dense numbers
-from 0. A send that failed may be in the log all the same; only one that was refused before it was queued
-certainly is not. Unlike the lines of Kafka's own tools (`workloads.interop.events`), none is ignored: a line
-that cannot be read may have been a send. Only a last line that is cut off is left out, since its program has
-ended; the file then does not end with `end`.
+from 0. A send that failed may be in the log all the same; a send that was refused before it was queued is
+certainly not in the log. Unlike lines of Kafka's own tools (`workloads.interop.verifiable_events`), no line
+is ignored, because a line that cannot be read may have been a send. The exception is a last line that is cut
+off because its program has ended; such a file does not end with `end`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ librdkafka needs care here. With retries=0 it still resends a batch, uncounted, 
 to mean "not written" and that need new metadata (NOT_LEADER_FOR_PARTITION among them: see
 `rd_kafka_handle_Produce_error`). Under acks=all that first attempt may have been appended (KAFKA-13574).
 A resend waits at least for its back-off, so `single_attempt` is proved by retries=0 **and** a report
-sooner than that back-off: see `workloads.config.spec.ProducerSettings.single_attempt_ns`.
+sooner than that back-off: see `workloads.config.workload_spec.ProducerSettings.single_attempt_ns`.
 
 Error names are librdkafka's, as `KafkaError.name()` gives them; names that start
 with "_" are the client's own.

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.config.reader_spec import ReaderSpec
-from workloads.config.spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
+from workloads.config.workload_spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.producer.open_sends import SendBatch
 from workloads.producer.producer_loop import Stream
 from workloads.producer.producers import make_client, transactional_id

@@ -13,7 +13,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record, sizes_of
 from workloads.producer.reports import DeliveryReports

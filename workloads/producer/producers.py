@@ -13,7 +13,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.model.secrets import format_settings, without_secrets
 from workloads.config.client_log import client_logger
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.closing import ClosesAtEnd
 from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
 from workloads.producer.send_journal import SendJournal

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.journal import SendOutcome
-from workloads.config.spec import ProducerSettings
+from workloads.config.workload_spec import ProducerSettings
 from workloads.producer.java_outcomes import JavaError, outcome_of
 from workloads.producer.outcomes import classify
 from workloads.producer.send_journal import NO_OFFSET, SendJournal

@@ -25,8 +25,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
-from workloads.config.spec import TransactionSpec
 from workloads.config.stuck_client import ClientStuck, call_with_timeout
+from workloads.config.workload_spec import TransactionSpec
 from workloads.producer.shutdown import (
     STUCK_SECONDS,
     flush,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
+from workloads.share.member_journal import MemberJournal
 from workloads.share.member_loop import MemberSettings
-from workloads.share.share_journal import MemberJournal
 
 LIBRDKAFKA_MEMBER = (sys.executable, "-m", "workloads.share.librdkafka_member")
 

@@ -29,9 +29,9 @@ from harness.run.clients.client_programs import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal
+from workloads.share.member_journal import ShareSinks
 from workloads.share.member_loop import MemberSettings
 from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
-from workloads.share.share_journal import ShareSinks
 
 _POLL_SECONDS = 0.5
 _QUIET_SECONDS = 10.0

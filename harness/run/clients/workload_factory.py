@@ -15,7 +15,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.run.clients.client_programs import java_client
 from workloads.config.java_settings import java_properties, scripted_properties
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder
 from workloads.producer.producers import Workload, transactional_id

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from harness.cluster import state_records
 from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.journal import FaultPhase, RowSink

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 
 import faults  # noqa: F401 - makes every fault known
-from faults.shared.base import KINDS
+from faults.shared.fault_spec import KINDS
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_traces import read_node
 from harness.cluster.trace_kinds import ASKED, SCRIPTED, AskedKind, Kind, Scope

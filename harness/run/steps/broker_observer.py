@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
@@ -19,8 +19,8 @@ _SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class BrokerObserver:
-    """Implements `harness.spec.conditions.ConditionView` for one topic. `context` returns what targets are
-    resolved in. Brokers' logs are read from `since_ns` (epoch ns) on."""
+    """Implements `harness.spec.wait_conditions.ConditionView` for one topic. `context` returns what targets
+    are resolved in. Brokers' logs are read from `since_ns` (epoch ns) on."""
 
     cluster: LiveCluster
     topic: str

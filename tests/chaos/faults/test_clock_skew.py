@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from faults.clock_skew import ClockSkew, shift_script
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import Controller, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -10,7 +10,7 @@ import pytest
 
 from faults.hold_connections import HoldConnections
 from faults.refuse_connections import RefuseConnections
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST

@@ -8,7 +8,7 @@ import pytest
 
 from faults import DiskFull
 from faults.disk_full import no_space_line
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from faults.drop_responses import DropResponses
-from faults.network.rules import IptablesRule, insert_script
-from faults.shared.base import InjectionContext
+from faults.network.iptables_rules import IptablesRule, insert_script
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from faults.elect import Elect
 from faults.reassign import Reassign
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, NodeIds
 from faults.transfer import Transfer
 from harness.cluster.convergence import settle

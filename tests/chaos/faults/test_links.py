@@ -11,7 +11,7 @@ from faults.bandwidth import Bandwidth
 from faults.latency import Jitter, Latency
 from faults.loss import Loss, PacketsLost
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
-from faults.shared.base import FaultSpec, Injection, InjectionContext
+from faults.shared.fault_spec import FaultSpec, Injection, InjectionContext
 from faults.targets import BrokerId, Clients, Controllers, Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from faults import corrupt_segment, power_loss, wipe_disk
 from faults.corrupt_segment import CorruptSegment
 from faults.power_loss import PowerLoss
-from faults.shared.base import FaultSpec, Injection, InjectionContext
+from faults.shared.fault_spec import FaultSpec, Injection, InjectionContext
 from faults.targets import Leader
 from faults.wipe_disk import WipeDisk
 from harness.cluster.convergence import settle

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from faults.network.grudge import Lost, halves
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
-from faults.shared.base import FaultSpec, InjectionContext
+from faults.shared.fault_spec import FaultSpec, InjectionContext
 from faults.targets import BrokerId, Clients, Controller, Followers, Leader, NodeIds, Target
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

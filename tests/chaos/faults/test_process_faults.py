@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faults import Kill, Pause, Stop
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

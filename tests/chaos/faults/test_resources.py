@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faults import CpuLimit, MemoryLimit, SlowDisk
-from faults.shared.base import FaultSpec, InjectionContext
+from faults.shared.fault_spec import FaultSpec, InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster
 from harness.listings import faults

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from faults.restart import _EXIT_SECONDS, Restart, _times
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import AnyOf, BrokerId, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from faults.kill import Kill
 from faults.pause import Pause
-from faults.shared.base import Injection, InjectionContext
+from faults.shared.fault_spec import Injection, InjectionContext
 from faults.targets import (
     Controller,
     Controllers,

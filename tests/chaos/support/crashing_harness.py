@@ -8,7 +8,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
-from faults.shared.base import KINDS, InjectionContext
+from faults.shared.fault_spec import KINDS, InjectionContext
 from harness.cluster import running_cluster, state_records
 from harness.containers import engine
 from harness.model.journal import FaultPhase

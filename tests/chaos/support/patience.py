@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from tests.support.paths import ROOT
 
 PATIENT = ClusterSpec(properties={"replica.lag.time.max.ms": "30000"})

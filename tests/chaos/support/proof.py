@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.run.faults import healing

@@ -11,7 +11,7 @@ from faults.kill import Kill
 from faults.network.links import Link
 from faults.network.partition_injection import _tried
 from faults.network.sides import possible_nodes
-from faults.shared.base import KINDS, FaultSpec, node_names
+from faults.shared.fault_spec import KINDS, FaultSpec, node_names
 from faults.shared.leadership import describe_leaderless
 from faults.targets import Application, Target
 from faults.targets.target_context import ClusterShape, TargetContext

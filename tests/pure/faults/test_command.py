@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from faults import Command
 from faults.command import Commanded, run_line
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets.target_context import ClusterShape
 from harness.cluster.state_records import OpenFaultRecord
 from harness.model.errors import FaultError

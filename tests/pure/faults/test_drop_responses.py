@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faults.drop_responses import DropResponses, ResponsesDropped, judge
-from faults.network.proof import ProbeReport
+from faults.network.partition_proof import ProbeReport
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from faults.elect import Elect, Elected
 from faults.reassign import Reassign
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets import All, BrokerId, Clients, Controller, Leader, NodeIds
 from faults.targets.target_context import ClusterShape
 from faults.transfer import Transfer

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from faults.cpu_limit import CpuLimit, CpuLimited, load_script, quota
-from faults.limits.base import MIB, cpu_sample, memory_sample
+from faults.limits.limited_nodes import MIB, cpu_sample, memory_sample
 from faults.memory_limit import MemoryLimit, MemoryLimited, fill_script, used_bytes
 from faults.targets import BrokerId, Leader
 from faults.targets.target_context import ClusterShape

@@ -14,7 +14,7 @@ from faults.loss import PacketsLost
 from faults.network.link_probe import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
 from faults.network.links import Link
 from faults.packet_corruption import Duplicated, PacketsCorrupted, Reordered, bad_checksums
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, Leader
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet

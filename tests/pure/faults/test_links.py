@@ -16,7 +16,7 @@ from faults.network import link_probe, links
 from faults.network.link_fault import Shaped
 from faults.network.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
-from faults.shared.base import KINDS, FaultSpec
+from faults.shared.fault_spec import KINDS, FaultSpec
 from faults.targets import All, BrokerId, Clients, Controllers, Followers, Leader
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

@@ -15,11 +15,11 @@ import pytest
 
 from faults import corrupt_segment, power_loss, wipe_disk
 from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
-from faults.logs.disk import NOTES_DIR
+from faults.logs.disk_fault import NOTES_DIR
 from faults.logs.power_loss_model import AllBut, cut_script
 from faults.power_loss import PowerLoss
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.fault_cluster import FaultCluster
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader, NodeIds
 from faults.targets.target_context import ClusterShape
 from faults.wipe_disk import WipeDisk

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.logs.files import (
+from faults.logs.log_dir_files import (
     BatchHeader,
     LogDir,
     Segment,

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faults.network.iptables_rules import Placed, with_holders
 from faults.network.links import Link
 from faults.network.partition_injection import Cuts
-from faults.network.proof import ProbeReport, judge, parse_report, probe_script
-from faults.network.rules import Placed, with_holders
+from faults.network.partition_proof import ProbeReport, judge, parse_report, probe_script
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets import BaseTarget, Followers, Leader, NodeIds
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import ClusterError, FaultError

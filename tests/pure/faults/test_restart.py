@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from faults.restart import Restart, Restarted
-from faults.shared.base import InjectionContext
 from faults.shared.fault_cluster import FaultCluster
+from faults.shared.fault_spec import InjectionContext
 from faults.shared.process_fault import start_stopped
 from faults.targets import All, BrokerId, Clients, Controllers, Leader, RandomBrokers
 from faults.targets.target_context import ClusterShape

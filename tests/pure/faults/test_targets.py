@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import (
     KINDS,
     All,

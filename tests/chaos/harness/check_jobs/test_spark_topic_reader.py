@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.cluster.managed import ManagedCluster
-from harness.run.runner import ExperimentRun
+from harness.run.experiment_run import ExperimentRun
 from tests.chaos.conftest import Started
 from tests.chaos.support.patience import PATIENT, cut_then_kill
 

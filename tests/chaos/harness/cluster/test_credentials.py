@@ -17,7 +17,7 @@ from harness.protocol.client_security import ClientSecurity
 from harness.protocol.connection import BrokerConnection
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from harness.spec.security import SecuritySpec
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers
 

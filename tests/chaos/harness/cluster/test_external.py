@@ -23,7 +23,7 @@ from harness.preflight.external_limits import on_external_cluster
 from harness.run.executor import Options, execute
 from harness.run.faults.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from harness.spec.security import SecuritySpec
 
 pytestmark = pytest.mark.chaos

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from faults import Kill, Partition
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, Controller, ZooKeeper
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 
 # Images of two more versions, and their clusters: for the nightly.
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]

@@ -11,7 +11,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.run.executor import Options, execute
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

@@ -20,7 +20,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
 from harness.run.executor import Options, execute, run_on
-from harness.spec.files import load, parse
+from harness.spec.experiment_files import load, parse
 from tests.support.paths import ROOT
 from workloads.reader.live_reader import LiveReader
 from workloads.record.identity import ValueBuilder

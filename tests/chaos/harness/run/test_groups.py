@@ -16,7 +16,7 @@ from harness.model.journal_reader import journal_rows
 from harness.model.result import FindingClass, VerdictWord
 from harness.run.executor import Options, execute, run_on
 from harness.spec.experiment import Experiment
-from harness.spec.files import load
+from harness.spec.experiment_files import load
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

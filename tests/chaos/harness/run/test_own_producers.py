@@ -19,7 +19,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.result import FindingClass, VerdictWord
 from harness.pytest_plugin.background_run import Running
 from harness.run.executor import Options, run_on
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from tests.chaos.conftest import Started
 from tests.chaos.support.patience import PATIENT
 from tests.support.paths import ROOT

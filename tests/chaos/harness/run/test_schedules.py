@@ -16,8 +16,8 @@ from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, run_on
 from harness.run.replay import replay
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
-from harness.spec.plan import plan_of
+from harness.spec.experiment_files import parse
+from harness.spec.run_plan import plan_of
 
 pytestmark = pytest.mark.chaos
 

@@ -15,7 +15,7 @@ import pytest
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on
-from harness.spec.files import load
+from harness.spec.experiment_files import load
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

@@ -10,7 +10,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 
 pytestmark = pytest.mark.chaos
 

@@ -14,7 +14,7 @@ import pytest
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.run import RunMeta
-from harness.run.runner import ExperimentRun
+from harness.run.experiment_run import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.support.processed_keys import source_of

@@ -11,7 +11,7 @@ from harness.audit.user_config import ARM, STANDARD, UserConfig, with_user_confi
 from harness.containers import engine
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
-from harness.spec.files import load
+from harness.spec.experiment_files import load
 from tests.pure.harness.cli.test_app import call
 
 pytestmark = pytest.mark.mock

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from harness.model.errors import BadInput
 from workloads.config.payload_spec import PayloadSpec
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
 from workloads.record.carried_identity import decode_carried

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.model.journal import TRANSACTIONS
-from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal

@@ -28,7 +28,7 @@ from faults.schedules.state import (
     to_the_millisecond,
 )
 from faults.schedules.tracks import Repeating
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets import BrokerId, Followers, Leader
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from harness.application import running_application
-from harness.application.fault_view import ClusterWithApplication
+from harness.application.cluster_with_application import ClusterWithApplication
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
 from harness.application.running_application import RunningApplication

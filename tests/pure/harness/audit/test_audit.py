@@ -24,7 +24,7 @@ from harness.model.errors import BadInput
 from harness.model.result import ExperimentResult
 from harness.model.secrets import masked, without_secrets
 from harness.run.executor import Options
-from harness.spec.files import EXPERIMENT, load
+from harness.spec.experiment_files import EXPERIMENT, load
 from tests.pure.harness.cli.test_app import call
 from tests.support.builders.experiments import install
 

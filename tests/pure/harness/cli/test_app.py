@@ -14,7 +14,7 @@ from harness.containers import engine
 from harness.model.errors import PrerequisiteMissing
 from harness.model.journal import SCHEMA_VERSION
 from harness.run import executor
-from harness.spec.files import EXPERIMENT
+from harness.spec.experiment_files import EXPERIMENT
 
 pytestmark = pytest.mark.pure
 

@@ -12,8 +12,8 @@ import typer.main
 
 from harness.cli.app import app
 from harness.cli.commands import COMMANDS
+from harness.spec.experiment_files import EXPERIMENT
 from harness.spec.fault_index import fault_specs
-from harness.spec.files import EXPERIMENT
 from tests.pure.harness.cli.test_app import call
 from tests.support.paths import ROOT
 

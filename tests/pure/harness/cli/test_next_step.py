@@ -12,7 +12,7 @@ from harness.config.properties import parse_properties
 from harness.matrix.spec import MATRIX
 from harness.model.result import ExperimentResult
 from harness.run.executor import Options
-from harness.spec.files import load
+from harness.spec.experiment_files import load
 from tests.pure.harness.cli.test_app import call
 from tests.support.builders.experiments import Losses, install
 

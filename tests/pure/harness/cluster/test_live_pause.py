@@ -7,7 +7,7 @@ from docker.errors import APIError
 
 from harness.cluster import node_control
 from harness.cluster.live import LiveCluster
-from harness.cluster.nodes import Node
+from harness.cluster.node_plan import Node
 from harness.model.errors import ClusterError
 
 pytestmark = pytest.mark.pure

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from harness.cluster.certificates import Authority
 from harness.cluster.credentials import USER, make
-from harness.cluster.nodes import plan
+from harness.cluster.node_plan import plan
 from harness.protocol.auth import BrokerAuth, LoginRefused, Tls, scram
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection

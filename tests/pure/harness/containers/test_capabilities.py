@@ -11,7 +11,7 @@ import pytest
 import harness
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_container import container_for
-from harness.cluster.nodes import Node, plan
+from harness.cluster.node_plan import Node, plan
 from harness.containers import capabilities
 from harness.containers.tmpfs_volumes import create_log_dirs
 from harness.model.node_layout import CLIENT_PORT

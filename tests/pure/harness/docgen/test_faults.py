@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from harness.docgen import faults as fault_pages
 from harness.docgen import files
 from harness.listings import faults

@@ -33,7 +33,7 @@ from harness.model.errors import BadInput, ClusterError, JournalError
 from harness.model.result import ShareCount
 from harness.page import markdown
 from harness.page.blocks import Section, Table
-from harness.spec import files
+from harness.spec import experiment_files
 from tests.pure.harness.cli.test_app import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
 
@@ -172,7 +172,7 @@ def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
     (violation,) = load_result(store.folder).violations
     assert violation.state == "under way"
     assert len(violation.minimal.faults) <= len(violation.original.faults)
-    assert files.load(str(store.folder / violation.experiment)).arms[0].name == "found"
+    assert experiment_files.load(str(store.folder / violation.experiment)).arms[0].name == "found"
 
 
 def test_a_larger_budget_goes_on_with_shrinking(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> Non
 def test_the_files_of_a_violation(tmp_path: Path) -> None:
     store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60)
     (violation,) = result.violations
-    experiment = files.load(str(store.folder / violation.experiment))
+    experiment = experiment_files.load(str(store.folder / violation.experiment))
     alone = experiment_of(menu_of(), violation.minimal, name=experiment.name)
     assert experiment.arms[0] == alone.arms[0]
     assert experiment.steps == alone.steps

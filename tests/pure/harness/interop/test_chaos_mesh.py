@@ -14,14 +14,14 @@ import yaml
 from typer.testing import CliRunner
 
 from faults import Command
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from harness.cli.app import app
 from harness.interop import chaos_mesh
 from harness.interop.chaos_mesh import PodNaming, command_of, resource_of, text_of, to_chaos_mesh
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
+from harness.spec.experiment_files import load, parse
 from harness.spec.fault_index import fault_specs
-from harness.spec.files import load, parse
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster
 

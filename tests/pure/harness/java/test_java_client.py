@@ -15,7 +15,7 @@ from harness.java import java_client
 from harness.java.java_client import JavaClient
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome
-from workloads.config.spec import ProducerSettings
+from workloads.config.workload_spec import ProducerSettings
 from workloads.producer.producers import Workload, WorkloadSpec
 from workloads.producer.send_journal import SendJournal
 

@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from harness.cluster.nodes import plan
+from harness.cluster.node_plan import plan
 from harness.java.scripted_producer import ScriptedProducer
 from harness.model.errors import BadInput
 from harness.model.journal import TRANSACTIONS
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
-from harness.spec.plan import lines, plan_of
+from harness.spec.experiment_files import parse
+from harness.spec.run_plan import lines, plan_of
 from harness.spec.steps import Send
 from workloads.config.java_settings import scripted_properties
-from workloads.config.spec import ProducerSettings, ScriptedProducerSpec
+from workloads.config.workload_spec import ProducerSettings, ScriptedProducerSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.send_journal import SendJournal
 

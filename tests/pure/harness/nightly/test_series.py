@@ -19,7 +19,7 @@ from harness.nightly import series
 from harness.report.job_summary import MOST_BYTES, headline, summary_text
 from harness.report.junit import SeriesOutcome, junit_text
 from harness.run import executor
-from harness.spec.files import EXPERIMENT, load
+from harness.spec.experiment_files import EXPERIMENT, load
 from tests.pure.harness.cli.test_app import call
 from tests.support.builders.experiments import START, StandIns, arm_result, install
 from tests.support.paths import ROOT

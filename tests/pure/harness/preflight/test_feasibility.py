@@ -8,7 +8,7 @@ from harness.model.errors import BadInput
 from harness.preflight.feasibility import without_impossible_faults
 from harness.preflight.kernel_probes import Capability
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 
 pytestmark = pytest.mark.pure
 

@@ -238,12 +238,12 @@ def test_what_cannot_be_run_ends_the_test_without_a_traceback(
 def test_experiments_as_file_beside_the_test_dict_and_object(
     pytester: pytest.Pytester, brokers: StandIns
 ) -> None:
-    from harness.spec.files import EXPERIMENT
+    from harness.spec.experiment_files import EXPERIMENT
 
     folder = pytester.mkpydir("inner")
     (folder / "mine.yaml").write_text(EXPERIMENT.builtin_text("cut-then-kill"))
     (folder / "test_inner.py").write_text(
-        "from harness.spec.files import load\n"
+        "from harness.spec.experiment_files import load\n"
         "def test_file(chaos): chaos('mine.yaml', arms=['acks=all'])\n"
         "def test_dict(chaos):\n"
         "    steps = [{'write': {'name': 'w', 'seconds': 1}}]\n"

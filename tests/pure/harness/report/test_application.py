@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, Judgement, VerdictWord
+from harness.report.arms_table import application_sentence, explanation, table
 from harness.report.page import write_report
-from harness.report.table import application_sentence, explanation, table
 from tests.support.builders.summaries import summary_with
 from tests.support.history import application, run_meta
 

@@ -22,7 +22,7 @@ from harness.page import html, markdown
 from harness.report.job_summary import summary_text
 from harness.report.junit import SeriesOutcome
 from harness.report.page import write_report
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteItem, SuiteResult, SuiteVerdict
 from harness.suite.page import write_page

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 
 from faults.restart import Restart
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from faults.shared.leadership import await_rejoined
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.run.arm_application import output_topic
 from harness.run.clients.run_clients import processed_topic
-from harness.run.runner import ExperimentRun
+from harness.run.experiment_run import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.support.builders.views import seen, state, view

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.errors import ClusterError
-from harness.run.runner import _reason
+from harness.run.experiment_run import _reason
 
 pytestmark = pytest.mark.pure
 

@@ -15,9 +15,9 @@ from harness.model.errors import BadInput
 from harness.model.secrets import MASK, format_command, masked_at, redact, without_secret_values
 from harness.run.executor import Options, job_of
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from tests.pure.harness.report.test_html import meta
-from workloads.config.spec import ProducerSettings
+from workloads.config.workload_spec import ProducerSettings
 from workloads.producer.producers import make_client
 
 pytestmark = pytest.mark.pure

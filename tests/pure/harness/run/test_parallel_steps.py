@@ -12,13 +12,13 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from faults.shared.base import InjectionContext
+from faults.shared.fault_spec import InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import BrokerView, PartitionState, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.progress import LOGGER
 from harness.run.faults.ledger import FaultLedger
-from harness.run.steps.executor import StepExecutor
+from harness.run.steps.step_executor import StepExecutor
 from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_cluster import FakeCluster
 from tests.support.journal_rows import Rows

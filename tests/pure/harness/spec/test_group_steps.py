@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.spec.experiment import Experiment
-from harness.spec.plan import lines, plan_of
+from harness.spec.run_plan import lines, plan_of
 
 pytestmark = pytest.mark.pure
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.spec.files import parse
-from harness.spec.plan import plan_of
+from harness.spec.experiment_files import parse
+from harness.spec.run_plan import plan_of
 from harness.suite.expect_records import acks_curve
 from harness.suite.narrative import story
 from tests.pure.harness.suite.test_run_evidence import Folder, at, folder, pytestmark

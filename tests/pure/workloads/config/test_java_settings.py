@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from harness.model.errors import BadInput
-from harness.spec.files import parse
+from harness.spec.experiment_files import parse
 from workloads.config.java_settings import java_problem, java_properties
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 
 pytestmark = pytest.mark.pure
 

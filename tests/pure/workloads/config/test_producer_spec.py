@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 
 pytestmark = pytest.mark.pure
 

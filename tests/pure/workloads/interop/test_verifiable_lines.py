@@ -26,9 +26,9 @@ from tests.support.verifiable_output import (
     sent,
     summary,
 )
-from workloads.interop.events import CONSUMER, PRODUCER, Lines, parse
-from workloads.interop.reads import ForeignReads, Once
-from workloads.interop.sends import MAX_SEQ_JUMP, ForeignSends
+from workloads.interop.foreign_reads import ForeignReads, Once
+from workloads.interop.foreign_sends import MAX_SEQ_JUMP, ForeignSends
+from workloads.interop.verifiable_events import CONSUMER, PRODUCER, Lines, parse
 from workloads.producer.java_outcomes import TABLE, exception_name, outcome_of
 
 pytestmark = pytest.mark.pure
@@ -254,8 +254,8 @@ def test_bytes_and_text_parse_alike() -> None:
 
 
 def test_blocks_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workloads.interop.sends._ROWS_AT_ONCE", 3)
-    monkeypatch.setattr("workloads.interop.reads._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("workloads.interop.foreign_sends._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("workloads.interop.foreign_reads._ROWS_AT_ONCE", 3)
     one = ForeignSends("all")
     assert outcomes(rows_of(one.tables([sent(str(seq), seq) for seq in range(8)]))) == dict.fromkeys(
         range(8), "acked"

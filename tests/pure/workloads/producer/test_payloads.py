@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from harness.model.errors import BadInput
 from harness.model.journal import ReadState
 from workloads.config.payload_spec import PayloadSpec
-from workloads.config.spec import WorkloadSpec
+from workloads.config.workload_spec import WorkloadSpec
 from workloads.producer.open_sends import NO_KEY
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, decode_carried

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from workloads.config.spec import ProducerSettings, TransactionSpec
 from workloads.config.stuck_client import call_with_timeout
+from workloads.config.workload_spec import ProducerSettings, TransactionSpec
 from workloads.producer.shutdown import purge_and_close
 from workloads.producer.transactions import ClientUnusable, TransactionManager
 

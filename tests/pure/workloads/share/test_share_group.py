@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from workloads.config.share_spec import ShareSpec
+from workloads.share.member_journal import ShareSinks
 from workloads.share.member_loop import MemberSettings
 from workloads.share.share_group import ShareGroup
-from workloads.share.share_journal import ShareSinks
 
 pytestmark = pytest.mark.pure
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.result import FindingClass
 from harness.run.executor import Options, execute
-from harness.spec.files import load
+from harness.spec.experiment_files import load
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

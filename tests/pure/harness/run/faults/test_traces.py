@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from faults.shared.base import KINDS
+from faults.shared.fault_spec import KINDS
 from harness.cluster import node_traces, trace_kinds
 from harness.cluster.live import LiveCluster
 from harness.containers.exec import ContainerOutput

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from harness.protocol.client_requests import batch
-from harness.spec.files import parse
-from harness.spec.plan import plan_of
+from harness.spec.experiment_files import parse
+from harness.spec.run_plan import plan_of
 from harness.spec.steps import Ask, Heal
 from workloads.log_format.segments import parse_segment
 

@@ -9,8 +9,7 @@ import pytest
 
 from harness.model.result import ArmResult, Example, ExperimentResult, FindingClass, Judgement, VerdictWord
 from harness.page.terminal import styled
-from harness.report.page import headline, write_report
-from harness.report.table import (
+from harness.report.arms_table import (
     ARM_AND_PROMISE,
     example_lines,
     expected_findings,
@@ -19,6 +18,7 @@ from harness.report.table import (
     faults_of,
     table,
 )
+from harness.report.page import headline, write_report
 from tests.support.builders.summaries import summary_with
 from tests.support.history import ns, run_meta, window
 

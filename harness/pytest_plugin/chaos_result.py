@@ -12,7 +12,7 @@ from typing import Any
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
 from harness.pytest_plugin.delivery_report import Committed, describe, nothing_processed
-from harness.report.table import explanation
+from harness.report.arms_table import explanation
 from workloads.own.consumer_journal import ConsumerJournal
 
 _LOOK_SECONDS = 0.2

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from faults import Kill, Partition
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
-from harness.spec.files import EXPERIMENT, load, parse
+from harness.spec.experiment_files import EXPERIMENT, load, parse
 from harness.spec.overrides import overridden
 from harness.spec.steps import Write
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from faults.shared.base import Evidence, InjectionContext, node_name
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name
 from faults.shared.process_fault import OnNodes
 from harness.model.errors import FaultError
 

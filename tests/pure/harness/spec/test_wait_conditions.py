@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from harness.model.broker_views import BrokerView, PartitionState, TopologyView
 from harness.model.errors import BadInput
-from harness.spec.conditions import Checkpoint, HighWatermark, Leads, LogEnd, Logged, Members
 from harness.spec.experiment import Experiment
-from harness.spec.files import parse
-from harness.spec.plan import plan_of
+from harness.spec.experiment_files import parse
+from harness.spec.run_plan import plan_of
 from harness.spec.steps import Wait
+from harness.spec.wait_conditions import Checkpoint, HighWatermark, Leads, LogEnd, Logged, Members
 
 pytestmark = pytest.mark.pure
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from faults.schedules.simulation import SimulatedFault, Simulation, simulate
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import Following, Track, WhenTrue
-from faults.shared.base import FaultSpec
+from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.spec.application import ApplicationSpec
 from harness.spec.experiment import Experiment

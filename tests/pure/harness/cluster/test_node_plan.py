@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.cluster.compose_files import VARIANTS, drifted, render
-from harness.cluster.nodes import plan, variable
+from harness.cluster.node_plan import plan, variable
 from harness.cluster.zookeeper import controller_of
 from harness.host.ports import HIGHEST, LOWEST, free_ports, is_free
 from harness.spec.cluster import ClusterSpec, Profile

@@ -22,9 +22,9 @@ from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
 from harness.run.replay import replay, replay_run, with_named_nodes
 from harness.spec.experiment import Experiment
+from harness.spec.experiment_files import load, parse
 from harness.spec.fault_index import located_faults, without_faults
-from harness.spec.files import load, parse
-from harness.spec.plan import lines, plan_of
+from harness.spec.run_plan import lines, plan_of
 from harness.spec.steps import Write
 from workloads.journal.row_journal import TableFile
 

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from faults.logs.files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
-from faults.shared.base import Evidence, InjectionContext, node_name
+from faults.logs.log_dir_files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
+from faults.shared.fault_spec import Evidence, InjectionContext, node_name
 from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_or_fail, in_parallel
 from faults.targets import AnyOf, Both, Controller, Controllers, NodeIds
-from faults.targets.base import BaseTarget
+from faults.targets.base_target import BaseTarget
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_CONTROLLER_ID

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.model.journal import SENDS, SendOutcome
-from workloads.interop.events import PRODUCER, Lines, parse
+from workloads.interop.verifiable_events import PRODUCER, Lines, parse
 from workloads.producer.java_outcomes import exception_name, outcome_of
 from workloads.producer.outcomes import NO_REPORT
 from workloads.record.identity import OK

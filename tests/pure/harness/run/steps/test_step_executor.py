@@ -15,13 +15,13 @@ import pytest
 from faults.schedules.fields import StepCondition
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, WhenTrue
-from faults.shared.base import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.fault_cluster import FaultCluster
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger
 from harness.run.faults.scheduler import Scheduler
-from harness.run.steps.executor import ReportRate, progress_line
+from harness.run.steps.step_executor import ReportRate, progress_line
 from tests.support.journal_rows import Rows
 from workloads.producer.tally import Progress
 

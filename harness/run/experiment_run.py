@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults.shared.base import InjectionContext
-from harness.application.fault_view import ClusterWithApplication
+from faults.shared.fault_spec import InjectionContext
+from harness.application.cluster_with_application import ClusterWithApplication
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.trace_kinds import TAG_PREFIX
@@ -22,7 +22,7 @@ from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
 from harness.run.faults.traces import traces
 from harness.run.phase_timer import PhaseTimer
-from harness.run.steps.executor import StepExecutor
+from harness.run.steps.step_executor import StepExecutor
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.application.identity import identity_of
+from harness.application.input_lookup import identity_of
 from harness.application.launch import prepare
 from harness.model.errors import BadInput
 from harness.run.arm_application import output_config
