@@ -174,7 +174,7 @@ class Echoes:
 
 
 def parse_pings(text: str, addresses: Sequence[str]) -> dict[str, Echoes] | None:
-    """What a ping script printed, by address; None: it did not run to its end."""
+    """What a ping script printed, by address; None: the script did not finish."""
     sent = re.search(r"^sent (\d+)$", text, re.MULTILINE)
     if sent is None:
         return None
@@ -196,7 +196,7 @@ class Flow:
 
 
 def parse_flood(text: str) -> Flow | None:
-    """What a flood script printed; None: it did not run to its end."""
+    """What a flood script printed; None: the script did not finish."""
     parts = _FLOOD_LINE.findall(text)
     if not parts:
         return None

@@ -62,7 +62,7 @@ class BaseTarget(Frozen, ABC):
         return self.broker_count(shape)[1]
 
     def beside_brokers(self) -> frozenset[Beside]:
-        """What can be among the nodes that is no node of the cluster."""
+        """The kinds of nodes outside the cluster that may be among the target's nodes."""
         return frozenset()
 
     def may_include_client(self) -> bool:

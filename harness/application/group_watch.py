@@ -1,4 +1,4 @@
-"""What brokers tell about an application's consumer group and its input: members, lag, ends of partitions."""
+"""Asks brokers about an application's consumer group and its input: members, lag, ends of partitions."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class HostProcess:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start it, each time with the same command; does nothing if it runs. If it was told to end, that is
-        awaited first.
+        """Start it, each time with the same command; does nothing if it runs. If it is still ending, wait for
+        that first.
 
         Raises:
             BadInput: the command cannot be started.

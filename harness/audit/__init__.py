@@ -1,1 +1,2 @@
-"""What a team's own configuration promises, and what in it contradicts itself: without a cluster."""
+"""What a user's own configuration guarantees, and which settings contradict each other; no cluster is
+needed."""

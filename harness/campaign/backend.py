@@ -1,4 +1,5 @@
-"""What runs of a campaign are made with; `harness.campaign.docker_backend` is the real one."""
+"""The interface with which a campaign makes its runs; `harness.campaign.docker_backend` implements it with
+containers."""
 
 from __future__ import annotations
 

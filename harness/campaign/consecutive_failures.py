@@ -1,4 +1,5 @@
-"""Counts runs that break one after the other: several in a row are not the fault of what was run."""
+"""Counts consecutive runs that break: after several in a row the environment is blamed, not the
+experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What --resume refuses."""
+"""Refuses a --resume whose options differ from those of the folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from harness.model.errors import BadInput
 def refuse_another(
     kind: str, folder: Path, seed: tuple[int | None, int], cluster_options: tuple[str | None, ...], other: str
 ) -> None:
-    """Refuse to resume something else than was begun in a folder. `seed` is the option and the folder's own;
-    `other` says what else differs, or is empty.
+    """Refuse to resume a folder with other options than it was begun with. `seed` is the option and the
+    folder's own; `other` says what else differs, or is empty.
 
     Raises:
         BadInput: something differs.

@@ -1,7 +1,7 @@
 """The folder of many runs: `runs/.../NNN/`, each a run folder with its `outcome.json`, and one result file.
 
-A run is over when its `outcome.json` exists: it is written last, and renamed into place as a whole. So
-whatever kills the process, a later one knows what is left to do.
+A run is over when its `outcome.json` exists: it is written last, and renamed into place as a whole. So a
+later process knows which runs are missing, however the earlier one ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs requested of a worker: what is asked, what it answers, and a worker in this very process."""
+"""Workers that make runs: their requests and messages, and a worker in the current process."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Worker(Protocol):
 
     @property
     def spec(self) -> ClusterSpec | None:
-        """Of the cluster that it has, or is about to start."""
+        """The spec of its cluster, running or about to start."""
         ...
 
     @property

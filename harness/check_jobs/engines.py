@@ -58,7 +58,7 @@ _engines: dict[tuple[object, ...], Future[ConnectEngine]] = {}
 
 
 def require_engine(choice: EngineChoice, usual: EngineName = "spark") -> Decision:
-    """The engine for a choice, and whether it can be had on this machine, before anything is started.
+    """Decide which engine a choice means, and check that this machine can run it, before anything is started.
 
     Raises:
         BadInput: the choice contradicts itself.
@@ -79,7 +79,7 @@ def decide_for(choice: EngineChoice, folder: StoragePath) -> Decision:
 def rows_in(folder: StoragePath) -> int | None:
     """The rows of a run's largest journals, from the footers of their files, or of the largest run in an
     experiment's folder; None: it is not on a local disk, so that reading the footers would take time. A
-    damaged file counts none: the check tells of it."""
+    damaged file counts as no rows, because the check reports it."""
     if not isinstance(folder, Path):
         return None
     runs = [folder, *(path.parent for path in folder.glob(f"*/{RUN_FILE}"))]
@@ -95,15 +95,15 @@ def _rows_of(journal: Path) -> int:
 
 
 def start_early(decision: Decision, warm: Warm | None = None) -> None:
-    """Start the engine in the background, so that nobody waits for it when a run is over, and call `warm`
-    with its session. An engine that does not start is told by `engine`."""
+    """Start the engine in the background, so that it is up when the first run is over, and call `warm` with
+    its session. If it does not start, `engine` raises the error."""
     if decision.reason:
         report_progress(decision.reason)
     _begin(decision.choice, warm)
 
 
 def open_engine(decision: Decision) -> ConnectEngine:
-    """The engine that was decided on, started as progress says.
+    """The engine that was decided on; reports its start as progress, and waits until it is up.
 
     Raises:
         PrerequisiteMissing, CheckError: it did not start.
@@ -133,13 +133,13 @@ def engine(choice: EngineChoice) -> ConnectEngine:
 
 
 def stop_engines() -> None:
-    """End the servers of this process. Done at its end by itself."""
+    """End the servers of this process. This is also done when the process ends."""
     with _lock:
         started = list(_engines.values())
         _engines.clear()
         os.environ.pop(ENGINE_SERVER_VARIABLE, None)
     for starting in started:
-        # One that is still starting ends by itself, as soon as this process has.
+        # A server that is still starting ends by itself once this process has ended.
         if starting.done() and starting.exception() is None:
             starting.result().stop()
 
@@ -177,7 +177,7 @@ def _begin(choice: EngineChoice, warm: Warm | None = None) -> Future[ConnectEngi
             starting.set_result(_inherited(choice) or _started(choice))
         except BaseException as error:  # raised again by `Future.result`
             starting.set_exception(error)
-        # What fails here fails in the check as well, which tells it.
+        # What fails here fails in the check as well, which reports it.
         with suppress(Exception):
             if warm is not None:
                 warm(starting.result().session())

@@ -22,8 +22,7 @@ RESULT_FILE = "result.json"
 
 
 def check_commands(experiments: Iterable[Path]) -> list[str]:
-    """The commands that check what was interrupted: one for each of these folders that holds a run and no
-    result."""
+    """Commands that check interrupted runs: one per folder that holds a run but no result."""
     return [
         shlex.join(["kafka-chaos", "check", str(folder)])
         for folder in experiments
@@ -75,7 +74,7 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
 
 
 def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:
-    """A sentence for each arm of a folder that was checked again without it, since its run is gone."""
+    """One sentence per arm that was not checked again because its run folder is gone."""
     return [
         f"{arm.meta.arm} was not checked again: {folder / arm.folder / RUN_FILE} is missing; "
         "its result is the one of the earlier check"

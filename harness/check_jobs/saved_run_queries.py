@@ -1,4 +1,4 @@
-"""Questions to saved runs, on an engine: the views of one run for `kafka-chaos sql` and for Python, and
+"""Queries over saved runs, on an engine: the views of one run for `kafka-chaos sql` and for Python, and
 `kafka-chaos rates` over many."""
 
 from __future__ import annotations

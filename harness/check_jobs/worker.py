@@ -36,7 +36,8 @@ CheckJob = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
 
 @cache
 def _jobs() -> queue.SimpleQueue[CheckJob]:
-    """What one daemon thread does in turn; a running check does not keep an interrupted process alive."""
+    """Calls that one daemon thread makes in order; a running check does not keep an interrupted process
+    alive."""
     jobs: queue.SimpleQueue[CheckJob] = queue.SimpleQueue()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""The offsets that a consumer group has committed, asked as a consumer of that group that is no member.
+"""Reads the committed offsets of a consumer group with a consumer that has its group.id and does not join it.
 
 The admin client's own request for them (`list_consumer_group_offsets`) must not be used while coordinators
 move: up to librdkafka 2.16.1 the process ends with a segmentation fault when a broker answers that it is not
@@ -22,7 +22,7 @@ def committed_as_consumer(
     Offsets of open transactions are not waited for. `settings` are a client's, by librdkafka's names.
 
     Raises:
-        KafkaException: no coordinator tells all of them within `seconds`.
+        KafkaException: no coordinator answers for all of them within `seconds`.
     """
     own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
     consumer = Consumer({**settings, **own})

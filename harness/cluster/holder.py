@@ -30,9 +30,9 @@ class ClusterHolder:
         self._stack = ExitStack()
         self.cluster: Any = None
         self.spec: ClusterSpec | None = None
-        """Of the running cluster; None: there is none."""
+        """The spec of the running cluster; None: no cluster runs."""
         self.proof: str | None = None
-        """What `reset` returned for the present user; None: the cluster is new."""
+        """What `reset` returned when the cluster was last reset; None: the cluster is new."""
         self.starts = 0
 
     def __enter__(self) -> Self:

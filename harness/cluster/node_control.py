@@ -43,7 +43,8 @@ class RunningNodes:
         self._network_sidecars = NetworkSidecars()
         self._shells = NodeShells()
         self.baseline: dict[int, dict[str, tuple[str, ...]]] = {}
-        """What stood in each node before any fault, by node id and kind (`harness.cluster.trace_kinds`)."""
+        """The baseline: what each node had before any fault, by node id and kind
+        (`harness.cluster.trace_kinds`)."""
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -144,7 +145,7 @@ class RunningNodes:
             return self._network_sidecars.run(self.client, self._toolbox, container, labels, script)
 
     def close_shells(self) -> None:
-        """Close all connections to shells; what is left of them is for a sweep."""
+        """Close all connections to shells; a later sweep removes what remains of them."""
         self._shells.close()
         self._network_sidecars.close()
 

@@ -1,4 +1,5 @@
-"""Reads what stands in nodes, by the table of kinds: one node, or all as the baseline of a cluster."""
+"""Reads traces of faults in nodes, by the table of kinds: in one node, or in all nodes as the cluster's
+baseline."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def script_of(scope: Scope) -> str:
 
 
 def read_node(cluster: LiveCluster, number: int, scope: Scope) -> Things:
-    """What the kinds of a scope find on a running node.
+    """The traces that the script of a scope finds on a running node.
 
     Raises:
         ClusterError: the script could not be run, or not to its end.
@@ -53,8 +54,8 @@ def parse(scope: Scope, output: ContainerOutput) -> Things:
 
 
 def baseline(cluster: LiveCluster) -> dict[int, Things]:
-    """What stands in the nodes and what brokers answer now, of what is compared later: the baseline of a
-    cluster whose brokers are registered."""
+    """The baseline of a cluster whose brokers are registered: the traces in nodes and the answers of brokers
+    that are compared later."""
     nodes = _nodes_baseline(cluster)
 
     def ask(number: int) -> Things:
@@ -70,8 +71,8 @@ def baseline(cluster: LiveCluster) -> dict[int, Things]:
 
 
 def _nodes_baseline(cluster: LiveCluster) -> dict[int, Things]:
-    """What scripts read of each node now, of what is compared later. What cannot be read is left out, and
-    so is not compared."""
+    """The traces of each node that are compared later. A trace that cannot be read is left out, and so is not
+    compared."""
 
     def read(number: int) -> Things:
         with suppress(KafkaChaosError):

@@ -58,7 +58,7 @@ class TopicAdmin:
 
         Raises:
             BadInput: the broker refuses its settings.
-            ClusterError: any other failure, also that there is such a topic already.
+            ClusterError: any other failure, for example that the topic exists.
         """
         before = self.exists(topic)
         new = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
@@ -140,7 +140,7 @@ class TopicAdmin:
         without any are left out.
 
         Raises:
-            ClusterError: the brokers do not tell them.
+            ClusterError: no broker returns them.
         """
         found: dict[str, dict[int, int]] = {}
         partitions = self._partitions(topic)

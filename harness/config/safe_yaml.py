@@ -15,7 +15,7 @@ MOST_VALUES = 100_000
 """Aliases count each time they are used: nine lines of them can expand to billions of values."""
 DEEPEST = 60
 _HINTS = {"mapping values are not allowed here": "a text that contains `: ` needs quotes"}
-"""What PyYAML's words mean where they do not say what to do."""
+"""Clearer messages for errors of PyYAML that do not say what to do."""
 
 
 class NotYaml(Exception):

@@ -40,8 +40,8 @@ class FileKind(Generic[FileModel]):
 
     For messages: `one` is its name with an article, `expected` its shape, `example` says where to find an
     example, `schema` is the command that prints its schema. `folder`, below harness/, has the built-in files.
-    `complete` puts in what a file only names, before the file is validated; it gets the file's nodes and its
-    name for messages, and may raise BadInput or NotYaml.
+    `complete` inserts what a file refers to by name, before the file is validated; it gets the file's nodes
+    and its name for messages, and may raise BadInput or NotYaml.
     """
 
     model: type[FileModel]

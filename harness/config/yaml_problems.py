@@ -62,7 +62,7 @@ class _Found:
 def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadInput:
     """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
     problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
-    # What several arms name is wrong in each of them, and is told once.
+    # A value that several arms share is wrong in each of them, but is reported once.
     told: dict[Any, tuple[int | None, _Found]] = {}
     for one in problems:
         line = yaml_location.line_of(file.root, one.path)

@@ -75,7 +75,7 @@ class LastingShell:
     def _run(self, script: str) -> ContainerOutput:
         mark = secrets.token_hex(12)
         begin, end = f"begin {mark}\n".encode(), f"\nend {mark} ".encode()
-        # The outer shell tells of a script that was killed, which is not the script's output.
+        # The outer shell prints a message about a killed script, which is not part of the script's output.
         command = (
             f"exec 2>/dev/null; echo 'begin {mark}'; {self._program} -c {shlex.quote(script)} </dev/null 2>&1"
             f"; printf '\\nend {mark} %d\\n' $?\n"

@@ -26,7 +26,7 @@ from harness.model.result import VerdictWord
 
 
 class Exploration:
-    """One exploration under way. What comes next depends on the seed and on the runs so far alone, so that a
+    """One exploration under way. The next run depends only on the seed and on the runs so far, so that a
     later process goes on where one stopped: runs that are over are taken from the folder."""
 
     def __init__(self, plan: ExplorationPlan, store: ExploreStore, backend: Backend, command: str) -> None:

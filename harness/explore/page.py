@@ -1,4 +1,4 @@
-"""What is told of an exploration: its page, which a terminal, report.html and report.md show."""
+"""The page of an exploration, which a terminal, report.html and report.md show."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
 
 
 def _by_fault(covered: Sequence[Covered]) -> Iterator[tuple[str, list[str]]]:
-    """Each fault with how often it met what else is in the row, in their order."""
+    """Each fault with the number of times that it hit each column's item."""
     for name, rows in groupby(covered, lambda row: row.what[0]):
         yield name, [_times(row.times) for row in rows]
 

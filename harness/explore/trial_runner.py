@@ -95,7 +95,7 @@ class TrialRunner:
         return run
 
     def _outcome(self, number: int, experiment: Experiment, seed: int) -> dict[str, Any]:
-        """What a run comes to, as fields of a `TrialRun`."""
+        """The outcome of a run, as fields of a `TrialRun`."""
         folder, condition, (arm,) = self._store.run_folder(number), _NOT_KNOWN, experiment.arms
         if not awaits_check(folder, arm.name):
             set_aside(folder, f"run {number}")

@@ -54,8 +54,9 @@ def send(group: int, number: signal.Signals) -> bool:
 
 
 def end_carrying(variable: str, wanted: Callable[[str], bool]) -> int:
-    """Kill this user's processes that were started with this environment variable, and a value that is
-    wanted; returns their number. A process is held while it is looked at, so no other one can be hit."""
+    """Kill this user's processes whose environment has this variable with a wanted value; returns their
+    number. A pidfd keeps each process while its environment is read, so that a new process with the same id
+    is never killed."""
     ended = 0
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

@@ -1,4 +1,4 @@
-"""The run folder that an import writes: whole, or not there."""
+"""The run folder that an import writes: it is complete, or it does not exist."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def with_access(make: Callable[..., Any], jar: Path, access: Mapping[str, str]) 
 
 class JavaConsumer:
     """A KafkaConsumer in a JVM of its own. `config` has its properties, the path of its `jar`, and under
-    `access` the properties for TLS and SASL. It does not tell of its commits.
+    `access` the properties for TLS and SASL. It does not report its commits.
 
     Raises:
         KafkaException: the client refuses the properties.
@@ -82,7 +82,7 @@ class JavaConsumer:
             return found or self._reached()
 
     def memberid(self) -> str:
-        """Unknown: the client tells it only to the thread that polls."""
+        """Unknown: only the thread that polls may ask the client for it."""
         return ""
 
     def get_watermark_offsets(self, topic_partition: TopicPartition, timeout: float) -> tuple[int, int]:
@@ -157,7 +157,7 @@ def _text_of(value: Any) -> str:
 def _message(record: Any) -> Message:
     key, value = record.key(), record.value()
     epoch = record.leaderEpoch()
-    # The class takes no None for a number that a message has not.
+    # The class does not accept None for a number that a message lacks.
     more: dict[str, Any] = {"leader_epoch": int(epoch.get())} if epoch.isPresent() else {}
     return Message(
         topic=str(record.topic()),

@@ -133,13 +133,13 @@ class JavaClient:
         returns their number."""
         deadline = time.monotonic() + seconds
         while True:
-            # The reports of a partition arrive in order, but for retries, which delay those behind them.
+            # The reports of a partition arrive in order, except that a retry delays the reports behind it.
             served = sum(self._serve(waiting) for waiting in self._sent.values())
             now = time.monotonic()
             self._next_poll, left = now + _POLL_SECONDS, deadline - now
             if served or left <= 0:
                 return served
-            # Without open sends too, the caller counts on waiting.
+            # The caller relies on this wait even if no send is open.
             time.sleep(min(left, _POLL_SECONDS) if len(self) else left)
 
     def _serve(self, waiting: deque[_Sent]) -> int:

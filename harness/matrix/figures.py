@@ -80,7 +80,7 @@ def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigur
 def arm_results(
     arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[ArmState, str]], seed: int
 ) -> tuple[MatrixArmResult, ...]:
-    """The result of each arm so far."""
+    """The results of all arms so far."""
     found = []
     for arm in arms:
         runs = sorted((row for row in rows if row.arm == arm.name), key=lambda row: row.repeat)

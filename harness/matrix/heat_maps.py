@@ -17,7 +17,7 @@ ONE_SIDED = (
 )
 
 CellOf = Callable[[ArmFigures], Cell | None]
-"""From the figures of an arm to its cell; None: they do not tell."""
+"""Makes the cell of an arm from its figures; None: the figures have no value for it."""
 
 
 def heat_maps(result: MatrixResult) -> tuple[Section, ...]:

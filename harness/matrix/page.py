@@ -1,4 +1,4 @@
-"""What is told of a matrix: its page, which a terminal, report.html and matrix.md show."""
+"""The page of a matrix, which a terminal, report.html and matrix.md show."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class MatrixRun:
         )
 
     def _take(self, worker: Worker, run: MatrixRunKey, message: WorkerMessage) -> None:
-        """Note what came of a run: it can be checked, its arm is refused or impossible, or it broke."""
+        """Record the outcome of a run: it can be checked, its arm is refused or impossible, or it broke."""
         if not isinstance(message, RequestFinished):
             return
         folder, error = self._store.run_folder(run.arm, run.repeat), message.error

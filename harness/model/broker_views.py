@@ -8,7 +8,8 @@ from functools import cached_property
 
 
 def newness(broker: int, leader: int, leader_epoch: int) -> tuple[int, bool]:
-    """Greatest for the newest of several brokers' beliefs about a partition; this one is that `leader` leads.
+    """A sort key of brokers' beliefs about a partition: the newest belief has the greatest key. `broker`
+    believes that `leader` leads in `leader_epoch`.
 
     Brokers learn of a new leader at different moments: the highest leader epoch is the newest. Within an
     epoch the leader's own belief is preferred: its ISR is the one that counts.

@@ -1,4 +1,4 @@
-"""The suggestion of error messages about a name that nothing has."""
+"""Suggests the closest known name, for error messages about an unknown name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of programs that are the user's."""
+"""The environment variables for programs of the user."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class JournalFormat:
 
 
 JOURNALS: list[JournalFormat] = []
-"""Every journal that a module which is loaded defines; docs/reference/journals.md has them all."""
+"""The journals that the loaded modules define; docs/reference/journals.md lists all journals."""
 
 
 def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
@@ -43,8 +43,8 @@ TOPIC_PARTITION = (Column("topic", pa.string(), "topic"), Column("partition", pa
 
 
 def identity_columns(of: str, null: str) -> tuple[Column, ...]:
-    """The columns of a record's identity (ARCHITECTURE.md), as the value or the output that `of` says names
-    it; `null`: when it names none."""
+    """The columns of a record's identity (ARCHITECTURE.md), as read from `of`, a value or an output; `null`
+    says when there is no identity."""
     return (
         Column("run", pa.int64(), f"the run that the {of} names", null),
         Column("producer", pa.int32(), f"the producer that the {of} names", null),

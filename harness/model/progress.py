@@ -66,8 +66,8 @@ def progress_on_stdout(prefix: str = "") -> Iterator[None]:
 
 
 class NewActivity(logging.Filter):
-    """Lets a message through when the activity changes, and again after `every` seconds; what runs side by
-    side, told by the first part of its messages, is looked at apart."""
+    """Lets a message through when the activity changes, and again after `every` seconds; activities that run
+    in parallel, which differ in the first part of their messages, are limited separately."""
 
     def __init__(self, every: float = math.inf) -> None:
         super().__init__()

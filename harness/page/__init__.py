@@ -1,1 +1,1 @@
-"""Pages: what is told about a subject, as data, and how it looks on a terminal, as HTML and as Markdown."""
+"""Pages as data, and their renderers for terminals, HTML and Markdown."""

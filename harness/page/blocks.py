@@ -30,9 +30,9 @@ class Block:
 class Cell:
     """A text in a table or a list.
 
-    `status` colours it, `strong` gives it weight, `link` is an address, that of this very page if `here`. For
-    HTML alone: `below` is a second line, `heat` (0 to 100) colours the cell, and `more` opens when it is
-    pressed.
+    `status` colours it, `strong` makes it bold, `link` is an address, and `here` says that this is the
+    address of the current page. For HTML alone: `below` is a second line, `heat` (0 to 100) colours the cell,
+    and `more` opens when it is pressed.
     """
 
     text: str
@@ -100,8 +100,8 @@ class Code(Block):
 
 @dataclass(frozen=True, slots=True)
 class Drawing(Block):
-    """A drawing as SVG, which has to be free of markup from elsewhere. `key` explains its colours: CSS
-    classes, each with a text."""
+    """A drawing as SVG. It is not escaped, so it must not contain markup from users or brokers. `key`
+    explains its colours: CSS classes, each with a text."""
 
     svg: Markup
     key: Sequence[tuple[str, str]] = ()
@@ -121,9 +121,9 @@ class Section(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What is told about a subject. `kind` is the command that made it, `name` the experiment, matrix or menu
-    (empty: none), `started_ns` its beginning in nanoseconds since the epoch (0: it has none). A page that is
-    not `listed` is missing on the page of all results."""
+    """A whole page. `kind` is the command that made it, `name` the experiment, matrix or menu (empty: none),
+    `started_ns` its beginning in nanoseconds since the epoch (0: it has none). The page of all results leaves
+    out pages that are not `listed`."""
 
     kind: str
     title: str

@@ -86,7 +86,7 @@ def table(
 
 
 def code_block(text: str) -> str:
-    """Text in a block that none of its lines ends."""
+    """Text in a code block, whose fence is longer than any row of backticks in the text."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}\n"

@@ -181,7 +181,7 @@ class BrokerConnection:
         )
 
     def view_or_silence(self, topics: Iterable[str]) -> BrokerView:
-        """As `view`; of a broker that does not answer, that."""
+        """As `view`; if the broker does not answer, the view says so."""
         try:
             return self.view(topics)
         except OSError:

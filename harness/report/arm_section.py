@@ -38,7 +38,7 @@ _DEFAULT = (
 
 
 def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
-    """What is told of an arm, which is the one of this `number` on its page; its journals are read from
+    """The section about an arm, the one with this `number` on its page; its journals are read from
     `folder`/<arm.folder>."""
     judgement = arm.judgement
     expected = expected_findings(arm)

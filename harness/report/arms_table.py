@@ -119,7 +119,7 @@ def table(result: ExperimentResult) -> Table:
 def expected_findings(arm: ArmResult) -> str | None:
     """What an arm that is invalid and as promised came to, such as "lost 500, expected"; None: it is not.
 
-    "Expected" is what the promise demands ("acked in alone", ">= 1"), "allowed" what it bears ("any")."""
+    "Expected" is what the promise demands ("acked in alone", ">= 1"), "allowed" what it permits ("any")."""
     if arm.judgement.verdict is not VerdictWord.INVALID or arm.judgement.as_promised is not True:
         return None
     found = arm.summary.findings if arm.summary is not None else {}
@@ -159,7 +159,7 @@ def application_lines(result: ExperimentResult) -> list[str]:
 
 
 def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None]) -> list[str]:
-    """What there is to tell of each arm."""
+    """One line per arm for which `tell` returns text."""
     return [f"{arm.folder}: {told}" for arm in result.arms if (told := tell(arm)) is not None]
 
 

@@ -1,4 +1,4 @@
-"""What stands behind each number of the arms' table: how it is composed, examples, and where all of it is."""
+"""Explains each number of the arms' table: how it is composed, examples, and the files with all of it."""
 
 from __future__ import annotations
 

@@ -153,12 +153,12 @@ class ArmApplication:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What prevented it from doing its work, or its output from being read, in words."""
+        """Why it could not do its work, or why its output could not be read, in sentences."""
         running = self.running.problems if self.running else ()
         return (*self._problems, *running, *(self._read.reasons if self._read else ()))
 
     def meta(self) -> ApplicationMeta:
-        """Its metadata as far as it has come."""
+        """Its metadata so far."""
         spec = self.spec
         return ApplicationMeta(
             output=self.topic or spec.output.path,

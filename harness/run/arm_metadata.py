@@ -1,4 +1,4 @@
-"""The metadata of a run as they are when it begins."""
+"""The metadata of a run at its beginning."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ class ArmRun:
         )
 
     def ask_offsets(self, step: AskOffsets) -> None:
-        """Begin to ask for the offsets of the groups that the step names."""
+        """Start to poll the committed offsets of the groups that the step names."""
         assert self.broker_poller is not None, "checked when the experiment was made"
         commits = [one.commit_offsets for one in self.experiment.steps if one.commit_offsets is not None]
         groups = {

@@ -192,7 +192,7 @@ class _EveryArm:
 
 
 def _reason(error: BaseException) -> str:
-    """Why a run broke, as its metadata tells it: all that the message says of it, without what to do next."""
+    """Why a run broke, for its metadata: the error's message without its next step."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, KafkaChaosError):

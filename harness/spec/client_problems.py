@@ -11,7 +11,8 @@ from workloads.config.reader_spec import ReaderSpec
 
 
 def reader_problems(readers: Sequence[ReaderSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:
-    """Readers that the cluster cannot have, and names that are taken; `where` is their key in the file."""
+    """Readers that the cluster does not support, and names that are used twice; `where` is their key in the
+    file."""
     taken: set[str] = set()
     for number, reader in enumerate(readers):
         twice = taken.intersection(reader.member_names)

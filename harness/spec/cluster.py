@@ -139,8 +139,8 @@ class ClusterSpec(Frozen):
         return self._is_from(SHARE_LIMITS)
 
     def _is_from(self, version: tuple[int, int]) -> bool:
-        """Whether Kafka has this version or a later one; of an existing cluster and of an image without a
-        version this is not known, and taken to be so."""
+        """Whether Kafka has this version or a later one. True if the version is not known (an existing
+        cluster, or an image without a version)."""
         numbers = self._version_numbers
         return self.existing is not None or len(numbers) < 2 or tuple(numbers) >= version
 

@@ -59,7 +59,7 @@ class RunPlan:
     applications: tuple[str, ...] = ()
     """The application under test of each arm that has one, in words."""
     without_faults: tuple[str, ...] = ()
-    """The arms that pass over all faults."""
+    """The arms that run without faults."""
 
 
 def plan_of(experiment: Experiment, seed: int) -> RunPlan:

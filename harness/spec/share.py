@@ -11,7 +11,8 @@ from workloads.config.share_spec import LIMIT_PROPERTY, SMALLEST_LOCK_SECONDS, S
 
 
 def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:
-    """Groups that the cluster cannot have, and names that are taken; `where` is their key in the file."""
+    """Groups that the cluster does not support, and names that are used twice; `where` is their key in the
+    file."""
     names: set[str] = set()
     taken: set[str] = set()
     for number, spec in enumerate(groups):
@@ -47,8 +48,8 @@ def _limit_problem(limit: int | None, cluster: ClusterSpec, where: str) -> Itera
 def altered_problems(
     steps: Sequence[Step], arms: Mapping[str, Sequence[ShareSpec]], cluster: ClusterSpec
 ) -> Iterator[Problem]:
-    """Steps that change a share group which an arm does not have, or as the cluster cannot; `arms` are the
-    groups by the arm's name."""
+    """Steps that change a share group which an arm does not have, or in a way that the cluster does not
+    support; `arms` are the groups by the arm's name."""
     for number, step in enumerate(steps):
         change = step.alter_share_group
         if change is not None:

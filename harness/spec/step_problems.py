@@ -70,8 +70,8 @@ def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSp
 
 
 def commit_problems(steps: Sequence[Step], partitions: int) -> Iterator[Problem]:
-    """Commits to partitions that the topic has not, or through the broker of a step that comes later, and
-    questions about them."""
+    """Steps that commit or ask for offsets of a partition that the topic does not have, or through the broker
+    of a later step."""
     earlier: set[str] = set()
     for number, step in enumerate(steps):
         commit = step.commit_offsets
@@ -112,7 +112,8 @@ def faults_before(steps: Sequence[Step], index: int) -> dict[str, FaultSpec]:
 
 
 def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool) -> Iterator[Problem]:
-    """Faults that a cluster of this shape cannot have at their times; `together`: all arms are in one run."""
+    """Faults that are impossible on a cluster of this shape, or at their times; `together`: all arms are in
+    one run."""
     for number, step in enumerate(steps):
         where = f"steps[{number}]"
         if isinstance(step.action, Inject):

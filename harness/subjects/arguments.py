@@ -14,14 +14,14 @@ from harness.subjects.built_in import BuiltIn, built_in_names, find
 
 
 def command_line(name: str, placeholders: Mapping[str, object], options: Frozen) -> tuple[str, ...]:
-    """The command line of one instance; `placeholders` is what it is told, by the names in `PLACEHOLDERS`."""
+    """The command line of one instance; `placeholders` has a value for each name in `PLACEHOLDERS`."""
     told = [text for one in PLACEHOLDERS for text in (_flag(one), str(placeholders[one]))]
     return (sys.executable, "-m", "harness.subjects", name, *told, "--options", options.model_dump_json())
 
 
 def parsed(arguments: Sequence[str]) -> tuple[BuiltIn, argparse.Namespace]:
-    """The application that is meant, and all that its program has to know, as attributes: what it is told,
-    its options, and the `variant` of the program.
+    """The application that the command line names, and the arguments of its program as attributes:
+    placeholders, options, and the `variant` of the program.
 
     Raises:
         BadInput: wrong options.

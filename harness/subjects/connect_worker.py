@@ -89,7 +89,7 @@ def _states(url: str) -> list[str]:
 
 
 def _request(url: str, content: dict[str, str] | None = None) -> Any:
-    """The answer of the worker to GET, or to PUT with a content; None: it knows of no such thing yet.
+    """The answer of the worker to GET, or to PUT with a content; None: what is asked for does not exist yet.
 
     Raises:
         SystemExit: it refuses the content.

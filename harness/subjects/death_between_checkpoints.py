@@ -1,4 +1,4 @@
-"""A death of Flink between two checkpoints, in every run and not by luck.
+"""Kills Flink between two checkpoints, in every run.
 
 What a job writes after a checkpoint it writes again after a death, unless a transaction holds it. The job
 dies when the output has grown by a number of records since the newest checkpoint was completed, with SIGKILL
@@ -36,7 +36,7 @@ class DeathBetweenCheckpoints:
         self._at_checkpoint = 0
 
     def is_due(self) -> bool:
-        """Whether it is time to die. To be asked again and again."""
+        """Whether it is time to die. Call it repeatedly."""
         if self._after is None:
             return False
         newest = self._newest()

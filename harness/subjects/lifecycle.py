@@ -1,4 +1,4 @@
-"""What built-in applications say, and how they are told to stop."""
+"""The line that built-in applications print when they are ready, and how they are stopped."""
 
 from __future__ import annotations
 

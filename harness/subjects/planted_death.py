@@ -1,4 +1,4 @@
-"""A driver of Spark that dies between the write of a batch and its commit, in every run and not by luck.
+"""Kills a driver of Spark between the write of a batch and its commit, in every run.
 
 Spark writes `offsets/N` before batch N, and `commits/N` after the batch's sink has written. Killing the
 driver from outside needs luck on a busy machine: it may be in the next batch by then. Here the folder

@@ -1,4 +1,4 @@
-"""What the checkpoint of Spark Structured Streaming tells."""
+"""Reads the checkpoint of Spark Structured Streaming."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _session(jars: Sequence[Path]) -> SparkSession:
 
 
 def _await_first_trigger(query: Any, stopping: threading.Event) -> None:
-    """Wait until the query has compared its checkpoint with the topic: it may fail at that.
+    """Wait until the query has compared its checkpoint with the topic, which may fail.
 
     Raises:
         PySparkException: it did.

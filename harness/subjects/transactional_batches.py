@@ -1,8 +1,8 @@
 """Batches that are written once each: their numbers are committed together with their records.
 
 The number of the newest batch is the committed offset of a group of its own, which the transaction of the
-batch commits (KIP-98). After a crash the transaction is either whole or aborted, so the number tells whether
-the batch has to be written.
+batch commits (KIP-98). After a crash the transaction is either whole or aborted, so the number shows whether
+the batch must be written.
 """
 
 from __future__ import annotations

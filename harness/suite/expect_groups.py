@@ -114,7 +114,7 @@ def still_committed(group: str, offset: int, expected: bool) -> Expectation:
 
 
 def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
-    """What coordinators answered about a group's committed offset of partition 0."""
+    """The answers of coordinators about a group's committed offset of partition 0."""
     asked = (group, 0, "fetch")
     return [row for row in run.rows(OFFSETS_DIR) if (row["group"], row["partition"], row["source"]) == asked]
 

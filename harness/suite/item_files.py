@@ -131,13 +131,14 @@ class _File:
     def unknown(
         self, what: str, node: yaml.Node, name: str, known: Iterable[str], next_step: str = _NEXT_STEP
     ) -> BadInput:
-        """That `name`, at a node, is none of the known names. `next_step` is for a name that none is like."""
+        """The error that `name`, at a node, is not a known name. `next_step` is used if no known name is
+        similar."""
         names = sorted(known)
         expected = f"one of {', '.join(names)}" if names else "no name: there is none here"
         return self.wrong(what, node, expected, did_you_mean(name, names, next_step))
 
     def wrong(self, what: str, node: yaml.Node, expected: str, next_step: str = _NEXT_STEP) -> BadInput:
-        """That something else is expected at a node."""
+        """The error that a node has another type than expected."""
         found = node.value if isinstance(node, yaml.ScalarNode) else "a list or a mapping"
         where = f"{self._origin}, line {node.start_mark.line + 1}"
         return BadInput(what, where=where, expected=expected, found=found, next_step=next_step)
@@ -181,7 +182,7 @@ class _Values:
         return self._done[id(node)]
 
     def _items(self, item: yaml.Node) -> Iterator[yaml.Node]:
-        """What stands in a list in place of one item."""
+        """The nodes that replace one item of a list."""
         whole = self.put_into(item)
         if isinstance(item, yaml.ScalarNode) and isinstance(whole, yaml.SequenceNode):
             yield from whole.value

@@ -1,4 +1,4 @@
-"""What is told of a run of a suite: its page, which a terminal shows a part of, and the list of its items."""
+"""The page of a run of a suite, of which a terminal shows a part, and the list of its items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiments of a suite: which are to be run, by which requests, and what became of each."""
+"""The experiments of a suite: which must run, the requests for them, and the outcome of each."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ class PartWriter:
 class Flusher:
     """Calls `flush` every `seconds` in a thread of its own until `close`.
 
-    A JournalError of `flush` ends the thread and is raised again by `check` and `close`: a journal that is no
-    longer written never goes unnoticed.
+    A JournalError of `flush` ends the thread and is raised again by `raise_if_failed` and `close`, so that a
+    journal that cannot be written is always noticed.
     """
 
     def __init__(self, flush: Callable[[], None], name: str, seconds: float = FLUSH_SECONDS) -> None:

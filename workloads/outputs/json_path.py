@@ -34,10 +34,10 @@ def parsed_path(text: str) -> tuple[JsonStep, ...]:
 
 
 def at_path(document: Any, steps: tuple[JsonStep, ...]) -> Any:
-    """What stands there; with `[*]` a list.
+    """The value at the path; with `[*]` a list of values.
 
     Raises:
-        LookupError: nothing stands there, with the step that is missing.
+        LookupError: there is no value at the path; names the missing step.
     """
     for number, step in enumerate(steps):
         if step is None:

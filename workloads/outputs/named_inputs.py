@@ -120,7 +120,8 @@ def decode_unchanged(
 
 
 def _unwrapped(value: bytes | None) -> bytes | None:
-    """The bytes that stand in a text as hexadecimal digits or Base64; None: none that begin as ours do."""
+    """The bytes that a text holds as hexadecimal digits or Base64; None: it holds no bytes that begin with
+    our magic."""
     if value is None:
         return None
     digits = _HEX.search(value)
@@ -141,7 +142,7 @@ def _is_url(text: bytes) -> bool:
 
 
 def _alone(value: bytes | None) -> bytes | None:
-    """The 28 bytes of an identity that stands alone, as bytes or in a text."""
+    """The 28 bytes of an identity without a payload, as bytes or as text."""
     if value is None:
         return None
     if len(value) != PREFIX or not value.startswith(_MAGIC_BYTES):

@@ -58,7 +58,7 @@ class ConsumerJournal:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        # Written line by line: a process that is killed leaves what it has told so far.
+        # Written line by line: a killed process leaves the events that it journaled so far.
         self._file = None if self.path is None else Path(self.path).open("a", buffering=1)  # noqa: SIM115
         self._write(
             {

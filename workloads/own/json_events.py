@@ -50,7 +50,7 @@ _FIELDS = {
     "end": set(),
 }
 CUT_OFF = "a line without its end"
-"""In place of an event: a last line that is no JSON, since its program ended while it wrote."""
+"""Returned instead of an event for a last line that is no JSON because its program ended while it wrote."""
 _NEXT = "correct the program that wrote it: docs/how-to/own-producer.md describes each event"
 
 

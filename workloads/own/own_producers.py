@@ -32,7 +32,7 @@ from workloads.producer.tally import Progress
 
 CLOSE_SECONDS = 10.0
 IDLE_SECONDS = 2.0
-"""After the run, a producer of this process without a send for so long is taken to be done."""
+"""After the run, a producer of this process that has sent nothing for this long counts as finished."""
 _POLL_SECONDS = 0.05
 _READ_SECONDS = 0.5
 _READ_BYTES = 16 * 2**20
@@ -173,7 +173,7 @@ class OwnProducers:
 
 
 class EventTally:
-    """Counts sends by outcome in the files of a folder while they grow; each line is looked at once."""
+    """Counts sends by outcome in the files of a folder while they grow; each line is read once."""
 
     def __init__(self, folder: ProducerFolder) -> None:
         self._folder = folder

@@ -140,7 +140,7 @@ class _Replay:
             self.transactions.append(row)
 
     def drain(self) -> None:
-        """Hand the sends and reports that have come to the journal of sends."""
+        """Write the sends and reports that have arrived to the journal of sends."""
         if self.sends:
             sent_ns, partitions, keys, sizes, txns = zip(*self.sends, strict=True)
             times = np.array(sent_ns, dtype=np.int64)

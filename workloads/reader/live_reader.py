@@ -108,7 +108,7 @@ class LiveReader:
         self._consumer.kill()
 
     def come_back(self) -> None:
-        """Create the client that a reader which is away still lacks."""
+        """Create the client of a reader that is away."""
         self._back.set()
 
     def _hold(self, away: bool) -> None:
@@ -195,7 +195,7 @@ class LiveReader:
             self._positions = {}
 
     def _renew(self) -> None:
-        """Take a new client in place of the one that was closed or killed, at once or when it is to be."""
+        """Replace the client that was closed or killed, at once or when `come_back` is called."""
         self.away = True
         self._back.wait()
         self.away = False

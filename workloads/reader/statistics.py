@@ -1,4 +1,4 @@
-"""What librdkafka's statistics tell about a reader."""
+"""Reads a reader's state from librdkafka's statistics."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from workloads.record.identity import STATES, UNDECODABLE
 _POLL_SECONDS = 0.1
 _ERROR_SECONDS = 0.2
 _POLLS_BACK = 2
-"""A client may hand over a record with this many polls after the one that had it fetched, of those that
-returned records: the answer of another broker arrives while the first one's records are processed."""
+"""A client may return a record this many polls after the poll that fetched it (counting polls that returned
+records): the answer of another broker arrives while the records of the first are processed."""
 
 Answer = tuple[int, int | None, str | None]
 """Partition, offset (None: all that were committed there) and error (None: done)."""

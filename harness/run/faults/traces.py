@@ -81,7 +81,7 @@ def _asked(cluster: LiveCluster, kind: AskedKind, number: int) -> list[str]:
 
 
 def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tuple[str, ...]) -> Iterator[str]:
-    """A sentence for each thing that should not be there, and for each that should and is not."""
+    """One sentence per thing that is present and should not be, and per thing that is missing."""
     before: tuple[str, ...] = ()
     if kind.compared:
         known = cluster.baseline.get(number, {}).get(kind.name)
@@ -102,7 +102,7 @@ def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tupl
 
 
 def _subject(thing: str) -> str:
-    """What a thing is about: the limit `cpu.max`, the interface `eth0`, the setting before its `=`."""
+    """The subject of a trace: the limit `cpu.max`, the interface `eth0`, the setting before its `=`."""
     return thing.partition(" ")[0].partition("=")[0]
 
 

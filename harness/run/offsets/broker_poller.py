@@ -23,7 +23,7 @@ _SILENT_SECONDS = 0.05
 
 @dataclass(eq=False)
 class BrokerPoller:
-    """The questions of one run about groups that have committed offsets of `topic`.
+    """Polls the offsets of `topic` that groups without members have committed in one run.
 
     `connect` opens a connection from a broker's id and a time-out in seconds. What is new in the answers of a
     broker goes to `sink`, as rows of `harness.model.journal.OFFSETS`. Call `end` before it is closed.

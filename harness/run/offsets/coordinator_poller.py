@@ -31,7 +31,8 @@ _LAST_EVERY = 0.5
 
 
 class AnsweredCommits:
-    """Passes rows of commits on to a journal, and tells of those that were answered without an error."""
+    """Passes rows of commits on to a journal, and calls back for those that were answered without an
+    error."""
 
     def __init__(self, sink: RowSink, answered: Callable[[dict[str, Any]], None]) -> None:
         self._sink = sink
@@ -120,7 +121,7 @@ class CoordinatorPoller:
         return sorted(set(self.groups.values()))
 
     def _complete(self, found: Mapping[tuple[str, TopicPartition], CommittedOffset]) -> bool:
-        """Whether every answer came, and has what was committed last."""
+        """Whether every answer has arrived and has the offset that was committed last."""
         known = {where: one.offset for where, one in found.items() if one.error is None}
         return len(known) == len(self._names()) * len(self.partitions) and all(
             (known.get(where) or 0) >= offset for where, offset in self._committed.items()

@@ -52,7 +52,7 @@ class BrokerQuery:
 
     @property
     def partition_args(self) -> tuple[BrokerConnection, str, int]:
-        """What requests about the step's partition begin with: connection, topic, partition."""
+        """The first arguments of requests about the step's partition: connection, topic, partition."""
         assert self.link is not None, "this query needs a connection to the broker"
         return self.link, self.observer.topic, self.step.partition
 
