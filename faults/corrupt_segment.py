@@ -154,7 +154,7 @@ class SegmentCorrupted(OnDisk):
         invalid = invalid_batches(log)
         facts: dict[str, object] = {"loaded": end, "found_invalid": sorted(invalid)}
         if (done.path, done.batch.at) not in invalid or end != done.batch.base:
-            # Kafka has not noticed: the damage must not outlive the fault.
+            # Kafka has not noticed the damage, which must end with the fault.
             self._restore(context, node, plan)
             return Evidence(False, f"{node_name(node)} did not find the damage to {done.path}", facts)
         what = f"{node_name(node)} found invalid messages in {done.path} and loaded it to {end}"

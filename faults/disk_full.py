@@ -23,7 +23,7 @@ _EXIT_SECONDS = 10.0
 _TRIES = 5
 _NO_SPACE = "No space left on device"
 _NO_PAGE = "unsafe memory access operation"
-"""What the JVM says (InternalError) when it gets no page for a mapped file, here an index."""
+"""The message of the JVM's InternalError when it gets no page for a mapped file (an index)."""
 _BY_SIGNAL = (137, 143)
 """Exit codes of a process that was ended from outside: SIGKILL, SIGTERM."""
 

@@ -14,7 +14,7 @@ from faults.shared.fault_spec import Evidence, InjectionContext, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT_PORT
 
-# The clients' packets without data have 52 bytes (IP and TCP headers with timestamps) or fewer, but for those
+# The clients' packets without data have 52 bytes (IP and TCP headers with timestamps) or fewer, except those
 # of the handshake, which have 60.
 _DATA = "--tcp-flags SYN NONE -m length --length 53:"
 

@@ -53,7 +53,7 @@ class OnDisk(OnNodes):
     latest."""
 
     not_done: ClassVar[str]
-    """What `verify` says of a node whose files were not damaged."""
+    """The evidence of `verify` for a node whose files were not damaged."""
 
     def apply(self, context: InjectionContext) -> None:
         notes = self.notes(context)

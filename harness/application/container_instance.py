@@ -41,7 +41,7 @@ def require_image(spec: ContainerApplication) -> None:
     """Check that the image is on this machine, or can be pulled, and that the files can be read.
 
     Raises:
-        BadInput: one of these is not so.
+        BadInput: the image is missing, or a file cannot be read.
         PrerequisiteMissing: there is no container engine.
     """
     for inside, outside in spec.files.items():
@@ -257,7 +257,7 @@ class ContainerInstance:
         self._terminated = False
 
     def _keep(self) -> None:
-        """Write its log and its state folder into the run folder, as far as they can be read."""
+        """Copy what can be read of its log and its state folder into the run folder."""
         container = self._containers.handle(self._number)
         if container is None:
             return

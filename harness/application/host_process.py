@@ -192,7 +192,7 @@ class HostProcess:
         return last_lines(self.log_since(0), count)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Ask it to end, and kill it if it has not `seconds` later."""
+        """Ask it to end, and kill it if it still runs after `seconds`."""
         if self.is_running():
             self.unpause()
             self.terminate()

@@ -22,7 +22,7 @@ class Instance(Protocol):
     def start(self) -> None: ...
 
     def stop(self, seconds: float = ...) -> None:
-        """Ask it to end, and kill it if it has not `seconds` later."""
+        """Ask it to end, and kill it if it still runs after `seconds`."""
         ...
 
     def remove(self) -> None:

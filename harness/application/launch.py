@@ -1,4 +1,4 @@
-"""From the description of an application to its instances: what each is told, and how it is started."""
+"""Makes the instances of an application from its description: arguments, environment and start of each."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[C
 
 
 def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> Placeholders:
-    """What an instance is told; its state folder exists afterwards.
+    """The values of placeholders for an instance; also creates its state folder.
 
     Raises:
         BadInput: the folder cannot be made.

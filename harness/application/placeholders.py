@@ -1,4 +1,5 @@
-"""What an instance of an application is told: the brokers, its topics, its state folder, its group."""
+"""The values that replace placeholders in an application's arguments: brokers, topics, state folder,
+group."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from harness.spec.application import PLACEHOLDERS
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """What one instance is told. `bootstrap` is `host:port` of the brokers as the instance sees them,
+    """The values for one instance. `bootstrap` is `host:port` of the brokers as the instance sees them,
     `output_bootstrap` that of the output's brokers, which are the same unless there is a second cluster.
 
     `input` is the topic that it reads, `output` the topic (or the folder of the table) that it writes,

@@ -121,7 +121,8 @@ class RunningApplication:
         return True
 
     def end_instance(self, node: int, how: Callable[[Instance], None], event: str) -> None:
-        """End an instance by `how`, so that its end is not taken for one of its own."""
+        """End an instance by `how`, and record that the harness did it, so that it does not count as a
+        crash."""
         with self._lock:
             self._down.add(node)
             how(self.instances[node])
@@ -172,7 +173,7 @@ class RunningApplication:
             return None  # It is being written.
 
     def _silence(self) -> str | None:
-        """That it has read its input and written nothing where its output is looked for, in words."""
+        """A sentence if it has read its input but written nothing to its output."""
         if self._output is None or self.output_records() or not sum(self.group.ends().values()):
             return None
         one = next(iter(self.instances.values()))

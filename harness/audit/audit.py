@@ -82,7 +82,7 @@ class Audit(Frozen):
 
 
 def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) -> Audit:
-    """Audit a configuration; `client` None: the one that the names belong to."""
+    """Audit a configuration; `client` None: the client whose settings have these names."""
     chosen = client_of(entries) if client is None else client
     subject = EffectiveSettings(tuple(entries), chosen)
     findings = [

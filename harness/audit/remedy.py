@@ -1,4 +1,4 @@
-"""What the audit says to do about the findings of a run."""
+"""Advice of the audit about the findings of a run."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _FLAGS = ("true", "false", "t", "f", "1", "0")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?", re.ASCII)
 _PLACEHOLDERS = ("${", "{{")
-"""What stands for a value that a config provider or a template fills in later."""
+"""Marks of a value that a config provider or a template fills in later."""
 
 
 def expected_values(

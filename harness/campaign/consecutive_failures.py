@@ -10,7 +10,7 @@ MOST_FAILURES = 3
 
 
 class ConsecutiveFailures:
-    """`resume` is the command that goes on after the cause was removed."""
+    """`resume` is the command that continues once the cause is removed."""
 
     def __init__(self, resume: str) -> None:
         self._resume = resume

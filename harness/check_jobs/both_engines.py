@@ -57,7 +57,7 @@ def differences(first: Summary, second: Summary) -> list[str]:
 
 
 def _told(value: Any, other: Any) -> str:
-    """A field's value; of a table or list only what the other one has not."""
+    """A field's value; for a table or list only the entries that the other summary lacks."""
     if isinstance(value, dict):
         other = other or {}
         names = [name for name in {**value, **other} if value.get(name) != other.get(name)]

@@ -113,8 +113,8 @@ def open_engine(decision: Decision) -> ConnectEngine:
 
 
 def engine(choice: EngineChoice) -> ConnectEngine:
-    """The engine of a choice that names one; waits until it is up. One that has ended or did not start is
-    started anew.
+    """The engine of a choice that names one; waits until it is up. An engine that has ended or did not start
+    is started again.
 
     Raises:
         PrerequisiteMissing, CheckError: it did not start.

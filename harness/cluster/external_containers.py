@@ -64,8 +64,8 @@ def labelled_containers(client: DockerClient, label: str) -> list[dict[str, Any]
 def containers_by_broker(
     containers: list[dict[str, Any]], endpoints: Mapping[int, tuple[str, int]]
 ) -> dict[int, dict[str, Any]]:
-    """Broker id -> its container: the only one that publishes the broker's port, else the only one that is
-    configured with this id."""
+    """Broker id -> its container: the one container that publishes the broker's port, else the one container
+    that is configured with this id."""
     found: dict[int, dict[str, Any]] = {}
     for number, (_, port) in endpoints.items():
         configured = [one for one in containers if _configured_id(one) == number and _is_broker(one)]

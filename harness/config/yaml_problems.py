@@ -141,8 +141,8 @@ def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
 
 
 def _merged(problems: Iterator[_Found]) -> list[_Found]:
-    """The problems; of several about one value, which may have one of several types, one that expects any of
-    these."""
+    """The problems, in which several about one value become one: a value that may have several types has a
+    problem for each, which are merged into one that expects any of these types."""
     merged: dict[_Found, dict[str, None]] = {}
     for problem in problems:
         expected = merged.setdefault(replace(problem, expected=None), {})

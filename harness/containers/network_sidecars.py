@@ -63,7 +63,7 @@ class NetworkSidecars:
             self._by_container.popitem()[1].shell.close()
 
     def remove(self) -> None:
-        """Remove all sidecars, as far as they are still there."""
+        """Remove all sidecars that still exist."""
         for container in list(self._by_container):
             self._forget(container)
 

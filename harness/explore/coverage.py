@@ -14,7 +14,7 @@ from harness.explore.result import CoverageResult, Covered, TrialRun
 FaultInPhase = tuple[str, ClusterPhase]
 """A fault of the menu (with its target) and a phase."""
 Pair = tuple[str, str]
-"""Two faults of one run, the one that is earlier in the alphabet first."""
+"""Two faults of one run, in alphabetical order."""
 FaultAtLevel = tuple[str, str, str]
 """A fault, a setting, and its level."""
 

@@ -102,7 +102,7 @@ def phases_at(
 
 def _phase(before: Sequence[SampledMoment], replicas: int, others_open: bool) -> ClusterPhase:
     now = before[-1]
-    # A broker on a busy machine may be late once; one that was silent twice is gone.
+    # A broker on a busy machine may miss one sample; a broker that misses two counts as gone.
     silent = frozenset.intersection(*(moment.silent for moment in before))
     by_partition: dict[int, list[tuple[int, BrokerBelief]]] = {}
     for broker, beliefs in now.beliefs.items():

@@ -37,7 +37,7 @@ class ExploreOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExplorationPlan:
-    """What is to be explored. `before` is the result so far of an earlier process; None: this is a new
+    """The plan of an exploration. `before` is the result so far of an earlier process; None: this is a new
     exploration."""
 
     menu: ExploreMenu

@@ -129,12 +129,12 @@ def _aimed(menu: ExploreMenu, rng: random.Random, before: TrialFault) -> tuple[C
 
 
 def novelty(menu: ExploreMenu, drawn: DrawnTrial, coverage: Coverage, known: Sequence[Trial]) -> float:
-    """How much a schedule would cover that has not been covered yet."""
+    """The novelty of a schedule: how much it would cover that is not covered yet."""
     trial = drawn.trial
     names = [fault.name for fault in trial.faults]
     found = 0.0
     for name, aim in zip(names, drawn.aims, strict=True):
-        # A phase that was aimed at and missed counts like one that was covered.
+        # A missed phase counts as covered, so that it is not aimed at forever.
         found += _fresh(coverage.phases[name, aim] + coverage.missed[name, aim])
         levels = [_fresh(coverage.levels[name, axis, label]) for axis, label in menu.labels(trial.settings)]
         found += sum(levels) / len(levels) if levels else 0.0

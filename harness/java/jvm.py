@@ -47,7 +47,7 @@ def client_jar(client: DockerClient, version: str) -> Path:
     else fetched with Maven (10 MB).
 
     Raises:
-        PrerequisiteMissing: the jar is available from none of these.
+        PrerequisiteMissing: the jar is neither in the cache nor in an image, and Maven cannot fetch it.
     """
     jar = jar_cache() / f"kafka-clients-{version}.jar"
     if jar.exists():

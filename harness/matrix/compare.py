@@ -53,8 +53,8 @@ class SloBreach(Frozen):
 
 
 class Comparison(Frozen):
-    """What `compare` says. `level` is what each of the `tests` that count was judged at. `missing` arms are
-    in one result only, or have no run that counts in one of them."""
+    """The result of `compare`. `level` is what each of the `tests` that count was judged at. `missing` arms
+    are in one result only, or have no run that counts in one of them."""
 
     base: str
     new: str

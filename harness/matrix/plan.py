@@ -62,7 +62,8 @@ def estimate(arms: Sequence[MatrixArm], repeats: Repeats) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
-    """What is to be run. `before` is the result so far of an earlier process; None: this is a new matrix."""
+    """The plan of a matrix. `before` is the result so far of an earlier process; None: this is a new
+    matrix."""
 
     spec: MatrixSpec
     arms: tuple[MatrixArm, ...]

@@ -110,7 +110,7 @@ class FindingClass(StrEnum):
 
 ABORTED_INPUT = "aborted"
 INPUT_NOT_IN_LOG = "not in the log"
-"""What `place` says of a premature output: what is wrong with its input."""
+"""The values of `place` for a premature output: what is wrong with its input."""
 
 
 class VerdictWord(StrEnum):
@@ -250,7 +250,7 @@ class Judgement(Frozen):
     as_promised: bool | None
     promise_reasons: tuple[str, ...] = ()
     broken_promises: tuple[BrokenPromise, ...] = Field(default=(), exclude=True)
-    """What `promise_reasons` say, as data; files hold the sentences alone."""
+    """`promise_reasons` as data; files have only the sentences."""
 
 
 class ArmResult(Frozen):

@@ -24,7 +24,7 @@ from harness.page.blocks import Section, Text, section
 from harness.report.job_summary import ArmCounts
 
 OWN_VERSIONS = "its own versions"
-"""Stands for the version of a matrix that has versions as an axis."""
+"""The entry instead of a version for a matrix that has versions as an axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def regressions(nights: Sequence[MatrixNight]) -> list[str]:
 
 
 def night_section(one: MatrixNight) -> Section:
-    """What the summary of the night says of a matrix."""
+    """The part of the night's summary about a matrix."""
     if one.result is None:
         return section(f"{one.name} on Kafka {one.version}", Text(f"Could not be run: {one.error}"))
     page = matrix_page(one.result)

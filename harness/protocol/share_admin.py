@@ -36,8 +36,8 @@ _SHARE = i8(2)
 
 @dataclass(frozen=True, slots=True)
 class ShareStart:
-    """Where a share group begins in a partition. `lag`: records that are not finished (None: not told);
-    `start`: None: it has not begun, or there is an error."""
+    """Where a share group begins in a partition. `lag`: records that are not finished (None: the broker does
+    not report it); `start`: None: it has not begun, or there is an error."""
 
     partition: int
     error: str | None = None

@@ -52,9 +52,8 @@ def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
 
 
 class SessionClusters:
-    """Clusters by their spec. Running are those that somebody uses, and the last one that nobody does.
-
-    `spent` is what their users have had of the session's budget.
+    """Clusters by their spec. Clusters in use run, and so does the cluster that was released last. `spent` is
+    the part of the session's budget that tests have used.
     """
 
     def __init__(self, settings: Settings) -> None:

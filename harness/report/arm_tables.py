@@ -39,7 +39,7 @@ def windows(meta: RunMeta) -> Table:
 
 
 def moments(timeline: Timeline, meta: RunMeta) -> Table:
-    """What the bars on the timeline stand for."""
+    """The meaning of the bars on the timeline."""
     rows = (
         {"class": span.kind, **_stretch(span, timeline, meta, "records")} for span in found_spans(timeline)
     )

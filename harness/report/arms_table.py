@@ -51,7 +51,7 @@ ARM_AND_PROMISE = (
     "An arm is one configuration of the experiment. Its promise is what the experiment file says that the "
     "arm does: a control arm may promise a loss, and is then invalid, as expected."
 )
-"""Stands before the first table."""
+"""The note above the first table."""
 UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker acknowledged)"
 
 

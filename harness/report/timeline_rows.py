@@ -115,7 +115,7 @@ def _thinnest(scale: Scale, timeline: Timeline) -> float:
         (scale.x(span.to_ns) - scale.x(span.from_ns) for strip in timeline.strips for span in strip.spans),
         reverse=True,
     )
-    # Equal widths could be more than `MOST_SPANS`: then none of them is drawn.
+    # If more than `MOST_SPANS` stretches have the smallest width, none of that width is drawn.
     return max(_THINNEST, widths[MOST_SPANS] + 0.05) if len(widths) > MOST_SPANS else _THINNEST
 
 

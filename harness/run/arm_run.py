@@ -113,7 +113,7 @@ class ArmRun:
         )
         self.meta.save(self.folder)
         if self.experiment.workload_of(self.arm).client == "own":
-            # Before anyone is told that the topic exists: programs look for it.
+            # Saved before `started` is called, because programs wait for it.
             target = ProducerTarget(self.run_id, self.topic, self.arm.producer.acks, self.cluster.bootstrap)
             ProducerFolder(self.folder / PRODUCERS_DIR).create(target)
 
@@ -262,7 +262,7 @@ class ArmRun:
         return self.clients.workload
 
     def note(self, steps: Sequence[StepInfo], windows: tuple[FaultWindow, ...], problems: list[str]) -> None:
-        """Save the metadata of the run as far as it has come."""
+        """Save the metadata of the unfinished run."""
         self._save(
             steps=tuple(steps),
             windows=windows,

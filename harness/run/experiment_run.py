@@ -159,7 +159,7 @@ class ExperimentRun:
         self._save_so_far(executor, ledger)
 
     def _progress(self) -> AbstractContextManager[None]:
-        """Report progress in the block as that of all arms together."""
+        """Report progress in the `with` block as that of all arms together."""
         arms = " + ".join(arm_run.arm.name for arm_run in self._arm_runs)
         return progress_under(f"{self.experiment.name} · {arms}")
 

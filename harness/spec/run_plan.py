@@ -37,8 +37,8 @@ class PlannedFault:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One step. `most_down` is the largest number of brokers down at once; `cut`: repeated faults go on
-    beyond the listed ones."""
+    """One step. `most_down` is the largest number of brokers down at once; `cut`: there are more repeated
+    faults than are listed."""
 
     index: int
     what: str

@@ -158,7 +158,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _failed_over(options: Any, gateway: Any, clusters: Clusters, mirror: Reader) -> dict[int, int]:
-    """Where the consumer goes on in the mirror, by partition."""
+    """The offsets from which the consumer continues in the mirror, by partition."""
     if options.offsets == SYNCED:
         return mirror.committed()
     if options.offsets == SAME:

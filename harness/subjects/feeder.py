@@ -1,8 +1,8 @@
 """Feeds a file with the records of a topic, each exactly once, whatever kills the process.
 
-A line is a JSON object: partition, offset and the Base64 of the value. The file itself tells where to go on:
-after the offset of the last line of each partition. A torn last line is cut off. So what a reader of the file
-doubles comes from that reader.
+A line is a JSON object: partition, offset and the Base64 of the value. The file itself says where to
+continue: after the offset of the last line of each partition. A torn last line is cut off. So what a reader
+of the file doubles comes from that reader.
 """
 
 from __future__ import annotations

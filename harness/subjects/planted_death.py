@@ -44,7 +44,7 @@ class PlantedDeath:
             threading.Thread(target=self._wait, daemon=True).start()
 
     def _wait(self) -> None:
-        # The folder of commits exists from the first commit on, so that batch 0 is not a case of its own.
+        # Batch 0 needs no special case, because the folder of commits exists from the first commit on.
         while not (self._offsets / str(self._batch)).exists() or not self._commits.is_dir():
             time.sleep(_POLL_SECONDS)
         self._planted.set()

@@ -1,4 +1,4 @@
-"""Files of claims and bugs: what an arm only names is put in before the file is validated.
+"""Files of claims and bugs: names in an arm are replaced by what they refer to before the file is validated.
 
 `with` holds values, those of the file and those of one arm, which go first. In an arm's experiment, and in
 what is expected of the arm, `$name` (or `${name}`) stands for a value: for the value itself, of whatever

@@ -38,7 +38,7 @@ _FACTS = {
     "set_up": "Set-up",
     "link": "Source",
 }
-"""Texts of an item that its section shows, as far as it has them."""
+"""Texts of an item that its section shows if the item has them."""
 
 
 def write_page(items: Sequence[SuiteItem], results: Sequence[SuiteResult], folder: Path) -> Path:

@@ -44,7 +44,8 @@ class ScheduledExperiment:
 
 
 def experiments_of(items: Iterable[SuiteItem]) -> list[ScheduledExperiment]:
-    """Every experiment of these items; one that several items have is run once, with the arms of all."""
+    """Every experiment of these items; an experiment that several items share is run once, with the arms of
+    all items."""
     scheduled: dict[str, ScheduledExperiment] = {}
     for item in items:
         for experiment, arms in item.experiments():

@@ -159,8 +159,8 @@ class CoordinatorPoller:
         return found
 
     def _coordinator(self, group: str) -> int | None:
-        """The group's coordinator, as one broker after the other says; asked again every second, because an
-        old coordinator may go on to answer."""
+        """The group's coordinator, by the first broker that answers; it is looked up again every second,
+        because a former coordinator may still answer."""
         known = self._coordinators.get(group)
         if known is not None and time.monotonic() < self._asked_who[group] + _IDLE_SECONDS:
             return known

@@ -106,7 +106,7 @@ def read_twice(cluster: LiveCluster, target: FinalReadTarget, one_pass: OnePass)
         if bounds == again or reasons or not remaining or offsets_of(bounds) != offsets_of(again):
             break
         # Leaders moved between the passes, as happens when preferred leaders return a while after a
-        # failover. That is no fault of the read, but only two passes without such a change prove it.
+        # failover. The read may be right, but only two passes without such a change prove it.
         bounds = again
     if bounds != again:
         reasons.append("offsets or leaders changed between the two passes")
