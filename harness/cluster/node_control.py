@@ -178,8 +178,8 @@ class RunningNodes:
         Raises:
             ClusterError: the sidecar could not be started.
         """
-        placed = {"network_mode": "none", "volumes_from": [self._container(number).id]}
-        return self._sidecar(number, "with the node's volumes", script, capabilities.FILES, **placed)
+        attachment = {"network_mode": "none", "volumes_from": [self._container(number).id]}
+        return self._sidecar(number, "with the node's volumes", script, capabilities.FILES, **attachment)
 
     def in_node(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script inside the container of a running node, as root.
@@ -246,11 +246,11 @@ class RunningNodes:
             return text.decode(errors="replace")
 
     def _sidecar(
-        self, number: int, where: str, script: str, allowed: capabilities.Rights, **placed: Any
+        self, number: int, where: str, script: str, allowed: capabilities.Rights, **attachment: Any
     ) -> ContainerOutput:
         with self._engine(number, f"a sidecar could not run {where}"):
             labels = engine.labels(self.name)
-            return run_sidecar(self.client, self._toolbox, script, labels, allowed, **placed)
+            return run_sidecar(self.client, self._toolbox, script, labels, allowed, **attachment)
 
     @contextmanager
     def _engine(self, number: int, what: str) -> Iterator[Container]:

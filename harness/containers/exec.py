@@ -45,15 +45,15 @@ def run_in(container: Any, script: str) -> ContainerOutput:
 
 
 def run_sidecar(
-    client: DockerClient, toolbox: str, script: str, labels: dict[str, str], rights: Rights, **placed: Any
+    client: DockerClient, toolbox: str, script: str, labels: dict[str, str], rights: Rights, **attachment: Any
 ) -> ContainerOutput:
     """Run a shell script beside another container, with these rights (`harness.containers.capabilities`).
-    `placed` are docker-py's options that attach it (`network_mode`, `volumes_from`, ...).
+    `attachment` are docker-py's options that attach it (`network_mode`, `volumes_from`, ...).
 
     Raises:
         DockerException, OSError: the sidecar could not be started, or took more than a minute.
     """
-    sidecar = client.containers.create(toolbox, ["bash", "-c", script], labels=labels, **rights, **placed)
+    sidecar = client.containers.create(toolbox, ["bash", "-c", script], labels=labels, **rights, **attachment)
     try:
         sidecar.start()
         code = int(sidecar.wait(timeout=_SECONDS)["StatusCode"])

@@ -125,10 +125,10 @@ def _times(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetR
         identity = _identity(table["producer"].to_numpy(), table["seq"].to_numpy())
         sent = table["sent_ns"].to_numpy()
         closed = pc.coalesce(table["closed_ns"], table["sent_ns"]).to_numpy()
-        place = np.minimum(np.searchsorted(wanted, identity), len(wanted) - 1)
-        hit = wanted[place] == identity
-        for number in np.unique(owner[place[hit]]).tolist():
-            of_range = hit & (owner[place] == number)
+        position = np.minimum(np.searchsorted(wanted, identity), len(wanted) - 1)
+        hit = wanted[position] == identity
+        for number in np.unique(owner[position[hit]]).tolist():
+            of_range = hit & (owner[position] == number)
             begin[number] = min(begin.get(number, 2**63), int(sent[of_range].min()))
             end[number] = max(end.get(number, 0), int(closed[of_range].max()))
     return {ranges[number]: (begin[number], end[number]) for number in begin}

@@ -58,7 +58,7 @@ class TopicSpec(TopicSettings):
 
 class DeleteRecords(Frozen):
     """Delete the records below offset `before` of every partition, as `kafka-delete-records.sh` does
-    (KIP-107): retention overtakes whoever reads slowly, at a known place. They count as `expired`."""
+    (KIP-107): retention overtakes whoever reads slowly, at a known offset. They count as `expired`."""
 
     before: int = Field(ge=1, description="the new log start offset, or the end of a shorter partition")
 
