@@ -45,10 +45,6 @@ class ManagedCluster(LiveCluster):
 
     Every container, network and volume has our labels, so that `kafka-chaos clean` finds what a killed
     harness left behind. Nodes are named by their Kafka node id.
-
-    Raises (from `start`):
-        PrerequisiteMissing: there is no container engine, or no image.
-        ClusterError: a node ended, or the cluster was not ready in time; contains the nodes' last log lines.
     """
 
     def __init__(
@@ -77,7 +73,12 @@ class ManagedCluster(LiveCluster):
 
     def start(self) -> Self:
         """Start all nodes and wait until the cluster is ready: every broker is registered and unfenced, and a
-        new topic gets a full ISR."""
+        new topic gets a full ISR.
+
+        Raises:
+            PrerequisiteMissing: there is no container engine, or no image.
+            ClusterError: a node ended, or the cluster was not ready in time; has the nodes' last log lines.
+        """
         began = time.monotonic()
         self.client = engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)

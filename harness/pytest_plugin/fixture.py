@@ -99,10 +99,10 @@ class Chaos:
     ) -> ChaosResult:
         """Put an application under test: it reads a topic that is written meanwhile, and writes another one.
 
-        chaos.application(
-            ["python", "copy.py", "{bootstrap}", "{input}", "{output}", "{group}"],
-            faults=[{"fault": {"kill": {"target": {"application": "all"}}}, "at": 3, "for": 1}],
-        ).assert_processed()
+            chaos.application(
+                ["python", "copy.py", "{bootstrap}", "{input}", "{output}", "{group}"],
+                faults=[{"fault": {"kill": {"target": {"application": "all"}}}, "at": 3, "for": 1}],
+            ).assert_processed()
 
         Args:
             run: its command, or `run` as an experiment file has it.
@@ -129,11 +129,11 @@ class Chaos:
         """Run one arm of an experiment in the background, so that your own application can consume its
         topic meanwhile. `arm` may be left out where there is only one; `payload` is as in `chaos()`.
 
-        with chaos.started("kill-leader", arm="acks=all") as run:
-            app = start_my_consumer(run.bootstrap, run.topic)
-            result = run.wait()      # faults over, all read back; the cluster is still up
-            seen = app.drain_and_stop()
-        result.assert_delivered(seen)
+            with chaos.started("kill-leader", arm="acks=all") as run:
+                app = start_my_consumer(run.bootstrap, run.topic)
+                result = run.wait()      # faults over, all read back; the cluster is still up
+                seen = app.drain_and_stop()
+            result.assert_delivered(seen)
         """
         __tracebackhide__ = True
         with self._prepared(experiment, () if arm is None else (arm,), seed, 1, payload) as (
@@ -168,8 +168,8 @@ class Chaos:
     def fault(self, spec: dict[str, Any], *, on: ManagedCluster, topic: str) -> Iterator[OpenedFault]:
         """Inject one fault for as long as the block lasts; on leaving, it is healed.
 
-        with chaos.fault({"kill": {"target": {"leader": 0}}}, on=kafka_cluster, topic="orders"):
-            ...
+            with chaos.fault({"kill": {"target": {"leader": 0}}}, on=kafka_cluster, topic="orders"):
+                ...
 
         Args:
             spec: as in an experiment file.

@@ -41,7 +41,8 @@ class ConsumerJournal:
     of what was processed, or made by a member that did not own the partition, and partitions with two owners.
 
     Args:
-        group: the group.id. member: a name of the member, which no other member of the group has.
+        group: the group.id.
+        member: a name of the member, which no other member of the group has.
         path: also append each event to this file, one JSON object per line, so that a program in another
             process can journal and be killed at any time; `ConsumerJournal.read` reads it.
         session_ms: session.timeout.ms of the member (with `group.protocol=consumer` the brokers'
