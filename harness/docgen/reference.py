@@ -1,17 +1,22 @@
 """The reference pages that come from code: commands, experiment files, the Python interface.
 
-The site is built by MkDocs from docs/ (`make site`).
+Typer writes the sections of the commands, and griffe2md those of the Python interface. The site is built by
+MkDocs from docs/ (`make site`).
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import typer.main
+from griffe import GriffeLoader, Parser
+from griffe2md import ConfigDict, render_object_docs
+from typer.cli import get_docs_for_click
 
-import kafka_chaos
 from harness.docgen import files
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.page.markdown import cell
@@ -20,6 +25,20 @@ from harness.spec.experiment import Experiment
 FOLDER, SUFFIXES = files.DOCS / "reference", ()
 _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "ReaderSpec", "Arm")
 """Models that come first on the page; all others follow in alphabetical order."""
+_PYTHON: ConfigDict = {
+    "heading_level": 3,
+    "show_root_full_path": False,
+    "show_root_members_full_path": False,
+    "show_object_full_path": False,
+    "show_signature_annotations": True,
+    "show_bases": False,
+    "show_if_no_docstring": False,
+    "inherited_members": False,
+    "members_order": "source",
+    "filters": ["!^_(?!_call__)"],
+    "summary": False,
+    "line_length": 100,
+}
 
 
 def pages() -> dict[str, str]:
@@ -41,30 +60,25 @@ def _commands() -> str:
     return files.render(
         "cli.md.j2",
         commands=[(name, command) for name, command in sorted(commands.items()) if not command.hidden],
-        prose=_prose,
         example=lambda name: COMMANDS[name].example,
         one_line=_one_line,
-        spelling=_spelling,
-        default=_default,
+        section=_section,
     )
 
 
-def _spelling(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        return f"`{parameter.name.upper()}{'...' if parameter.nargs == -1 else ''}`"
-    return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-
-
-def _default(parameter: Any) -> str:
-    found = parameter.default
-    if parameter.required or found is None or found is False or callable(found) or found in ((), []):
-        return ""
-    return f"`{found}`"
+def _section(name: str, command: Any) -> str:
+    """What `typer harness/cli/app.py utils docs` writes of a command, without its example. The usage is no
+    command that can be typed, so its block is none of a console."""
+    command.epilog = None
+    text = get_docs_for_click(
+        obj=command, ctx=typer.Context(command), indent=1, name=f"kafka-chaos {name}", title=name
+    )
+    return text.replace("```console\n$ ", "```text\n").rstrip()
 
 
 def _prose(text: str) -> str:
-    """Paragraphs on one line each; Typer marks kept line breaks with a backspace character."""
-    return "\n\n".join(" ".join(part.replace("\b", "").split()) for part in text.split("\n\n"))
+    """Paragraphs on one line each."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
 def _experiment_files() -> str:
@@ -146,26 +160,32 @@ def _one_line(text: str) -> str:
 
 
 def _python() -> str:
-    return files.render("python.md.j2", signature=_signature, summary=_summary, members=_members)
+    # From the sources: names are imported lazily, and griffe follows the imports for type checkers instead.
+    loader = GriffeLoader(
+        search_paths=[files.DOCS.parent],
+        docstring_parser=Parser.google,
+        docstring_options={"warnings": False},
+        allow_inspection=False,
+    )
+    for package in ("harness", "faults", "workloads", "checkers"):
+        loader.load(package)
+    public: Any = loader.load("kafka_chaos")
 
+    def api(name: str, members: Sequence[str] | None = None, *, constructor: bool = False) -> str:
+        """The section of a name: signature, docstring and `members` (None: all public ones)."""
+        chosen: ConfigDict = {"members": members, "merge_init_into_class": constructor}
+        return _without_links(render_object_docs(public[name], {**_PYTHON, **chosen})).strip()
 
-def _signature(name: str) -> str:
-    value = getattr(kafka_chaos, name)
-    if not inspect.isfunction(value):
-        return ""
-    return (
-        "("
-        + ", ".join(str(each).split(":")[0] for each in inspect.signature(value).parameters.values())
-        + ")"
+    return files.render(
+        "python.md.j2",
+        api=api,
+        summary=lambda name: cell(public[name].docstring.value.split("\n\n")[0]),
+        members=lambda name: ", ".join(f"`{each}`" for each in sorted(public[name].exports)),
     )
 
 
-def _summary(name: str) -> str:
-    """The first paragraph of the name's docstring."""
-    if name == "__version__":
-        return "The version of the installed distribution."
-    return cell(inspect.cleandoc(getattr(kafka_chaos, name).__doc__ or "").split("\n\n")[0])
-
-
-def _members(name: str) -> str:
-    return ", ".join(f"`{each}`" for each in sorted(getattr(kafka_chaos, name).__all__))
+def _without_links(text: str) -> str:
+    """Types as plain text: griffe2md links each to an anchor, of which the page has only a few. Signatures
+    are no Python that can be run, as the other blocks of the page are."""
+    plain = re.sub(r"\[([\w.]+)\]\(#[\w.]+\)", r"\1", text)
+    return re.sub(r"</?code>", "`", plain).replace("```python", "```py")

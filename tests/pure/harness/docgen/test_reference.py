@@ -22,8 +22,13 @@ def test_the_reference_is_up_to_date() -> None:
     assert files.drifted(reference) == [], "make docs writes it anew"
 
 
-def test_every_command_and_every_option_is_there() -> None:
-    page = reference.pages()["cli.md"]
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return reference.pages()
+
+
+def test_every_command_and_every_option_is_there(pages: dict[str, str]) -> None:
+    page = pages["cli.md"]
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for name, command in commands.items():
         if command.hidden:
@@ -34,15 +39,26 @@ def test_every_command_and_every_option_is_there() -> None:
         assert all(option in section for one in command.params for option in one.opts if option[:2] == "--")
 
 
-def test_every_key_of_an_experiment_is_there() -> None:
-    page = reference.pages()["experiment-files.md"]
+def test_every_key_of_an_experiment_is_there(pages: dict[str, str]) -> None:
+    page = pages["experiment-files.md"]
     assert all(f"| `{key}` |" in page for key in Experiment.model_json_schema()["properties"])
     anchors = {heading.lower() for heading in re.findall(r"^## (.+)$", page, re.MULTILINE)}
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= anchors
 
 
-def test_the_page_of_commands_begins_with_a_list_of_all() -> None:
-    listed = reference.pages()["cli.md"].partition("\n## ")[0]
+def test_functions_and_methods_are_there_with_types_parameters_and_errors(pages: dict[str, str]) -> None:
+    page = pages["python.md"]
+    run = page.partition("### `run_experiment`\n")[2].partition("\n### ")[0]
+    assert "    arms: Sequence[str] = ()," in run
+    assert re.search(r"- \*\*arms\*\* \(`Sequence\[str\]`\) . names of the arms to run", run)
+    assert re.search("- `BadInput` . no such experiment", run)
+    chaos = page.partition("### `Chaos`\n")[2].partition("\n### ")[0]
+    assert re.findall("^#### `(.+)`$", chaos, re.MULTILINE) == ["__call__", "application", "started", "fault"]
+    assert "](#" not in page
+
+
+def test_the_page_of_commands_begins_with_a_list_of_all(pages: dict[str, str]) -> None:
+    listed = pages["cli.md"].partition("\n## ")[0]
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert {name for name in commands if f"| [`{name}`](#{name}) |" in listed} == {
         name for name, command in commands.items() if not command.hidden
