@@ -1,4 +1,5 @@
-"""The check as a Spark job: `spark-submit --py-files kafka-chaos.zip job.py RUN [--results PLACE]`.
+"""The check as a Spark job: `spark-submit --py-files kafka-chaos.zip job.py RUN [--results PLACE]`, where
+kafka-chaos.zip is our wheel, renamed.
 
 Spark's settings (master, memory, jars, keys of object stores) are those of spark-submit; RUN and PLACE are
 paths that the whole cluster can access, or URLs. Without spark-submit, `python -m checkers.job` takes

@@ -1,26 +1,23 @@
-"""The part of our code that executors on other machines need, as one zip file.
+"""The part of our code that a session sends to executors on other machines, as one zip file.
 
-    python -m checkers.engine.executor_archive kafka-chaos.zip
-
-writes it for `spark-submit --py-files`; sessions of the checks make and send it themselves. Executors also
-need pyarrow, numpy, pydantic, and crc32c to decode values, in the Python that `PYSPARK_PYTHON` names there.
+They also need pyarrow, numpy, pydantic, and crc32c to decode values, in the Python that `PYSPARK_PYTHON`
+names there.
 """
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("checkers", "workloads", "harness/model")
-_MODULES = (
+_FILES = (
+    "checkers/**/*.py",
+    "workloads/**/*.py",
+    "harness/model/**/*.py",
     "harness/__init__.py",
     "harness/check_jobs/__init__.py",
     "harness/check_jobs/spark_topic_reader.py",
 )
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""One fixed date, so that the same code gives the same bytes."""
 
 
 def write_zip(target: Path) -> Path:
@@ -29,17 +26,8 @@ def write_zip(target: Path) -> Path:
     Raises:
         OSError: it cannot be written.
     """
-    files = [_ROOT / name for name in _MODULES]
-    files += [path for package in _PACKAGES for path in sorted((_ROOT / package).rglob("*.py"))]
-    with zipfile.ZipFile(target, "w") as archive:
-        for path in files:
-            name = zipfile.ZipInfo(path.relative_to(_ROOT).as_posix(), _EPOCH)
-            name.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(name, path.read_bytes())
+    # Zip has no dates before 1980, which files of a reproducible image may have.
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for path in (path for pattern in _FILES for path in sorted(_ROOT.glob(pattern))):
+            archive.write(path, path.relative_to(_ROOT))
     return target
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: python -m checkers.engine.executor_archive TARGET.zip\n\n{__doc__}")
-    print(write_zip(Path(sys.argv[1])))

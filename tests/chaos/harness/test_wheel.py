@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import ROOT
+from tests.support.wheel import built_wheel
+
 PACKAGES = {"kafka_chaos", "harness", "faults", "workloads", "checkers", "compose"}
 UNREACHABLE = ("error sending request", "dns error", "failed to fetch", "connection refused")
 SUITE = """
@@ -37,14 +38,7 @@ def call(*command: str | Path, folder: Path, seconds: float = 300) -> subprocess
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    # Built before, it may hold what is no longer part of the source.
-    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)
-    uv = Path(sys.executable).with_name("uv")
-    build = (uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable)
-    built = call(*build, "--out-dir", folder, ROOT, folder=folder)
-    assert built.returncode == 0, built.stderr
-    return next(folder.glob("*.whl"))
+    return built_wheel(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.engine.executor_archive import write_zip
 from tests.support.history import History, findings_of, run_meta, window, write_run
 from tests.support.paths import ROOT
 from tests.support.standalone_spark import HOME, cluster, connect_server, environment
+from tests.support.wheel import built_wheel
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
@@ -93,9 +93,10 @@ def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> Non
     assert not (folder / "findings").exists()
 
 
-def test_spark_submit_with_our_code_as_a_zip(here: Any, tmp_path: Path) -> None:
+def test_spark_submit_with_our_wheel_as_a_zip(here: Any, tmp_path: Path) -> None:
     folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
-    archive = write_zip(tmp_path / "kafka-chaos.zip")
+    # Spark puts a `.whl` on the path of the driver alone.
+    archive = built_wheel(tmp_path).rename(tmp_path / "kafka-chaos.zip")
     with cluster(tmp_path) as master:
         done = finish(
             [
@@ -106,7 +107,7 @@ def test_spark_submit_with_our_code_as_a_zip(here: Any, tmp_path: Path) -> None:
                 *("--conf", "spark.sql.shuffle.partitions=2"),
                 *(str(ROOT / "checkers" / "job.py"), str(folder), "--results", str(results)),
             ],
-            PYTHONPATH="",  # nothing but the zip
+            PYTHONPATH="",  # nothing but the wheel
         )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert told(json.loads(done.stdout)) == here[0]
