@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from pathlib import Path
 from checkers.engine import spark_server
 from checkers.engine.choice import EngineChoice
 from checkers.engine.java import java_of_spark
-from checkers.engine.supervisor import LOG
+from checkers.engine.supervisor import LOG, how_it_ended
 from harness.model.errors import CheckError
 from harness.model.storage import s3_settings
 
@@ -31,6 +32,12 @@ _END_SECONDS = 10.0
 SCRATCH_PREFIX = "kafka-chaos-engine-"
 NICE = 10
 """Brokers and producers, which are measured, go before a server."""
+
+_REMEDIES = {
+    r"BindException|failed to bind": "leave out the port, so that a free one is taken, or name another one",
+    r"heap": "give --driver-memory a size that this machine has free, such as 4g",
+}
+"""What to do about some reasons why Spark does not start, by patterns that these contain."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -120,7 +127,7 @@ def start_server(
     if "url" in answer:
         return server
     server.stop()
-    reason = answer.get("error", "it ended")
+    reason = answer.get("error") or how_it_ended(supervisor.returncode)
     if choice.engine == "sail":
         raise CheckError(
             "Sail did not start, so nothing was checked; the journals are untouched",
@@ -132,10 +139,14 @@ def start_server(
         "Spark did not start, so nothing was checked; the journals are untouched",
         where=f"master {choice.master}, driver memory {choice.driver_memory}",
         found=reason,
-        next_step="check that the machine has this much free memory"
-        + ("" if choice.is_local else " and that the master answers")
-        + ", then run `kafka-chaos check` again",
+        next_step=_remedy(reason, choice) + ", then run `kafka-chaos check` again",
     )
+
+
+def _remedy(reason: str, choice: EngineChoice) -> str:
+    known = (what for pattern, what in _REMEDIES.items() if re.search(pattern, reason, re.IGNORECASE))
+    master = "" if choice.is_local else " and that the master answers"
+    return next(known, f"check that the machine has this much free memory{master}")
 
 
 def _ask(supervisor: subprocess.Popen[str], job: object) -> dict[str, str]:

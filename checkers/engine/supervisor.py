@@ -10,9 +10,10 @@ It reads one line, a JSON object, from its standard input:
 - `seconds`: how long the server may take to start,
 - `polite`: whether the JVM is asked to end, so that it can write its archive of classes, or is killed.
 
-It answers with one line on its standard output, `{"url": "sc://127.0.0.1:1234"}` or `{"error": "..."}`, and
-then waits until its standard input ends. The other end is held by nobody but the command, so that the input
-ends when the command does, SIGKILL included. Everything else that is printed is the server's log.
+It answers with one line on its standard output, `{"url": "sc://127.0.0.1:1234"}` or `{"error": "..."}`. If
+the server has started, it then waits until its standard input ends. The other end is held by nobody but the
+command, so that the input ends when the command does, SIGKILL included. Everything else that is printed is
+the log of the server.
 """
 
 from __future__ import annotations
@@ -52,10 +53,14 @@ def main() -> None:
 
 
 def _hold_sail() -> None:
-    from pysail.spark import SparkConnectServer
+    try:
+        from pysail.spark import SparkConnectServer
 
-    server = SparkConnectServer("127.0.0.1", 0)
-    server.start(background=True)
+        server = SparkConnectServer("127.0.0.1", 0)
+        server.start(background=True)
+    except Exception as error:
+        _tell(error=f"{type(error).__name__}: {error}")
+        return
     host, port = server.listening_address or ("", 0)
     _tell(url=f"sc://{host}:{port}")
     _await_end_of_input()
@@ -88,8 +93,10 @@ def _hold_spark(command: list[str], scratch: Path, seconds: float, *, polite: bo
         elif given_up := _GIVEN_UP.search(text):
             answer = {"error": given_up[0]}
     if not answer:
-        reason = cause_in(log.read_text(errors="replace"))
-        answer = {"error": reason or f"it did not start within {seconds:.0f} s"}
+        ended = child.poll()
+        late = f"it did not start within {seconds:.0f} s"
+        how = late if ended is None else how_it_ended(ended)
+        answer = {"error": cause_in(log.read_text(errors="replace")) or how}
     _tell(**answer)
     if "error" in answer:
         child.kill()
@@ -97,13 +104,21 @@ def _hold_spark(command: list[str], scratch: Path, seconds: float, *, polite: bo
 
 
 def cause_in(log: str) -> str:
-    """The first two lines about a failure in Spark's log; Java often puts the reason in the second. Empty:
-    there is none."""
+    """The first line about a failure in Spark's log, and the next one, where Java often puts the reason.
+    Empty: the log tells of no failure."""
     lines = log.splitlines()
     for index, line in enumerate(lines):
         if re.search(r"error|exception|invalid|not found", line, re.IGNORECASE):
             return " ".join(part.strip() for part in lines[index : index + 2] if not part.startswith("\tat "))
-    return lines[-1].strip() if lines else ""
+    return ""
+
+
+def how_it_ended(code: int) -> str:
+    """A process's return code, as `subprocess` gives it, in words."""
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    # The kernel kills with it when there is no memory left.
+    return f"it was killed by {signal.Signals(-code).name}"
 
 
 def _await_end_of_input() -> None:

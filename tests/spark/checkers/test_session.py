@@ -127,6 +127,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         with pytest.raises(CheckError, match="Spark did not start") as caught:
             start_engine(choice, scratch=tmp_path / "scratch")
     assert "bind" in str(caught.value.found).lower()
+    assert "leave out the port" in str(caught.value.next_step)
 
 
 def test_nobody_answers() -> None:
@@ -184,6 +185,7 @@ def test_an_engine_that_dies_is_told_within_seconds(engine: str, tmp_path: Path)
         session.range(5).collect()
     assert time.monotonic() - began < 180
     assert "Traceback" not in str(caught.value)
+    assert str(caught.value.found).startswith("the server does not answer: ")
     session.client.close()
 
 
