@@ -14,6 +14,8 @@ from harness.model.errors import CheckError
 
 _ROOTS = ("pyspark", "py4j", "grpc", "pyarrow")
 """Packages whose exceptions mean that the engine failed, by name: they are slow to import."""
+_REFUSALS = ("AnalysisException", "ParseException", "UnsupportedOperationException")
+"""Names of PySpark's exceptions for queries that an engine cannot plan."""
 
 
 @contextmanager
@@ -32,18 +34,26 @@ def engine_failures(where: object) -> Iterator[None]:
         gone = is_gone(error)
         what = "the engine ended in the middle of the check" if gone else "the check failed"
         look = "that the machine has enough free memory" if gone else "memory and disk space"
-        name = str(where).rstrip("/").rpartition("/")[2]
+        command = f"kafka-chaos check {str(where).rstrip('/').rpartition('/')[2]}"
+        again = f"check {look}, then run `{command}` again"
+        other = f"use the other engine: `{command} --engine spark`, or `--engine sail`"
         raise CheckError(
             f"{what}; the journals are untouched",
             where=str(where),
             found=cause_of(error),
-            next_step=f"check {look}, then run `kafka-chaos check {name}` again",
+            next_step=other if _lacks_something(error) else again,
         ) from error
 
 
 def is_failure(error: BaseException) -> bool:
     """Whether an exception comes from an engine or its client."""
     return any(one.__module__.partition(".")[0] in _ROOTS for one in type(error).__mro__)
+
+
+def _lacks_something(error: BaseException) -> bool:
+    """Whether the engine refused the query before it computed anything: it has no such function, or cannot do
+    what was asked for."""
+    return any(one.__name__ in _REFUSALS for one in type(error).__mro__)
 
 
 def is_gone(error: BaseException) -> bool:
@@ -60,14 +70,14 @@ def cause_of(error: BaseException) -> str:
 
     Of a Python function that failed in a task it is the last line of its traceback.
     """
-    details = getattr(error, "details", None)
-    if callable(details) and is_gone(error):
-        reason = (str(details()).strip().splitlines() or ["no reason is given"])[0]
+    details = _details_of_call(error)
+    if details is not None and is_gone(error):
+        reason = (details.strip().splitlines() or ["no reason is given"])[0]
         return f"the server does not answer: {reason}"
     cause = getattr(error, "java_exception", None)  # of a classic session
     while cause is not None and cause.getCause() is not None:
         cause = cause.getCause()
-    text = str(error if cause is None else cause.toString())
+    text = details or str(error if cause is None else cause.toString())
     told = text.split("JVM stacktrace:")[0]
     python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)(?:: .*)?$", told, re.MULTILINE)
     if "Traceback (most recent call last)" in told and python:
@@ -75,3 +85,13 @@ def cause_of(error: BaseException) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     deepest = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (deepest[-1:] or lines[:1] or [type(error).__name__])[0]
+
+
+def _details_of_call(error: BaseException) -> str | None:
+    """What gRPC says of a call that failed; None: it is no such error. Spark's client keeps only the text of
+    gRPC's error, whose first line names a class of gRPC and no reason."""
+    details = getattr(error, "details", None)
+    if callable(details):
+        return str(details())
+    found = re.match(r'<_\w+ of RPC.*?^\s*details = "(.*?)"$', str(error), re.DOTALL | re.MULTILINE)
+    return found[1] if found else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from checkers.engine.failures import engine_failures
@@ -28,6 +28,25 @@ ValueError: a group without a member
 """
 
 
+RPC = """<_MultiThreadedRendezvous of RPC that terminated with:
+\tstatus = StatusCode.{code}
+\tdetails = "{details}"
+\tdebug_error_string = "{code}:{details}"
+>"""
+"""The text of gRPC's errors, which is all that Spark's client keeps of them."""
+
+
+class OfCall(SparkConnectGrpcException):
+    """As Spark's client raises it when a call fails."""
+
+    def __init__(self, code: grpc.StatusCode, details: str) -> None:
+        super().__init__(RPC.format(code=code.name, details=details))
+        self.status = code
+
+    def getGrpcStatusCode(self) -> grpc.StatusCode:
+        return self.status
+
+
 class Gone(grpc.RpcError):
     """As the client raises it when the connection is refused."""
 
@@ -47,6 +66,7 @@ class Gone(grpc.RpcError):
         (pa.ArrowInvalid("not a Parquet file\nmore"), "not a Parquet file"),
         (OSError(28, "No space left on device", "/x"), "[Errno 28] No space left on device: '/x'"),
         (SparkConnectGrpcException(""), "SparkConnectGrpcException"),
+        (OfCall(grpc.StatusCode.INTERNAL, "the plan is too deep"), "the plan is too deep"),
     ],
 )
 def test_the_deepest_cause_is_told(raised: Exception, found: str) -> None:
@@ -61,14 +81,31 @@ def test_the_deepest_cause_is_told(raised: Exception, found: str) -> None:
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize("raised", [Gone(), ConnectionResetError(104, "Connection reset by peer")])
-def test_an_engine_that_ended_is_told_so(raised: Exception) -> None:
+def test_what_one_engine_lacks_the_other_may_have() -> None:
+    with pytest.raises(CheckError, match="the check failed") as caught, engine_failures("run"):
+        raise UnsupportedOperationException("unknown function: bit_count")
+    assert caught.value.found == "unknown function: bit_count"
+    assert "--engine spark" in str(caught.value.next_step)
+
+
+REFUSED = OfCall(grpc.StatusCode.UNAVAILABLE, "Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("raised", "found"),
+    [
+        (Gone(), "the server does not answer: failed to connect to all addresses"),
+        (REFUSED, "the server does not answer: Connection refused"),
+        (ConnectionResetError(104, "Connection reset by peer"), "[Errno 104] Connection reset by peer"),
+    ],
+)
+def test_an_engine_that_ended_is_told_so(raised: Exception, found: str) -> None:
     with (
         pytest.raises(CheckError, match="the engine ended in the middle of the check") as caught,
         engine_failures("run"),
     ):
         raise raised
-    assert "\n" not in str(caught.value.found)
+    assert caught.value.found == found
 
 
 @pytest.mark.parametrize("raised", [KeyError("a bug"), BadInput("an error of ours"), KeyboardInterrupt()])
