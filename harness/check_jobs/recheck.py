@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.check_jobs.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
-from harness.model.errors import JournalError, located_words_of
+from harness.model.errors import CheckError, JournalError, located_words_of
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
@@ -36,7 +36,8 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
     Raises:
         JournalError: the folder is no run folder and contains none, or one of another version, or its
             result.json cannot be read.
-        CheckError, PrerequisiteMissing: Spark cannot be started.
+        PrerequisiteMissing: the engine needs Java, and there is none.
+        CheckError: the engine cannot be started, or result.json cannot be written.
     """
     began = time.monotonic()
     if (folder / RUN_FILE).exists() or not folder.is_dir():
@@ -69,8 +70,21 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
     # In the order of the saved result, in which an arm whose folder is gone keeps what was found before.
     merged = {arm.folder: arm for arm in before.arms} | {arm.folder: arm for arm in arms}
     result = before.model_copy(update={"arms": tuple(merged.values())})
-    write_whole(folder / RESULT_FILE, result.model_dump_json(indent=2) + "\n")
+    _save(result, folder / RESULT_FILE)
     return result
+
+
+def _save(result: ExperimentResult, target: StoragePath) -> None:
+    try:
+        write_whole(target, result.model_dump_json(indent=2) + "\n")
+    except OSError as error:
+        raise CheckError(
+            "the result of the experiment cannot be written; the journals are untouched",
+            where=str(target),
+            expected="a folder with free space that can be written to",
+            found=error.strerror or str(error),
+            next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+        ) from error
 
 
 def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:

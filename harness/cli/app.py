@@ -3,6 +3,7 @@ do its work (or the verdict is unknown), 130 interrupted."""
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import platform
 import signal
@@ -81,16 +82,25 @@ def main() -> NoReturn:
 
 
 def _run() -> None:
-    """Run the command. A container engine that stops meanwhile is reported like one that is missing."""
+    """Run the command. A container engine that stops meanwhile is reported like one that is missing, and a
+    full disk by one message wherever something is written."""
     try:
         app(prog_name="kafka-chaos")
     except Exception as error:
         # By name, because the engine's client is slow to import.
-        if type(error).__module__.split(".")[0] not in ("docker", "requests", "urllib3"):
-            raise
-        from harness.containers import engine
+        if type(error).__module__.split(".")[0] in ("docker", "requests", "urllib3"):
+            from harness.containers import engine
 
-        raise engine.connection_lost(error) from error
+            raise engine.connection_lost(error) from error
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise KafkaChaosError(
+                "the disk is full",
+                where=None if error.filename is None else str(error.filename),
+                expected="free space",
+                found=error.strerror,
+                next_step="free space, then run the command again; what was written before stays",
+            ) from error
+        raise
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

@@ -16,8 +16,9 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -36,6 +37,8 @@ S3_SCHEMES = ("s3", "s3a", "s3n")
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _S3_TIMEOUT_SECONDS = 30
+_PAUSES = (0.1, 0.2, 0.4)
+"""Seconds after which intermediate files are removed again, if tasks may still write some."""
 
 
 @dataclass(frozen=True)
@@ -204,24 +207,30 @@ def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any)
 @contextmanager
 def scratch_in(folder: StoragePath) -> Iterator[StoragePath]:
     """A new folder in `folder` for intermediate files of Spark tasks, removed with its content at the end.
-    Its name begins with a dot: Spark and Arrow skip such names.
+    Its name begins with a dot: Spark and Arrow skip such names. After an error, tasks that have not ended yet
+    may make it again, so it is removed again.
 
     Raises:
         OSError: it cannot be created.
     """
     scratch = folder / f".check-{secrets.token_hex(6)}"
     scratch.mkdir()
+    failed = True
     try:
         yield scratch
+        failed = False
     finally:
         if isinstance(scratch, Path):
             shutil.rmtree(scratch, ignore_errors=True)
+            for seconds in _PAUSES if failed else ():
+                time.sleep(seconds)
+                shutil.rmtree(scratch, ignore_errors=True)
         else:
             scratch.remove()
 
 
 def write_whole(target: StoragePath, text: str, *, private: bool = False) -> None:
-    """Write a text as UTF-8, atomically: a reader sees all of it or the previous content.
+    """Write a text as UTF-8, atomically: a reader sees all of it or the previous content, also if it fails.
 
     Lone surrogates, which messages of clients and brokers may contain, become "?". A local file that is
     `private` can be read by its owner only.
@@ -234,9 +243,14 @@ def write_whole(target: StoragePath, text: str, *, private: bool = False) -> Non
         target.write_bytes(data)
         return
     scratch = target.with_suffix(".tmp")
-    scratch.touch(mode=0o600 if private else 0o666)
-    scratch.write_bytes(data)
-    scratch.replace(target)
+    try:
+        scratch.touch(mode=0o600 if private else 0o666)
+        scratch.write_bytes(data)
+        scratch.replace(target)
+    except OSError:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        raise
 
 
 def spark_path(where: StoragePath) -> str:

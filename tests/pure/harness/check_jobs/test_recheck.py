@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.check_jobs import recheck
-from harness.model.errors import JournalError
+from harness.model.errors import CheckError, JournalError
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
 from tests.support.builders.summaries import summary_with
 from tests.support.history import run_meta
@@ -85,6 +85,22 @@ def test_a_half_written_result_is_refused_before_spark_starts(
     assert "move the file away" in str(refused.value)
     assert "validation error" not in str(refused.value)
     assert saved.read_bytes() == spoilt
+
+
+def test_a_result_that_cannot_be_written_is_told_and_the_saved_one_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    saved = (folder / recheck.RESULT_FILE).read_bytes()
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(CheckError, match="the result of the experiment cannot be written") as caught:
+        recheck.recheck(folder)
+    assert caught.value.found == "No space left on device"
+    assert caught.value.exit_code == 3
+    assert (folder / recheck.RESULT_FILE).read_bytes() == saved
+    assert not list(folder.glob("*.tmp"))
 
 
 def test_without_a_result_the_runs_are_checked_and_none_is_written(folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""An engine that goes away in the middle of a command: one message, exit code 3, no traceback."""
+"""An engine that goes away in the middle of a command, and a full disk: one message, exit code 3, no
+traceback."""
 
 from __future__ import annotations
 
@@ -27,6 +28,24 @@ def test_reported_like_a_missing_engine(
     told = capsys.readouterr().err
     assert "Docker engine" in told
     assert "kafka-chaos clean" in told
+    assert "Traceback" not in told
+
+
+def test_a_full_disk_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code of a traceback is that of a broken promise."""
+
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device", "/results/run.json")
+
+    monkeypatch.setattr(app, "app", full)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 3
+    told = capsys.readouterr().err
+    assert "the disk is full" in told
+    assert "/results/run.json" in told
     assert "Traceback" not in told
 
 

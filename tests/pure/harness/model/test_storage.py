@@ -55,6 +55,42 @@ def test_scratch_is_gone_afterwards_and_new_each_time(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_scratch_that_a_task_makes_again_after_an_error_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = scratch_in(tmp_path)
+    folder = scratch.__enter__()
+    late = iter([Path(str(folder)) / "facts"])
+
+    def pause(_: float) -> None:
+        """A task of an engine writes while it is waited for the first time."""
+        for table in late:
+            table.mkdir(parents=True)
+            (table / "part.parquet").write_bytes(b"PAR1")
+
+    monkeypatch.setattr("harness.model.storage.time.sleep", pause)
+    assert not scratch.__exit__(ValueError, ValueError("the query failed"), None)
+    assert next(late, None) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "summary.json"
+    write_whole(target, "before")
+
+    def full(path: Path, data: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(data[:2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(target, "after")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"summary.json": "before"}
+
+
 def test_a_scheme_that_nothing_opens_is_told() -> None:
     with pytest.raises(JournalError, match="opens this URL"):
         storage_path("nosuch://host/run")
