@@ -49,7 +49,9 @@ def check_run(
     """Classify every record of a saved run; write `findings/` (Parquet) and `summary.json` into its folder.
 
     Results of an earlier check of the folder are replaced; the journals are only read. If the check of a
-    class fails, the summary has a problem, so the verdict is unknown.
+    class fails, the summary has a problem, so the verdict is unknown. A check that cannot begin, because a
+    journal or the engine is not there, leaves the results of an earlier one; one that fails later leaves no
+    summary.
 
     Args:
         spark: a session of any engine, or a function that gives one, which is called when the folder is known
@@ -68,9 +70,9 @@ def check_run(
     results = folder if results is None else _make_folder(results.resolve())
     with engine_failures(folder), _scratch(results) as scratch_folder:
         journals = load_run(folder, reads_folder=reads_folder)
-        # A check that fails must not leave the answer of an earlier one behind.
-        (results / SUMMARY_FILE).unlink(missing_ok=True)
         session = spark() if callable(spark) else spark
+        # A check that fails from here on must not leave the answer of an earlier one behind.
+        (results / SUMMARY_FILE).unlink(missing_ok=True)
         views, scratch = Views.of(session, journals), Scratch(session, scratch_folder)
         target = results / FINDINGS_DIR
         _empty(target)

@@ -263,6 +263,27 @@ def test_a_run_of_another_version_is_an_error(spark: SparkSession, tmp_path: Pat
         check_run(spark, tmp_path)
 
 
+def test_a_check_that_cannot_begin_leaves_the_answer_of_an_earlier_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_run(tmp_path, History().send(0, at=0))
+    check_run(spark, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert tmp_path / "summary.json" in before
+
+    def no_engine() -> SparkSession:
+        raise CheckError("Spark did not start")
+
+    with pytest.raises(CheckError, match="did not start"):
+        check_run(no_engine, tmp_path)
+    journal = tmp_path / "sends" / "part-00000.parquet"
+    journal.write_bytes(b"not Parquet at all")
+    with pytest.raises(JournalError):
+        check_run(spark, tmp_path)
+    journal.write_bytes(before[journal])
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 @pytest.mark.parametrize("column", ["seq", "outcome", "sent_ns", "offset"])
 def test_an_engine_that_fails_keeps_the_journals_and_drops_the_old_answer(
     spark: SparkSession, tmp_path: Path, column: str
