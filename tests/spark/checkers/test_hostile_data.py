@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 from checkers import classes
 from checkers.check import check_run
 from checkers.classes import records
 from checkers.classes.base import Facts
 from checkers.judgement.judge import judge
-from harness.model.journal import READS
+from harness.model.errors import CheckError
+from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.result import FindingClass, VerdictWord
 from harness.model.run import FinalRead, ReaderInfo
 from tests.spark.conftest import Check as CheckRun
@@ -92,6 +94,33 @@ def test_one_identity_many_times_over(spark: SparkSession, tmp_path: Path) -> No
     assert _all_chunk_sizes(spark, tmp_path) == {"duplicate": 1, "inconsistent_offset": 1}
     (duplicate,) = (row for row in findings_of(tmp_path) if row["finding"] == "duplicate")
     assert (duplicate["copies"], duplicate["offsets"]) == (copies, [0, 1, 2, 3, 4])
+
+
+def test_many_producers_with_few_records_each(spark: SparkSession, tmp_path: Path) -> None:
+    """As many groups as records wherever rows are grouped by producer."""
+    producers, each, one_in = 100_000, 2, 1_000
+    write_run(tmp_path, History().send(0, at=0).read(0, at=0))
+    numbers = range(producers * each)
+    lost = {number for number in numbers if number % one_in == 7}
+    kept = [number for number in numbers if number not in lost]
+    for journal, schema, rows in ((SENDS_DIR, SENDS, list(numbers)), (READS_DIR, READS, kept)):
+        path = tmp_path / journal / "part-00000.parquet"
+        table = pq.read_table(path).take(pa.array([0] * len(rows)))
+        columns = {
+            "producer": [number % producers for number in rows],
+            "seq": [number // producers for number in rows],
+            "offset": rows,
+        }
+        for name, values in columns.items():
+            place = schema.get_field_index(name)
+            table = table.set_column(place, schema.field(name), pa.array(values, schema.field(name).type))
+        pq.write_table(table, path)
+    final = FinalRead(complete=True, records=len(kept), bounds=(bounds(end=HUGE),), finished_ns=ns(100))
+    run_meta(final_read=final).save(tmp_path)
+    summary = check_run(spark, tmp_path)
+    assert (summary.sent, summary.problems) == (producers * each, ())
+    assert summary.findings == {FindingClass.LOST: len(lost)}
+    assert {row["producer"] for row in findings_of(tmp_path)} == {number % producers for number in lost}
 
 
 @pytest.mark.parametrize("sends", [0, 1])
@@ -186,7 +215,12 @@ def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
         """There is no such column."""
         return r.read_lines > 0
 
-    for rule, reason in ((broken, "out of luck"), (misspelt, "read_lines")):
+    def lacking(r: Facts) -> Column:
+        """The engine has no such function."""
+        return F.call_function("no_such_function", r.read_rows) > 0
+
+    wrong = ((broken, "out of luck"), (misspelt, "read_lines"), (lacking, "no_such_function"))
+    for rule, reason in wrong:
         spoilt = tuple(replace(one, rule=rule) if one is records.lost else one for one in classes.CLASSES)
         with monkeypatch.context() as patch:
             patch.setattr(classes, "CLASSES", spoilt)
@@ -197,6 +231,20 @@ def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
         assert problem.endswith("), so the verdict is unknown")
         assert [row["finding"] for row in rows] == ["phantom"]
         assert judge(run_meta(), summary).verdict is VerdictWord.UNKNOWN
+
+
+def test_an_engine_that_lacks_a_function_of_the_pipeline_decides_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path, History().send(0, at=0).read(0, at=0))
+    check_run(spark, tmp_path)
+    monkeypatch.setattr(F, "bit_xor", lambda column: F.call_function("no_such_function", column))
+    with pytest.raises(CheckError, match="the check failed; the journals are untouched") as caught:
+        check_run(spark, tmp_path)
+    assert "no_such_function" in str(caught.value.found)
+    assert "\n" not in str(caught.value.found)
+    assert "use the other engine" in str(caught.value.next_step)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["findings", "reads", "run.json", "sends"]
 
 
 def test_missing_and_damaged_journals_of_readers_are_problems(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Spark's JVM is killed in the middle of a check: one message, exit code 3, and the next check answers."""
+"""An engine is killed in the middle of a check: one message, exit code 3, and the next check answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.support.history import History, run_meta, write_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
-COMMAND = [sys.executable, "-m", "kafka_chaos", "check", "--spark-master", "local[2]"]
+CHECK = [sys.executable, "-m", "kafka_chaos", "check"]
+COMMAND = [*CHECK, "--spark-master", "local[2]"]
 
 
 def descendants(pid: int) -> list[int]:
@@ -35,6 +36,15 @@ def jvm_below(pid: int) -> int | None:
         with contextlib.suppress(OSError):
             command = Path(f"/proc/{one}/cmdline").read_bytes()
             if Path(f"/proc/{one}/comm").read_text().strip() == "java" and b"org.apache.spark" in command:
+                return one
+    return None
+
+
+def sail_below(pid: int) -> int | None:
+    """The process in which Sail runs."""
+    for one in descendants(pid):
+        with contextlib.suppress(OSError):
+            if b"checkers.engine.supervisor" in Path(f"/proc/{one}/cmdline").read_bytes():
                 return one
     return None
 
@@ -79,6 +89,36 @@ def test_spark_is_killed(when: str, tmp_path: Path) -> None:
     said = child.communicate(timeout=400)[0]
     assert "Traceback" not in said
     assert child.returncode == 3, said
+    assert said.count("next:") == 1
+    assert "the journals are untouched" in said or "nothing was checked" in said
+    assert not (tmp_path / "summary.json").exists()
     assert {path: path.read_bytes() for path in before} == before
     again = subprocess.run([*COMMAND, str(tmp_path), "-q"], capture_output=True, text=True, check=False)
+    assert again.returncode == 1, again.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
+def test_sail_is_killed(tmp_path: Path) -> None:
+    history = History()
+    for number in range(20_000):
+        history.send(number, at=number)
+    write_run(tmp_path, history, meta=run_meta())
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    command = [*CHECK, "--engine", "sail", str(tmp_path)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if "checking with Sail" in line:
+            break
+    sail = sail_below(child.pid)
+    assert sail is not None
+    os.kill(sail, signal.SIGKILL)
+    said = child.communicate(timeout=400)[0]
+    assert "Traceback" not in said
+    assert child.returncode == 3, said
+    assert "the engine ended in the middle of the check; the journals are untouched" in said
+    assert said.count("next:") == 1
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (tmp_path / "summary.json").exists()
+    again = subprocess.run([*command, "-q"], capture_output=True, text=True, check=False)
     assert again.returncode == 1, again.stderr
