@@ -17,6 +17,7 @@ from checkers import classes
 from checkers.classes.base import Facts, FindingRule, FindingSubject
 from checkers.evidence.findings import as_findings
 from checkers.sql import case
+from harness.model.errors import first_line
 
 Returned = TypeVar("Returned")
 
@@ -29,8 +30,7 @@ def attempt(name: str, work: Callable[[], Returned]) -> tuple[Returned | None, s
     try:
         return work(), None
     except UNUSABLE as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return None, f"the check of {name} failed ({reason}), so the verdict is unknown"
+        return None, f"the check of {name} failed ({first_line(error)}), so the verdict is unknown"
 
 
 def findings_of(

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from checkers.journals.footers import JournalFile, rows_of
 from harness.model import application_journal, journal, share_journal
-from harness.model.errors import JournalError
+from harness.model.errors import JournalError, first_line
 from harness.model.run import ReaderInfo, RunMeta
 from harness.model.storage import StoragePath, matching
 
@@ -142,7 +142,7 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> _Re
             file = JournalFile.open(path)
             found = file.footer.schema.to_arrow_schema()
         except journal.UNREADABLE as error:
-            reason = str(error).splitlines()[0] + _COUNTED_WITHOUT.get(folder.name, "")
+            reason = first_line(error) + _COUNTED_WITHOUT.get(folder.name, "")
             problems.append(
                 f"journal part {folder.name}/{path.name} cannot be read: {reason}, so the verdict is unknown"
             )

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from checkers.journals.views import readable_path
 from checkers.judgement.judge import judge
 from checkers.sql import ddl
-from harness.model.errors import KafkaChaosError
+from harness.model.errors import KafkaChaosError, first_line
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, SendOutcome
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import RunMeta
@@ -113,7 +113,7 @@ def row_of(
         counts = Summary.model_validate_json(summary)
         judgement = judge(meta, counts)
     except (ValidationError, ValueError, AttributeError, KeyError, KafkaChaosError) as error:
-        return row | {"problem": f"it cannot be read: {str(error).splitlines()[0]}"}
+        return row | {"problem": f"it cannot be read: {first_line(error)}"}
     if judgement.verdict is VerdictWord.UNKNOWN:
         row["problem"] = "; ".join(judgement.reasons)
     return row | {

@@ -17,7 +17,7 @@ from docker import DockerClient
 
 from harness.containers import engine
 from harness.host import process_identity
-from harness.model.errors import ClusterError
+from harness.model.errors import ClusterError, first_line
 from harness.model.frozen import Frozen
 from harness.model.storage import write_whole
 from harness.spec.cluster import ClusterSpec
@@ -167,6 +167,6 @@ def _read(path: Path, kind: type[_R]) -> _R:
         raise ClusterError(
             "a record of a cluster or of an open fault cannot be read",
             where=str(path),
-            found=str(error).splitlines()[0],
+            found=first_line(error),
             next_step="`kafka-chaos clean --all` removes that cluster, its faults and the record",
         ) from error

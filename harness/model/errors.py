@@ -88,6 +88,11 @@ def _labelled(label: str, text: str | None) -> Iterator[str]:
         yield f"  {label + ':':<10}{text}"
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error, or its type if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def words_of(error: ValidationError) -> str:
     """The message of the first validation error, without the prefix that pydantic adds."""
     return str(error.errors()[0]["msg"]).removeprefix("Value error, ")

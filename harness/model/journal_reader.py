@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.model.errors import JournalError
+from harness.model.errors import JournalError, first_line
 from harness.model.journal import FAULTS_FILE, UNREADABLE
 
 PARTS = "part-*.parquet"
@@ -51,7 +51,7 @@ def part_batches(part: Path, columns: Sequence[str] | None = None) -> Iterator[p
         raise JournalError(
             "a journal cannot be read",
             where=str(part),
-            found=(str(error).splitlines() or [type(error).__name__])[0],
+            found=first_line(error),
             next_step="restore the file from a copy of the run folder, or run the experiment again",
         ) from error
 

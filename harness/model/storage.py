@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from harness.model.errors import JournalError
+from harness.model.errors import JournalError, first_line
 
 S3_SCHEMES = ("s3", "s3a", "s3n")
 """Names of Hadoop and Amazon for the same store; Spark reads `s3a`."""
@@ -154,7 +154,7 @@ def storage_path(text: str | Path) -> StoragePath:
             "no installed file system opens this URL",
             where=text,
             expected="s3a://, s3://, gs://, abfs://, hdfs://, or a scheme of an installed fsspec package",
-            found=str(error).splitlines()[0],
+            found=first_line(error),
             next_step="see docs/how-to/scale.md, or copy the run folder to this machine",
         ) from error
     return found

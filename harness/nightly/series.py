@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from harness.check_jobs.recheck import RESULT_FILE
 from harness.matrix.spec import MATRIX
-from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.errors import BadInput, KafkaChaosError, first_line
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
@@ -79,7 +79,7 @@ def last_results(folder: Path) -> tuple[dict[Key, ArmResult], tuple[str, ...]]:
         try:
             result = ExperimentResult.model_validate_json(path.read_text())
         except (OSError, ValueError) as error:
-            left_out.append(f"{path}: {str(error).splitlines()[0]}")
+            left_out.append(f"{path}: {first_line(error)}")
             continue
         if result.schema_version != SCHEMA_VERSION:
             left_out.append(f"{path}: schema version {result.schema_version}, not {SCHEMA_VERSION}")

@@ -15,7 +15,7 @@ from harness.cluster import running_cluster, state_records
 from harness.cluster.live import LiveCluster
 from harness.containers import engine
 from harness.host import process_identity
-from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.errors import ClusterError, KafkaChaosError, first_line
 from harness.model.progress import report_progress
 from harness.run.faults.traces import traces
 
@@ -135,7 +135,7 @@ def injection_of(record: state_records.OpenFaultRecord) -> Injection:
         raise ClusterError(
             "the record of an open fault does not fit this version",
             where=record.name,
-            found=str(error).splitlines()[0],
+            found=first_line(error),
             next_step="heal it with the version that injected it, or `kafka-chaos clean --all`",
         ) from error
 
