@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from checkers.groups.one_group import group_findings
     from checkers.judgement.judge import judge
     from checkers.judgement.promise import bounds_of, check_promise, parse_promise
-    from checkers.questions.ask import MEANINGS, names_in
+    from checkers.questions.query import VIEW_DESCRIPTIONS, query_words
     from checkers.questions.views import RunViews, ask, views_of
     from checkers.rates.aggregate import Rates, rates_of_runs
     from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
@@ -55,7 +55,7 @@ _NAMES_OF = {
     "groups.one_group": "group_findings",
     "judgement.judge": "judge",
     "judgement.promise": "bounds_of check_promise parse_promise",
-    "questions.ask": "MEANINGS names_in",
+    "questions.query": "VIEW_DESCRIPTIONS query_words",
     "questions.views": "RunViews ask views_of",
     "rates.aggregate": "Rates rates_of_runs",
     "statistics.comparison": "ALPHA rank_test runs_needed shared_level",

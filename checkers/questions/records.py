@@ -13,7 +13,7 @@ from checkers.records.facts import facts_of_records
 from checkers.records.sends import with_txn_outcome
 from harness.model.result import FindingClass
 
-FOUND = ("finding", "windows", "detail")
+FINDING_COLUMNS = ("finding", "windows", "detail")
 """Columns that only a run that was checked has."""
 
 
@@ -59,7 +59,7 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     about = findings.where(F.col("finding").isin(names) & F.col("seq").isNotNull())
     about = about.where(~is_of(FindingClass.CORRUPT) | F.col("sent_ns").isNotNull())
     sent = (~is_of(FindingClass.PHANTOM)).alias("was_sent")
-    found = about.groupBy("producer", "seq", sent).agg(F.min(F.struct(*FOUND)).alias("found"))
+    found = about.groupBy("producer", "seq", sent).agg(F.min(F.struct(*FINDING_COLUMNS)).alias("found"))
     found = found.select("producer", "seq", "was_sent", "found.*")
     every = rows.withColumn("was_sent", F.col("times_sent") > 0)
-    return every.join(found, ["producer", "seq", "was_sent"], "left").select(*rows.columns, *FOUND)
+    return every.join(found, ["producer", "seq", "was_sent"], "left").select(*rows.columns, *FINDING_COLUMNS)

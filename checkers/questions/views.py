@@ -1,4 +1,4 @@
-"""The views of a run for people, by the names that a query uses, and queries over them."""
+"""The views of a run, by the names that a query uses, and queries over them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from checkers.engine.failures import cause_of, is_failure, is_gone
 from checkers.evidence.findings import FINDINGS
 from checkers.journals.load import RunJournals, load_run
 from checkers.journals.views import Views, read_parquet
-from checkers.questions.ask import MEANINGS, WRONG, names_in, one_line, refusal
+from checkers.questions.query import QUERY_ERRORS, VIEW_DESCRIPTIONS, one_line, query_error, query_words
 from checkers.questions.records import records_of
 from checkers.sql import ddl
 from harness.model.errors import CheckError
@@ -54,7 +54,7 @@ class RunViews(Mapping[str, DataFrame]):
         self.checked = (folder / SUMMARY_FILE).exists()
         self._views = Views.of(spark, journals)
         makers = self._makers()
-        self._make = {name: cache(makers[name]) for name in MEANINGS if name in makers}
+        self._make = {name: cache(makers[name]) for name in VIEW_DESCRIPTIONS if name in makers}
 
     def __getitem__(self, name: str) -> DataFrame:
         return self._make[name]()
@@ -84,7 +84,7 @@ class RunViews(Mapping[str, DataFrame]):
         windows, steps = (
             [tuple(one.model_dump().values()) for one in of] for of in (meta.windows, meta.steps)
         )
-        journals = ["reads", "samples", *(name for name in MEANINGS if any(files.get(name, ())))]
+        journals = ["reads", "samples", *(name for name in VIEW_DESCRIPTIONS if any(files.get(name, ())))]
         if files["txns"]:
             journals.append("transactions")
         makers: dict[str, Callable[[], DataFrame]] = {name: partial(self._journal, name) for name in journals}
@@ -106,7 +106,7 @@ class RunViews(Mapping[str, DataFrame]):
         return makers
 
     def _journal(self, name: str) -> DataFrame:
-        """A journal as it is described, without what the pipeline adds."""
+        """A journal with the columns of docs/reference/journals.md, without those that the pipeline adds."""
         rows: DataFrame = getattr(self._views, name)
         return rows.drop("topic_partition", "read_committed")
 
@@ -122,7 +122,7 @@ def views_of(spark: SparkSession, folder: StoragePath) -> RunViews:
 
 
 class Answer(NamedTuple):
-    """The rows of an answer. `more`: there are more than were asked for."""
+    """The rows of an answer. `more` says that the query has more rows than the limit."""
 
     table: pa.Table
     more: bool
@@ -140,7 +140,7 @@ def ask(views: RunViews, query: str, *, limit: int | None = None) -> Answer:
         BadInput: the query is wrong; `found` is what the engine says.
         CheckError: the engine failed.
     """
-    named = names_in(query)
+    named = query_words(query)
     used = [name for name in views if name in named]
     try:
         for name in used:
@@ -151,8 +151,8 @@ def ask(views: RunViews, query: str, *, limit: int | None = None) -> Answer:
         if not is_failure(error):
             raise
         cause = cause_of(error)
-        if isinstance(error, WRONG) and not is_gone(error):
-            raise refusal(query, cause, views, checked=views.checked, folder=views.folder) from error
+        if isinstance(error, QUERY_ERRORS) and not is_gone(error):
+            raise query_error(query, cause, views, checked=views.checked, folder=views.folder) from error
         raise CheckError(
             "the engine failed while it answered the query; the journals are untouched",
             where=one_line(query),
@@ -164,12 +164,12 @@ def ask(views: RunViews, query: str, *, limit: int | None = None) -> Answer:
         with suppress(Exception):
             for name in used:
                 views.spark.catalog.dropTempView(name)
-    table = table.rename_columns(_different(table.column_names))
+    table = table.rename_columns(_unique(table.column_names))
     return Answer(table.slice(0, limit), limit is not None and table.num_rows > limit)
 
 
-def _different(names: list[str]) -> list[str]:
-    """The names, each once."""
+def _unique(names: list[str]) -> list[str]:
+    """The names, where one that occurs again gets a number behind it."""
     taken: list[str] = []
     for name in names:
         numbered = (f"{name}_{number}" for number in count(2))

@@ -56,7 +56,7 @@ def sql(
     Exit codes: 0 the query was answered, 2 bad input, such as a wrong query, 3 the run cannot be read, or
     the engine failed.
     """
-    from checkers import ask, names_in
+    from checkers import ask, query_words
     from harness.check_jobs.saved_run_queries import open_views
     from harness.cli.progress import show_progress
     from harness.page.terminal import print_table
@@ -66,7 +66,7 @@ def sql(
     text = sys.stdin.read() if query == "-" else query or ""
     with interruptible("nothing was changed"), show_progress(ERRORS, quiet):
         if not list_views:
-            names_in(text)  # refuses what is no query before an engine starts
+            query_words(text)  # refuses what is no query before an engine starts
         views = open_views(run, engine)
         if not list_views:
             usual = None if as_json or as_csv or parquet is not None else SHOWN
@@ -113,7 +113,7 @@ def _refuse_contradictions(
 
 def _print_views(views: RunViews, as_json: bool) -> None:
     """Each view: what a row is, and its columns with their types."""
-    from checkers import MEANINGS
+    from checkers import VIEW_DESCRIPTIONS
 
     described = {name: views[name].dtypes for name in views}
     if as_json:
@@ -121,7 +121,7 @@ def _print_views(views: RunViews, as_json: bool) -> None:
             [
                 {
                     "view": name,
-                    "rows": MEANINGS[name],
+                    "rows": VIEW_DESCRIPTIONS[name],
                     "columns": [{"name": column, "type": kind} for column, kind in columns],
                 }
                 for name, columns in described.items()
@@ -129,7 +129,7 @@ def _print_views(views: RunViews, as_json: bool) -> None:
         )
         return
     for name, columns in described.items():
-        print_text(_out, f"{name}: {MEANINGS[name]}")
+        print_text(_out, f"{name}: {VIEW_DESCRIPTIONS[name]}")
         _out.print(
             "  " + ", ".join(f"{column} {kind}" for column, kind in columns), markup=False, highlight=False
         )

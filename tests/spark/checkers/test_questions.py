@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.questions.ask import MEANINGS
+from checkers.questions.query import VIEW_DESCRIPTIONS
 from checkers.questions.views import RunViews, ask, views_of
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SUMMARY_FILE
@@ -121,7 +121,7 @@ def test_a_view_is_a_dataframe_and_there_are_no_others(views: RunViews) -> None:
     assert "topic_partition" not in views["reads"].columns
     with pytest.raises(KeyError):
         views["transactions"]
-    assert set(views) <= set(MEANINGS)
+    assert set(views) <= set(VIEW_DESCRIPTIONS)
 
 
 def test_a_run_that_was_not_checked(spark: SparkSession, run: Path) -> None:
@@ -240,7 +240,7 @@ def test_the_command(
     assert "there are more rows: the first 1 are here" in asked(query, "--limit", "1")
     assert "there are more" not in asked(query, "--limit", "0")
     listed = asked("--views")
-    assert all(f"{name}: {MEANINGS[name]}" in listed for name in views)
+    assert all(f"{name}: {VIEW_DESCRIPTIONS[name]}" in listed for name in views)
     assert "records" in [one["view"] for one in json.loads(asked("--views", "--json"))]
     assert "did you mean 'sends'" in asked("select * from send", code=2)
     assert "no query" in asked("delete from sends", code=2)
