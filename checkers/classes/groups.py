@@ -14,21 +14,21 @@ from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import say, when
 from harness.model.result import FindingClass
 
-_about = partial(finding_class, subject="group")
+_group_class = partial(finding_class, subject="group")
 _COMMITTED = "{reader} of group {group} committed offset {offset} of {at}"
 
 
-def _answered(r: Facts, then: str) -> Column:
-    answer = " answered {seen:no offset}, and " + then
+def _missing_detail(r: Facts, then: str) -> Column:
+    answer = " answered {answered_offset:no offset}, and " + then
     return say(f"{_COMMITTED} and was told that it is done, then ", _broker(r), answer)
 
 
 def _broker(r: Facts) -> Column:
-    """Who answered; of groups that nobody asked about during the run, it is not known."""
+    """Who answered; below 0 if the committed offset was asked for through a client, which does not say."""
     return when(r.broker < 0, "the coordinator", "broker {broker}")
 
 
-@_about(FindingClass.COMMIT_LOST, lambda r: _answered(r, "the commit did not come back"))
+@_group_class(FindingClass.COMMIT_LOST, lambda r: _missing_detail(r, "the commit did not come back"))
 def commit_lost(r: Facts) -> Column:
     """A commit was answered without an error, and the group's coordinator later answered a lower offset, or
     none, without a commit that explains it. It did not come back: either the last answer of the run still
@@ -44,7 +44,7 @@ def commit_lost(r: Facts) -> Column:
     return r.kind == "commit_lost"
 
 
-@_about(FindingClass.COMMIT_STALE, lambda r: _answered(r, "later answers have the commit again"))
+@_group_class(FindingClass.COMMIT_STALE, lambda r: _missing_detail(r, "later answers have the commit again"))
 def commit_stale(r: Facts) -> Column:
     """As `commit_lost`, but the commit was back in a later answer, or is in the replicas' files: a
     coordinator that had just been elected, or that did not know yet that it had been replaced, answered from
@@ -60,13 +60,13 @@ def commit_stale(r: Facts) -> Column:
     return r.kind == "commit_stale"
 
 
-def _beyond(r: Facts) -> Column:
-    early = " answered offset {seen} of {at} for group {group}, which only a transaction sets that had not "
+def _ahead_detail(r: Facts) -> Column:
+    early = " answered offset {answered_offset} of {at} for group {group}, which only a transaction sets "
     ahead = f"{_COMMITTED}, {{count}} record(s) beyond what its members had been given"
-    return when(r.kind == "transaction_early", say(_broker(r), f"{early}committed"), ahead)
+    return when(r.kind == "transaction_early", say(_broker(r), early, "that had not committed"), ahead)
 
 
-@_about(FindingClass.COMMIT_AHEAD, _beyond)
+@_group_class(FindingClass.COMMIT_AHEAD, _ahead_detail)
 def commit_ahead(r: Facts) -> Column:
     """A member committed an offset, and the log holds records below it and beyond all that the members of the
     group had been given by the time of the answer: if the member ends now, nobody processes them. Commits
@@ -82,7 +82,7 @@ def commit_ahead(r: Facts) -> Column:
     return r.kind.isin("commit_ahead", "transaction_early")
 
 
-@_about(
+@_group_class(
     FindingClass.FOREIGN_COMMIT,
     f"{_COMMITTED} without owning the partition, and the coordinator accepted it",
 )
@@ -99,7 +99,7 @@ def foreign_commit(r: Facts) -> Column:
     return r.kind == "foreign_commit"
 
 
-@_about(
+@_group_class(
     FindingClass.TWO_OWNERS,
     "{reader} and {other} of group {group} owned {at} at once and both were given records; the second one "
     "was given {count} record(s) before the first had given it up",

@@ -14,7 +14,7 @@ from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import if_null, say, when
 from harness.model.result import FindingClass
 
-_about = partial(finding_class, subject="output")
+_output_class = partial(finding_class, subject="output")
 _OUTPUT = "offset {out_offset} of {output}"
 
 
@@ -28,7 +28,7 @@ def _checkpoint() -> Column:
     return if_null("; its last checkpoint before was at offset {checkpoint}", "")
 
 
-@_about(FindingClass.INVENTED, f"the output at {_OUTPUT} maps to no input of this run: {{why}}")
+@_output_class(FindingClass.INVENTED, f"the output at {_OUTPUT} maps to no input of this run: {{why}}")
 def invented(r: Facts) -> Column:
     """An output that maps to no input of this run: it carries no identity, a damaged one, that of another run
     or one that was never sent, or the function that maps outputs to inputs failed. One finding per output,
@@ -40,13 +40,13 @@ def invented(r: Facts) -> Column:
     return ~r.sent
 
 
-def _too_early(r: Facts) -> Column:
+def _premature_detail(r: Facts) -> Column:
     aborted = say(_input(), " belongs to a transaction that was aborted")
     gone = "{outcome}, not in the log of {sent_to_name}"
     return say(when(r.aborted, aborted, gone), f"; its output is at {_OUTPUT}")
 
 
-@_about(FindingClass.PREMATURE, _too_early)
+@_output_class(FindingClass.PREMATURE, _premature_detail)
 def premature(r: Facts) -> Column:
     """An output of an input that is not, or no longer, in the log, or of an aborted transaction: the
     application read what it should not have been given, or gave its output before the input was safe.
@@ -65,12 +65,12 @@ def _early(r: Facts) -> Column:
     return (~r.in_log & ~r.by_policy) | r.aborted
 
 
-def _left_out(r: Facts) -> Column:
+def _unprocessed_detail(r: Facts) -> Column:
     number = when(r.outputs > 0, " has {outputs} of {per_input} outputs", " has no output")
     return say(_input(), number, when(r.in_log, "", "; it has been deleted since"), _checkpoint())
 
 
-@_about(FindingClass.UNPROCESSED, _left_out)
+@_output_class(FindingClass.UNPROCESSED, _unprocessed_detail)
 def unprocessed(r: Facts) -> Column:
     """An input that the application had to process, with no output, or fewer than it should have, though the
     application was drained and its output was read to its end. It had to process what the final read of the
@@ -85,7 +85,7 @@ def unprocessed(r: Facts) -> Column:
     return r.complete & r.expected & (r.outputs < r.per_input)
 
 
-def _again(_: Facts) -> Column:
+def _reprocessed_detail(_: Facts) -> Column:
     places = (
         f" has {{outputs}} outputs, first at {_OUTPUT}, last at offset {{last_offset}} of {{last_output}}"
     )
@@ -93,7 +93,7 @@ def _again(_: Facts) -> Column:
     return say(_input(), places, started, _checkpoint())
 
 
-@_about(FindingClass.REPROCESSED, _again)
+@_output_class(FindingClass.REPROCESSED, _reprocessed_detail)
 def reprocessed(r: Facts) -> Column:
     """An input with more outputs than it should have (`copies` is their number). An input that its own log
     holds twice may have twice as many. Under exactly-once, only outputs count that readers of committed
@@ -106,10 +106,10 @@ def reprocessed(r: Facts) -> Column:
     return r.sent & ~_early(r) & (r.outputs > r.allowed)
 
 
-_OVERTAKEN = f" is at {_OUTPUT}, that of the later input at offset {{ahead}} stands before it"
+_REORDERED = f" is at {_OUTPUT}, that of the later input at offset {{overtaken_by}} stands before it"
 
 
-@_about(FindingClass.REORDERED_OUTPUT, lambda _: say("the output of ", _input(), _OVERTAKEN))
+@_output_class(FindingClass.REORDERED_OUTPUT, lambda _: say("the output of ", _input(), _REORDERED))
 def reordered_output(r: Facts) -> Column:
     """The application promises an order, and the first output of an input stands after that of a later input
     in the same partition of the output. Later is an input with a higher offset in the same partition of the
@@ -120,4 +120,4 @@ def reordered_output(r: Facts) -> Column:
     Consumer), and the application promises to keep it.
     Example: outputs of input offsets 5, 7, 6 stand at offsets 10, 11, 12: that of offset 6 is late.
     """
-    return r.ahead.isNotNull()
+    return r.overtaken_by.isNotNull()

@@ -42,14 +42,14 @@ def absent(r: Facts) -> Column:
     return r.read_rows == 0
 
 
-def _not_sent(r: Facts) -> Column:
+def _phantom_detail(r: Facts) -> Column:
     foreign = "it carries the id of another run ({run:none})"
     whose = when(r.run == r.this_run, "this run never sent it", foreign)
     first = F.coalesce(r.first_offset, r.live_offset)
     return say(whose, "; read from {first_at}", if_null(say(" at offset ", first), ""))
 
 
-@finding_class(FindingClass.PHANTOM, _not_sent)
+@finding_class(FindingClass.PHANTOM, _phantom_detail)
 def phantom(r: Facts) -> Column:
     """Read (by the final read or a live reader), but never sent by this run.
 
@@ -92,13 +92,13 @@ def rejected_present(r: Facts) -> Column:
     return outcome(r, SendOutcome.REJECTED) & (present(r) | (r.live_rows > 0))
 
 
-def _aborted(r: Facts) -> Column:
+def _aborted_detail(r: Facts) -> Column:
     who = when(r.live_committed > 0, "live reader {live_reader:unknown}", "the final read")
     aborted = "its transaction {txn} was aborted, yet "
     return say(aborted, who, " got it from {first_at} reading committed records only")
 
 
-@finding_class(FindingClass.ABORTED_READ, _aborted)
+@finding_class(FindingClass.ABORTED_READ, _aborted_detail)
 def aborted_read(r: Facts) -> Column:
     """Its transaction was aborted, and a reader of committed records (live, or the second final read) got it.
 
@@ -128,13 +128,13 @@ def acked_at(r: Facts) -> Column:
     )
 
 
-def _two_at_one_offset(r: Facts) -> Column:
+def _inconsistent_detail(r: Facts) -> Column:
     live = "live reader {live_reader} got it where the final read of {sent_to} holds another record"
     where = when(r.other_at_live, live, say(acked_at(r), ", where another record stands"))
     return say(where, when(present(r), "; read at offset {first_offset}", "; not in the log"))
 
 
-@finding_class(FindingClass.INCONSISTENT_OFFSET, _two_at_one_offset)
+@finding_class(FindingClass.INCONSISTENT_OFFSET, _inconsistent_detail)
 def inconsistent_offset(r: Facts) -> Column:
     """Two records at one offset: the final read holds another record at the offset at which this one was
     acknowledged, and this one elsewhere; or a live reader got it at an offset at which the final read holds
@@ -146,13 +146,13 @@ def inconsistent_offset(r: Facts) -> Column:
     return (acked(r) & present(r) & r.overwritten) | (r.other_at_live & ~(acked(r) & absent(r)))
 
 
-def _below_the_start(r: Facts) -> Column:
+def _expired_detail(r: Facts) -> Column:
     why = when(r.deleted, "; a delete_records step deleted it", "; retention may delete it")
     below = say(", below the log start offset {log_start_offset}", why)
     return say(acked_at(r), when(r.recreated, ", before the topic was created again", below))
 
 
-@finding_class(FindingClass.EXPIRED, _below_the_start)
+@finding_class(FindingClass.EXPIRED, _expired_detail)
 def expired(r: Facts) -> Column:
     """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
     may have deleted a record of that age, or a delete_records step has deleted it; or a recreate_topic step
@@ -165,11 +165,11 @@ def expired(r: Facts) -> Column:
     return acked(r) & absent(r) & r.may_expire
 
 
-def _newer_of_its_key(r: Facts) -> Column:
+def _compacted_detail(r: Facts) -> Column:
     return say(acked_at(r), "; key {key} is at offset {newer_offset}, so compaction may remove it")
 
 
-@finding_class(FindingClass.COMPACTED, _newer_of_its_key)
+@finding_class(FindingClass.COMPACTED, _compacted_detail)
 def compacted(r: Facts) -> Column:
     """Acknowledged and deleted by policy: the topic is compacted, and the final read holds a record of the
     same key at a higher offset than acknowledged.
@@ -180,27 +180,27 @@ def compacted(r: Facts) -> Column:
     return acked(r) & absent(r) & r.may_compact
 
 
-def _what_is_there(r: Facts) -> Column:
+def _at_acked_offset(r: Facts) -> Column:
     """What is at the offset at which a lost record was acknowledged, in words."""
     gone = when(r.place == "tail", "; the log ends at offset {end_offset}", "; not in the log")
     replaced = when(r.place == "overwritten", "; another record stands there now", gone)
-    damaged = when(r.damaged_value_there, "; a damaged value stands there now", replaced)
+    damaged = when(r.damaged_at_acked_offset, "; a damaged value stands there now", replaced)
     held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
     return when(r.place == "not committed", held_back, damaged)
 
 
-def _seen_live(r: Facts) -> Column:
+def _received_live(r: Facts) -> Column:
     """Which live reader had got it, and where."""
     return when(r.live_rows > 0, "; live reader {live_reader:unknown} had got it at offset {live_offset}", "")
 
 
-def _lost(r: Facts) -> Column:
+def _lost_detail(r: Facts) -> Column:
     holders = F.array_join(r.held_by.cast("array<string>"), ", ")
     held = when(F.size(r.held_by) > 0, say("; in the files of broker ", holders), "")
-    return say(acked_at(r), _what_is_there(r), held, _seen_live(r))
+    return say(acked_at(r), _at_acked_offset(r), held, _received_live(r))
 
 
-@finding_class(FindingClass.LOST, _lost)
+@finding_class(FindingClass.LOST, _lost_detail)
 def lost(r: Facts) -> Column:
     """Acknowledged, not deleted by policy, absent from a complete final read; or in the log, but the final
     read of committed records holds no record of its committed transaction.
@@ -214,7 +214,9 @@ def lost(r: Facts) -> Column:
     return acked(r) & (absent(r) | (r.not_committed & ~r.torn))
 
 
-@finding_class(FindingClass.VANISHED, lambda r: say("{outcome}, not in the log of {sent_to}", _seen_live(r)))
+@finding_class(
+    FindingClass.VANISHED, lambda r: say("{outcome}, not in the log of {sent_to}", _received_live(r))
+)
 def vanished(r: Facts) -> Column:
     """Not acknowledged, given to a live reader, absent from the final read, not deleted by policy.
 

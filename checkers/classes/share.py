@@ -14,13 +14,13 @@ from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import if_null
 from harness.model.result import FindingClass
 
-_about = partial(finding_class, subject="share")
+_share_class = partial(finding_class, subject="share")
 
 
-@_about(
+@_share_class(
     FindingClass.SHARE_LOST,
     "{count} offset(s) of {at} from {offset} on were given to no member of share group {group}, which has "
-    "finished them; its start offset is {seen}",
+    "finished them; its start offset is {start_offset}",
 )
 def share_lost(r: Facts) -> Column:
     """At the end records that the log holds and no member was ever given are finished for the share group:
@@ -34,7 +34,7 @@ def share_lost(r: Facts) -> Column:
     return r.kind == "share_lost"
 
 
-@_about(
+@_share_class(
     FindingClass.SHARE_AGAIN,
     "offset {offset} of {at} was given to {other:a member} of share group {group} although {member:a member} "
     "had accepted or rejected it and was told that this is done",
@@ -50,7 +50,7 @@ def share_again(r: Facts) -> Column:
     return r.kind == "share_again"
 
 
-@_about(
+@_share_class(
     FindingClass.SHARE_DOUBLE_LEASE,
     "{other:a member} of share group {group} was given offset {offset} of {at} while {member:another member} "
     "held it and its lock had not ended",
@@ -68,12 +68,13 @@ def share_double_lease(r: Facts) -> Column:
     return r.kind == "share_double_lease"
 
 
-_OFTEN = (
-    "share group {group} was given offset {offset} of {at} {count} times, the last one as delivery {seen:?}"
+_DELIVERIES_DETAIL = (
+    "share group {group} was given offset {offset} of {at} {count} times, the last one as delivery "
+    "{delivery_count:?}"
 )
 
 
-@_about(FindingClass.SHARE_OVER_LIMIT, _OFTEN + ", above its limit")
+@_share_class(FindingClass.SHARE_OVER_LIMIT, _DELIVERIES_DETAIL + ", above its limit")
 def share_over_limit(r: Facts) -> Column:
     """A record was delivered to a share group more often than its delivery limit allows: the broker itself
     reported a greater count, or the members were given it more often with nothing in between after which a
@@ -86,7 +87,7 @@ def share_over_limit(r: Facts) -> Column:
     return r.kind == "share_over_limit"
 
 
-@_about(
+@_share_class(
     FindingClass.SHARE_ARCHIVED_UNSEEN,
     "share group {group} has finished offset {offset} of {at}, which was given {count} time(s), last to "
     "{member:a member}, and neither accepted nor rejected",
@@ -104,17 +105,17 @@ def share_archived_unseen(r: Facts) -> Column:
     return r.kind == "share_archived_unseen"
 
 
-_STUCK = (
-    "share group {group} begins at offset {seen} of {at}, but {count} offset(s) from {offset} on are given "
-    "to nobody, two locks after the last delivery"
+_STUCK_DETAIL = (
+    "share group {group} begins at offset {start_offset} of {at}, but {count} offset(s) from {offset} on "
+    "are given to nobody, two locks after the last delivery"
 )
-_NEVER_BEGAN = (
+_NO_START_OFFSET = (
     "share group {group} has no start offset in {at} yet: its members are given none of {count} offset(s) "
     "from {offset} on"
 )
 
 
-@_about(FindingClass.SHARE_STUCK, lambda _: if_null(_STUCK, _NEVER_BEGAN))
+@_share_class(FindingClass.SHARE_STUCK, lambda _: if_null(_STUCK_DETAIL, _NO_START_OFFSET))
 def share_stuck(r: Facts) -> Column:
     """At the end a partition has records that are not finished for the share group, its members ask for
     records, and none of the partition was given for two locks (and the time that batches are held). Not
@@ -129,7 +130,7 @@ def share_stuck(r: Facts) -> Column:
     return r.kind == "share_stuck"
 
 
-@_about(FindingClass.SHARE_REDELIVERED, _OFTEN)
+@_share_class(FindingClass.SHARE_REDELIVERED, _DELIVERIES_DETAIL)
 def share_redelivered(r: Facts) -> Column:
     """A record was delivered to a share group more than once: after a release, the end of a lock, a lost
     member or a new leader this is allowed, and counted (`count` deliveries).

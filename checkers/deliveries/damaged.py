@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from checkers.evidence.findings import as_findings
 from checkers.evidence.sentences import say, when
+from checkers.int64 import INT64_MIN
 from checkers.journals.footers import distinct_values
 from checkers.journals.topic_partition import name_of
 from checkers.journals.views import Views, readable
@@ -15,13 +16,13 @@ from harness.model.result import FindingClass
 
 DAMAGED = (ReadState.CORRUPT.value, ReadState.UNDECODABLE.value)
 _SHOWN_BYTES = 16
-_DELIVERY = ("reader", "topic_partition", "offset")
+_KEYS = ("reader", "topic_partition", "offset")
 
 
 def find_damaged(views: Views) -> DataFrame | None:
     """One finding, as `checkers.evidence.findings.FINDINGS`, per value of the final read that does not decode
     or whose CRC does not match; its identity is the one that the value claims (None: there are none)."""
-    # The footers of most files say whether there is any.
+    # In most files the footers say that there is none, so that no file is read.
     if distinct_values(views.files["final"], "state").isdisjoint(DAMAGED):
         return None
     value = F.coalesce("value", F.lit(b""))
@@ -43,12 +44,12 @@ def damaged_live(views: Views) -> DataFrame | None:
     final = views.reads.where(~F.coalesce(readable(), F.lit(False))).select("topic_partition", "offset")
     rows = _damaged(views.live).join(final, ["topic_partition", "offset"], "left_anti")
     shown = ("topic", "partition", "producer", "seq", "key", "state")
-    position = F.coalesce("position", F.lit(-(2**63)))
+    position = F.coalesce("position", F.lit(INT64_MIN))
     first = F.min_by(F.struct(*shown), F.struct(position, "state")).alias("first")
-    deliveries = rows.groupBy(*_DELIVERY).agg(first, F.count("*").alias("count"))
-    who = "live reader {reader} got what the final read does not hold: "
+    deliveries = rows.groupBy(*_KEYS).agg(first, F.count("*").alias("count"))
+    reader = "live reader {reader} got what the final read does not hold: "
     return _as_findings(
-        deliveries.select(*_DELIVERY, "count", "first.*"), copies=0, detail=say(who, _damage(views))
+        deliveries.select(*_KEYS, "count", "first.*"), copies=0, detail=say(reader, _damage(views))
     )
 
 

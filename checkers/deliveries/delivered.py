@@ -1,8 +1,8 @@
-"""What each reader got in each of its sessions, 64 offsets to a row, and in which order.
+"""What each reader received in each of its sessions, 64 offsets per row, and in which order.
 
-Most sessions are in order: each offset of a partition came once, and after all that are below it. Of these,
-what was passed over is what was not delivered between the first and the last offset. Only of other sessions
-are the deliveries looked at one after the other (`offset_jumps`).
+Most sessions are in order: each offset of a partition came once, after all lower offsets. There, the skipped
+offsets are those between the first and the last one that were not delivered. Only in other sessions the
+deliveries are compared one by one (`offset_jumps`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from checkers.journals.offset_chunks import OFFSET_CHUNK_BITS, bit_in_chunk, bits_of, chunk_of
 from checkers.journals.views import Views
 
-SUBSCRIBER = ("who", "in_group")
+SUBSCRIBER = ("subscriber", "in_group")
 """What identifies a subscriber, a consumer group with all its members or a live reader without a group: its
 name, and whether this is the name of a group."""
 SESSION = ("reader", "session", "topic_partition")
@@ -24,18 +24,19 @@ _POSITION_BITS = 63 - OFFSET_CHUNK_BITS
 
 
 def subscribers(views: Views) -> DataFrame:
-    """One row per live reader: `reader`, `who` (the name of its group, else its own), `in_group` (boolean)
-    and `read_committed` (boolean: it, or another member of its group, reads committed records only)."""
+    """One row per live reader: `reader`, `subscriber` (the name of its group, else its own), `in_group`
+    (boolean) and `read_committed` (boolean: it, or another member of its group, reads committed records
+    only)."""
     rows = [(reader.name, reader.group or reader.name, reader.group is not None) for reader in views.readers]
     committed = {row[1:] for row, reader in zip(rows, views.readers, strict=True) if reader.committed}
     return views.spark.createDataFrame(
         [(*row, row[1:] in committed) for row in rows],
-        "reader string, who string, in_group boolean, read_committed boolean",
+        "reader string, subscriber string, in_group boolean, read_committed boolean",
     )
 
 
 def in_sessions(live: DataFrame) -> DataFrame:
-    """What live readers got, where a row without a session counts as of one session of its own."""
+    """What live readers received; the rows without a session count as one session."""
     return live.withColumn("session", F.coalesce("session", F.lit(_NO_SESSION)))
 
 
@@ -50,7 +51,7 @@ def delivered_chunks(live: DataFrame, readers: DataFrame) -> DataFrame:
         readers: of `subscribers`; a reader that is not among them has no group.
     """
     offset, position = F.col("offset"), F.col("position")
-    both = F.shiftleft(position, OFFSET_CHUNK_BITS).bitwiseOR(bit_in_chunk(offset))
+    order = F.shiftleft(position, OFFSET_CHUNK_BITS).bitwiseOR(bit_in_chunk(offset))
     chunks = (
         in_sessions(live)
         .groupBy(*SESSION, chunk_of(offset).alias("chunk"))
@@ -61,16 +62,19 @@ def delivered_chunks(live: DataFrame, readers: DataFrame) -> DataFrame:
             F.max("offset").alias("last"),
             F.min("position").alias("begin"),
             F.max("position").alias("end"),
-            F.sort_array(F.collect_list(both)).alias("by_position"),
+            F.sort_array(F.collect_list(order)).alias("by_position"),
         )
     )
     offsets = F.transform("by_position", bit_in_chunk)
-    # As many different offsets as deliveries with a position; the order of one without is not known.
+    # Each offset came once, and with a position: without one, its place in the order is not known.
     once = (F.bit_count("bits") == F.col("deliveries")) & (F.size("by_position") == F.col("deliveries"))
     known = (F.col("begin") >= 0) & (F.col("end") < 1 << _POSITION_BITS)
     no = F.lit(False)
     return chunks.join(readers, "reader", "left").select(
-        *(F.coalesce("who", "reader").alias("who"), F.coalesce("in_group", no).alias("in_group")),
+        *(
+            F.coalesce("subscriber", "reader").alias("subscriber"),
+            F.coalesce("in_group", no).alias("in_group"),
+        ),
         F.coalesce("read_committed", no).alias("read_committed"),
         *(*SESSION, "chunk", "bits", "deliveries", "first", "last", "begin", "end"),
         F.coalesce(once & known & (F.sort_array(offsets) == offsets), no).alias("in_order"),
@@ -93,7 +97,7 @@ def sessions(delivered: DataFrame) -> DataFrame:
 
 
 def session_of_subscriber() -> Column:
-    """The session (int) of a reader without a group; a group, whose members share its offsets, has 0."""
+    """The session (int) of a reader without a group; 0 of a group, whose members share its offsets."""
     return F.when(F.col("in_group"), F.lit(0)).otherwise(F.col("session")).alias("session")
 
 
@@ -114,8 +118,8 @@ def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
 
     Columns: the subscriber, `read_committed`, `reader`, `session`, `topic_partition`, `position`, `before`
     (bigint, the offset of the delivery before), `offset`, `producer`, `seq`, and `back` (boolean: `offset` is
-    not above `before`; else offsets were passed over). A gap in what a member of a group got is left out:
-    another member may have got it.
+    not above `before`; else offsets were skipped). What one member of a group skipped is left out, because
+    another member may have received it.
 
     Args:
         sessions: those to look at, of `sessions`.
@@ -125,6 +129,6 @@ def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
     before = F.lag("offset").over(Window.partitionBy(*SESSION).orderBy("position", "offset"))
     rows = rows.withColumn("before", before).where(F.col("before").isNotNull())
     rows = rows.withColumn("back", F.col("offset") <= F.col("before"))
-    # Of a step that does not go back, the offset is not the least bigint.
+    # The least bigint, from which nothing can be subtracted, is never above `before`.
     gap = F.try_subtract("offset", F.lit(1).cast("bigint")) > F.col("before")
     return rows.where(F.col("back") | (gap & ~F.col("in_group")))

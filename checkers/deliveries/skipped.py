@@ -1,7 +1,7 @@
-"""Offsets that a read holds and a subscriber passed over: intervals of offsets, less what was delivered.
+"""Offsets that the final read holds and a subscriber skipped: intervals of offsets, less what was delivered.
 
-An interval is from the first to the last offset of a reader's session, if that is in order; a gap between
-two consecutive deliveries of one that is not; or from the first to the last offset of a group.
+An interval lasts from the first to the last offset of a reader's session that is in order, or of a group; of
+a session that is not in order, it is the gap between two consecutive deliveries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFram
     keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
     found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
     if views.files["commits"]:
-        # The offset that a group commits is the one after the last record that it is done with.
+        # A group commits the offset after the last record that it has processed.
         members = readers.where("in_group").select("reader", *SUBSCRIBER)
         commits = views.commits.where(F.col("error").isNull()).join(members, "reader")
         commits = commits.groupBy(*SUBSCRIBER, "topic_partition").agg(F.max("offset").alias("next"))
@@ -52,16 +52,16 @@ def offsets_in_log(intervals: DataFrame, views: Views) -> DataFrame:
     begin, end = (F.call_function("shiftright", one, F.col("level")) for one in (first, last))
     levels = wanted.select("level").distinct()
     wanted = wanted.withColumn("range", F.explode(F.sequence(begin, end)))
-    there = _held_chunks(views).crossJoin(levels)
-    there = there.withColumn("range", F.call_function("shiftright", "chunk", F.col("level")))
-    both = there.join(wanted, ["read_committed", "topic_partition", "level", "range"])
+    in_log = _chunks_in_log(views).crossJoin(levels)
+    in_log = in_log.withColumn("range", F.call_function("shiftright", "chunk", F.col("level")))
+    both = in_log.join(wanted, ["read_committed", "topic_partition", "level", "range"])
     both = both.where((F.col("chunk") >= first) & (F.col("chunk") <= last))
     inside = bits_between(F.col("chunk"), F.col("low"), F.col("high"))
     both = both.withColumn("bits", F.col("bits").bitwiseAND(inside)).where(F.col("bits") != 0)
     return both.select(*INTERVAL, "chunk", "bits")
 
 
-def _held_chunks(views: Views) -> DataFrame:
+def _chunks_in_log(views: Views) -> DataFrame:
     """Which offsets the final read holds (for readers of committed records: that of committed records):
     `read_committed`, `topic_partition`, `chunk` and `bits`. Damaged values count."""
     found = offset_chunks(views.reads, "topic_partition").withColumn("read_committed", F.lit(False))
@@ -71,20 +71,20 @@ def _held_chunks(views: Views) -> DataFrame:
     return found
 
 
-def not_delivered(held: DataFrame, delivered: DataFrame) -> DataFrame:
+def not_delivered(in_log: DataFrame, delivered: DataFrame) -> DataFrame:
     """Of the offsets in the intervals of `intervals`, those that were not delivered there.
 
     Args:
-        held: rows of `offsets_in_log`.
+        in_log: rows of `offsets_in_log`.
         delivered: of `checkers.deliveries.delivered.by_subscriber`.
     """
     keys = [*SUBSCRIBER, "session", "topic_partition", "chunk"]
-    left = held.join(delivered.select(*keys, F.col("bits").alias("taken")), keys, "left")
-    remaining = F.col("bits").bitwiseAND(F.bitwise_not(F.coalesce("taken", F.lit(0).cast("bigint"))))
-    return left.select(*INTERVAL, "chunk", remaining.alias("bits")).where(F.col("bits") != 0)
+    joined = in_log.join(delivered.select(*keys, F.col("bits").alias("delivered")), keys, "left")
+    remaining = F.col("bits").bitwiseAND(F.bitwise_not(F.coalesce("delivered", F.lit(0).cast("bigint"))))
+    return joined.select(*INTERVAL, "chunk", remaining.alias("bits")).where(F.col("bits") != 0)
 
 
-def runs(missing: DataFrame) -> DataFrame:
+def consecutive(missing: DataFrame) -> DataFrame:
     """Runs of consecutive offsets of one interval: `INTERVAL`, `offset` (bigint, the first) and `count`
     (bigint)."""
     pieces = with_runs(missing)

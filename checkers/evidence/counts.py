@@ -1,4 +1,4 @@
-"""Findings counted by the engine: totals, cells, the groups of which blame makes sentences, and examples."""
+"""Counts of findings by class, by fault and by what they have in common, and examples; made by the engine."""
 
 from __future__ import annotations
 
@@ -12,66 +12,74 @@ from pyspark.sql import functions as F
 from checkers.evidence.findings import is_of
 from checkers.evidence.windows import split_windows
 from checkers.journals.scratch import Scratch
-from checkers.judgement.blame import ALLOWED, MOST_SENTENCES, OF_OUTPUTS, OF_READERS, BlameCell
+from checkers.judgement.blame import (
+    ALLOWED_CLASSES,
+    MOST_SENTENCES,
+    OUTPUT_CLASSES,
+    READER_CLASSES,
+    BlameGroup,
+)
 from checkers.judgement.summary import FindingCounts
 from checkers.sql import conform
 from harness.model.result import Example, FindingClass
 from harness.model.run import RunMeta
 
 EXAMPLES_PER_CLASS = 5
-MOST_CELLS = 10_000
-"""Most rows of counts that are kept, the largest first; the totals by class are always complete."""
+MOST_COUNT_ROWS = 10_000
+"""Only the largest counts are kept; the totals by class are always complete."""
 
-_CELL = ("finding", "producer", "partition", "step", "windows")
+_COUNT_ROW = ("finding", "producer", "partition", "step", "windows")
 _TOTAL = ("finding", "place", "step", "held_by_leader")
 
 
 def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> FindingCounts:
     """Count findings (columns of `checkers.evidence.findings.FINDINGS`)."""
     groups = scratch.materialize("counts", _groups(scratch.spark, findings, meta))
-    blamed = groups.where(~F.col("finding").isin(*ALLOWED))
+    breaking = groups.where(~F.col("finding").isin(*ALLOWED_CLASSES))
     tables = {
         "totals": _numbers(groups, _TOTAL),
-        "cells": _largest(groups, _CELL, MOST_CELLS),
-        "blamed": _largest(blamed, BlameCell._fields, MOST_SENTENCES),
+        "count_rows": _largest(groups, _COUNT_ROW, MOST_COUNT_ROWS),
+        "blame_groups": _largest(breaking, BlameGroup._fields, MOST_SENTENCES),
     }
-    # One question to the engine for all three.
+    # One query for all three.
     types = {"table": "string"} | dict(groups.dtypes)
     several = [conform(rows, types, {"table": F.lit(name)}) for name, rows in tables.items()]
     rows = reduce(DataFrame.unionByName, several).collect()
 
-    def counted(table: str, names: tuple[str, ...]) -> list[tuple[tuple[Any, ...], int]]:
-        mine = (row for row in rows if row["table"] == table)
-        found = [(tuple(row[name] for name in names), row["number"]) for row in mine]
+    def counts_of(table: str, names: tuple[str, ...]) -> list[tuple[tuple[Any, ...], int]]:
+        of_table = (row for row in rows if row["table"] == table)
+        found = [(tuple(row[name] for name in names), row["number"]) for row in of_table]
         # Null comes before any value, as in the engine.
         return sorted(found, key=lambda one: (-one[1], [(value is not None, value) for value in one[0]]))
 
-    totals = dict(counted("totals", _TOTAL))
+    totals = dict(counts_of("totals", _TOTAL))
     if not totals:
         return FindingCounts()
     return FindingCounts(
         totals=totals,
-        cells=counted("cells", _CELL),
-        blamed=[(BlameCell(*cell), number) for cell, number in counted("blamed", BlameCell._fields)],
+        count_rows=counts_of("count_rows", _COUNT_ROW),
+        blame_groups=[
+            (BlameGroup(*group), number) for group, number in counts_of("blame_groups", BlameGroup._fields)
+        ],
         extra_copies=sum(row["copies"] or 0 for row in rows if row["table"] == "totals"),
         examples=_examples(findings, {name for name, *_ in totals}),
     )
 
 
 def _groups(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFrame:
-    """The number of findings by all that anything is counted by, in one pass: `number` and, of duplicates,
-    `copies` beyond the first (bigint)."""
+    """The findings grouped by all columns that any count needs, in one pass: `number` of findings and, of
+    duplicates, `copies` beyond the first (bigint)."""
     ended, during, later = split_windows(
         *(meta.windows, F.col("finding"), F.col("sent_ns"), F.col("closed_ns"), F.col("windows"))
     )
-    told = F.when(F.col("finding").isin(*OF_READERS, *OF_OUTPUTS), F.col("reader"))
-    special = {"ended": ended, "during": during, "later": later, "reader": told}
-    keys = list(dict.fromkeys((*_CELL, *_TOTAL, *BlameCell._fields)))
+    reader = F.when(F.col("finding").isin(*READER_CLASSES, *OUTPUT_CLASSES), F.col("reader"))
+    columns = {"ended": ended, "during": during, "later": later, "reader": reader}
+    keys = list(dict.fromkeys((*_COUNT_ROW, *_TOTAL, *BlameGroup._fields)))
     rows = _with_leader(spark, findings, meta).select(
-        *(special.get(name, F.col(name)).alias(name) for name in keys), F.col("copies")
+        *(columns.get(name, F.col(name)).alias(name) for name in keys), F.col("copies")
     )
-    more = F.when(is_of(FindingClass.DUPLICATE), F.col("copies") - 1)
-    return rows.groupBy(*keys).agg(F.count("*").alias("number"), F.sum(more).alias("copies"))
+    extra = F.when(is_of(FindingClass.DUPLICATE), F.col("copies") - 1)
+    return rows.groupBy(*keys).agg(F.count("*").alias("number"), F.sum(extra).alias("copies"))
 
 
 def _numbers(groups: DataFrame, names: Sequence[str]) -> DataFrame:

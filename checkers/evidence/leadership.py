@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from checkers.evidence.windows import FOR_EVER
+from checkers.int64 import INT64_MAX
 
 MOST_SPANS = 10_000
 
@@ -50,7 +50,7 @@ def leader_spans(samples: DataFrame, topic: str) -> tuple[LeaderSpan, ...]:
         spans.select(
             "partition",
             F.col("at_ns").alias("begun"),
-            F.coalesce("ended", F.lit(FOR_EVER)).alias("ended"),
+            F.coalesce("ended", F.lit(INT64_MAX)).alias("ended"),
             "broker",
             "epoch",
         )
@@ -81,7 +81,7 @@ def leaders_in_time(spans: Sequence[LeaderSpan]) -> list[LeaderSpan]:
 
 
 def leaders_frame(spark: SparkSession, spans: Sequence[LeaderSpan]) -> DataFrame:
-    """Spans as a small DataFrame: `leader_partition` (int), `begun`, `ended` (bigint), `acked_by`,
+    """The spans as a DataFrame: `leader_partition` (int), `begun`, `ended` (bigint), `acked_by`,
     `acked_epoch` (int)."""
     schema = "leader_partition int, begun bigint, ended bigint, acked_by int, acked_epoch int"
     return spark.createDataFrame([tuple(span) for span in spans], schema)
@@ -89,8 +89,8 @@ def leaders_frame(spark: SparkSession, spans: Sequence[LeaderSpan]) -> DataFrame
 
 def leader_changes(spans: Sequence[LeaderSpan]) -> list[int]:
     """When each leader epoch of a partition but its first was first sampled (ns)."""
-    seen: dict[int, dict[int, int]] = {}
+    first_sampled: dict[int, dict[int, int]] = {}
     for span in spans:
-        epochs = seen.setdefault(span.partition, {})
+        epochs = first_sampled.setdefault(span.partition, {})
         epochs[span.epoch] = min(span.begun, epochs.get(span.epoch, span.begun))
-    return [at for epochs in seen.values() for epoch, at in epochs.items() if epoch != min(epochs)]
+    return [at for epochs in first_sampled.values() for epoch, at in epochs.items() if epoch != min(epochs)]

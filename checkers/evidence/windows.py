@@ -1,4 +1,4 @@
-"""Which faults were open in the life of each record, as names joined by " + "."""
+"""Which faults were open between the send of a record and its report, as names joined by " + "."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from checkers.int64 import INT64_MAX
 from harness.model.fault_times import BETWEEN_NAMES
 from harness.model.run import FaultWindow
-
-FOR_EVER = 2**63 - 1
 
 
 def open_windows(windows: Sequence[FaultWindow], sent: Column, closed: Column, until_end: Column) -> Column:
@@ -19,7 +18,7 @@ def open_windows(windows: Sequence[FaultWindow], sent: Column, closed: Column, u
 
     A send without a report counts as open until the end; what was never sent has no windows (empty).
     """
-    until = F.when(until_end, F.lit(FOR_EVER)).otherwise(F.coalesce(closed, F.lit(FOR_EVER)))
+    until = F.when(until_end, F.lit(INT64_MAX)).otherwise(F.coalesce(closed, F.lit(INT64_MAX)))
     return _names(windows, lambda begin, end: (until >= begin) & (sent <= end))
 
 
@@ -49,7 +48,7 @@ def _names(windows: Sequence[FaultWindow], holds: Callable[[int, int], Column]) 
     """The joined names of the windows for which the condition holds (null counts as no)."""
     names = [
         F.when(
-            holds(window.opened_ns, FOR_EVER if window.closed_ns is None else window.closed_ns),
+            holds(window.opened_ns, INT64_MAX if window.closed_ns is None else window.closed_ns),
             F.lit(window.name),
         )
         for window in windows

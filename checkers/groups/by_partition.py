@@ -1,4 +1,4 @@
-"""The rules of groups and share groups, which an engine calls once per group and partition."""
+"""Runs the rules of groups and share groups on an engine, once per group and partition."""
 
 from __future__ import annotations
 
@@ -13,31 +13,29 @@ from checkers.evidence.sentences import say
 from checkers.evidence.windows import open_windows
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION, FAILED, Rules, attempt_rules
 from checkers.journals.topic_partition import name_of, partition_of
-from checkers.sql import ddl
+from checkers.sql import conform, ddl
 from harness.model.run import RunMeta
 
 
-def of_partition(journal: str, rows: DataFrame, *columns: str | Column) -> DataFrame:
-    """These columns of a journal's rows, with `journal`, its name, and the group and partition."""
+def with_journal(journal: str, rows: DataFrame, *columns: str | Column) -> DataFrame:
+    """These columns of a journal's rows, with the group, the partition and `journal`, its name."""
     return rows.select(*BY_PARTITION, F.lit(journal).alias("journal"), *columns)
 
 
 def apply_rules(rules: Rules, journals: list[DataFrame]) -> DataFrame:
-    """What rules find in the rows of these journals (`of_partition`), as `ANOMALIES`."""
+    """What rules find in the rows of these journals (`with_journal`), as `ANOMALIES`."""
     types = {name: kind for rows in journals for name, kind in rows.dtypes}
-
-    def whole(rows: DataFrame) -> DataFrame:
-        # Sail gives a column that `unionByName` adds no type.
-        there = set(rows.columns)
-        lacking = {name: F.lit(None).cast(kind) for name, kind in types.items() if name not in there}
-        return rows.withColumns(lacking)
-
-    rows = reduce(DataFrame.unionByName, map(whole, journals))
+    # Not `unionByName(allowMissingColumns=True)`: Sail gives the columns that it adds no type.
+    rows = reduce(DataFrame.unionByName, (conform(rows, types) for rows in journals))
     return rows.groupBy(*BY_PARTITION).applyInArrow(lambda table: attempt_rules(rules, table), ddl(ANOMALIES))
 
 
-def kinds_of(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
-    """The (group, kind) of all anomalies, and the (group, problem) of rules that failed."""
+def kinds_and_problems(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+    """The (group, kind) of all anomalies, and the (group, problem) of rules that failed.
+
+    Args:
+        what: the check that failed, for the sentences of problems.
+    """
     found = anomalies.select("group", "kind", "reason").distinct().collect()
     problems = {
         (row.group, f"the check of {what} failed ({row.reason}), so the verdict is unknown")

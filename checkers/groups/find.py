@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION
-from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
+from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
 from checkers.groups.rules import OffsetRetention, ahead_rules, suspect_rules
+from checkers.int64 import INT64_MAX
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import offset_chunks
 from checkers.journals.scratch import Scratch
@@ -22,8 +23,8 @@ from harness.model.run import ReaderInfo, RunMeta
 _MILLISECOND = 1_000_000
 _AHEAD, _TWO_OWNERS = "commit_ahead", "two_owners"
 _SHORTEST_SECONDS = 1.0
-"""Shorter times without an owner are not told: an eager rebalance takes a moment."""
-_MOST = 50
+"""Shorter times without an owner are not reported: every eager rebalance has them."""
+_MOST_OWNERLESS_TIMES = 50
 
 
 def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
@@ -32,20 +33,20 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
         that failed.
     """
-    there = any(rows_of(views.files[name]) for name in ("commits", "assignments", "offsets"))
-    if not groups_of(views) or not there:
+    has_rows = any(rows_of(views.files[name]) for name in ("commits", "assignments", "offsets"))
+    if not groups_of(views) or not has_rows:
         return None, []
     rules = partial(suspect_rules, retention=OffsetRetention.of(views.meta))
     rows = scratch.materialize("group-suspects", apply_rules(rules, _journals(views)))
-    found, failed = kinds_of(rows, "consumer groups")
+    found, failed = kinds_and_problems(rows, "consumer groups")
     kinds = {kind for _, kind in found}
     parts = [rows.where(~F.col("kind").isin(_AHEAD, _TWO_OWNERS))]
     if _TWO_OWNERS in kinds:
-        parts.append(_not_expired(views, rows.where(F.col("kind") == _TWO_OWNERS)))
+        parts.append(_first_owner_not_expired(views, rows.where(F.col("kind") == _TWO_OWNERS)))
     if _AHEAD in kinds:
-        ahead = _ahead(views, rows.where(F.col("kind") == _AHEAD))
+        ahead = _ahead_in_log(views, rows.where(F.col("kind") == _AHEAD))
         parts.append(scratch.materialize("group-ahead", ahead))
-        failed += kinds_of(parts[-1], "consumer groups")[1]
+        failed += kinds_and_problems(parts[-1], "consumer groups")[1]
     problems = sorted({problem for _, problem in failed})
     if not kinds:
         return None, problems
@@ -60,8 +61,10 @@ def groups_of(views: Views) -> set[str]:
 
 
 def assignments(views: Views) -> DataFrame:
-    """The journal of assignments, of readers in a group (`_of_members`)."""
-    return _of_members(views, views.assignments.where(F.col("event").isin("assigned", "revoked", "lost")))
+    """The journal of assignments, of readers in a group (`_rows_of_members`)."""
+    return _rows_of_members(
+        views, views.assignments.where(F.col("event").isin("assigned", "revoked", "lost"))
+    )
 
 
 def _session_ns(reader: ReaderInfo, meta: RunMeta) -> int:
@@ -72,7 +75,7 @@ def _session_ns(reader: ReaderInfo, meta: RunMeta) -> int:
     return session_ms * _MILLISECOND
 
 
-def _of_members(views: Views, rows: DataFrame) -> DataFrame:
+def _rows_of_members(views: Views, rows: DataFrame) -> DataFrame:
     """The rows of readers in a group, about partitions of the run's topics, with their `group` and
     `session_ns`, their session time-out."""
     readers = [reader for reader in views.readers if reader.group is not None]
@@ -90,27 +93,29 @@ def _of_members(views: Views, rows: DataFrame) -> DataFrame:
 def _journals(views: Views) -> list[DataFrame]:
     """The rows that `PartitionJournals.of_table` takes, of all groups."""
     owners = assignments(views)
-    known = F.broadcast(owners.select("reader").distinct().withColumn("known", F.lit(True)))
-    commits = _of_members(views, views.commits).join(known, "reader", "left")
+    assigned = F.broadcast(owners.select("reader").distinct().withColumn("has_assignments", F.lit(True)))
+    commits = _rows_of_members(views, views.commits).join(assigned, "reader", "left")
     answers = views.offsets.where((F.col("topic_partition") >= 0) & F.col("group").isin(*groups_of(views)))
-    # A reader takes records in batches: a row for all that it was given at one time.
+    # A poll returns many records: one row for all that a reader received at one time.
     polled = views.live.groupBy("reader", "topic_partition", F.col("read_ns").alias("at_ns")).agg(
         F.min("offset").alias("first"), F.max("offset").alias("offset"), F.count("*").alias("count")
     )
     when = ("asked_ns", "at_ns")
     return [
-        of_partition("commits", commits, "reader", "known", "offset", "error", "kind", *when),
-        of_partition("offsets", answers, "offset", "error", "source", "broker", "log_offset", *when),
-        of_partition("assignments", owners, "reader", "offset", "session", "event", "at_ns"),
-        of_partition("live", _of_members(views, polled), "reader", "offset", "first", "count", "at_ns"),
+        with_journal("commits", commits, "reader", "has_assignments", "offset", "error", "kind", *when),
+        with_journal("offsets", answers, "offset", "error", "source", "broker", "log_offset", *when),
+        with_journal("assignments", owners, "reader", "offset", "session", "event", "at_ns"),
+        with_journal("live", _rows_of_members(views, polled), "reader", "offset", "first", "count", "at_ns"),
     ]
 
 
-def _not_expired(views: Views, suspects: DataFrame) -> DataFrame:
-    """Of suspects of two owners, those whose first owner the coordinator cannot have expired: it was in
-    contact with it within the session time-out before the second one began. A contact is an assignment, or
-    the asking for a commit that was answered without an error."""
-    asked = _of_members(views, views.commits).where(F.col("error").isNull() & F.col("asked_ns").isNotNull())
+def _first_owner_not_expired(views: Views, suspects: DataFrame) -> DataFrame:
+    """Of suspects of two owners, those whose first owner the coordinator cannot have expired, because the two
+    were in contact within the session time-out before the second ownership began. A contact is an
+    assignment, or the request of a commit that was answered without an error."""
+    asked = _rows_of_members(views, views.commits).where(
+        F.col("error").isNull() & F.col("asked_ns").isNotNull()
+    )
     of_commits = asked.select("reader", "session_ns", F.col("asked_ns").alias("contact_ns"))
     of_owners = assignments(views).select("reader", "session_ns", F.col("at_ns").alias("contact_ns"))
     contacts = of_owners.unionByName(of_commits).withColumnRenamed("reader", "owner")
@@ -119,18 +124,20 @@ def _not_expired(views: Views, suspects: DataFrame) -> DataFrame:
     return suspects.join(contacts, near, "left_semi")
 
 
-def _ahead(views: Views, suspects: DataFrame) -> DataFrame:
-    """What the log does not explain of suspects that are ahead: it holds all records, or for groups that read
-    committed records only, the committed ones."""
+def _ahead_in_log(views: Views, suspects: DataFrame) -> DataFrame:
+    """The suspects of kind "commit_ahead" that pass over records of the log (for groups that read committed
+    records only: of the log of committed records), with their `count`."""
     committed = {reader.group for reader in views.readers if reader.committed and reader.group is not None}
-    bounds = suspects.groupBy(*BY_PARTITION).agg(F.min("seen").alias("low"), F.max("offset").alias("high"))
-    parts = [of_partition("suspects", suspects, *ANOMALIES.names[2:])]
+    bounds = suspects.groupBy(*BY_PARTITION).agg(
+        F.min("first_undelivered").alias("low"), F.max("offset").alias("high")
+    )
+    parts = [with_journal("suspects", suspects, *ANOMALIES.names[2:])]
     for log, groups in ((views.reads, groups_of(views) - committed), (views.committed, committed)):
         if groups:
             rows = log.where(readable()).select("topic_partition", "offset")
             rows = rows.join(F.broadcast(bounds.where(F.col("group").isin(*groups))), "topic_partition")
             rows = rows.where((F.col("offset") >= F.col("low")) & (F.col("offset") < F.col("high")))
-            parts.append(of_partition("log", offset_chunks(rows, *BY_PARTITION), "chunk", "bits"))
+            parts.append(with_journal("log", offset_chunks(rows, *BY_PARTITION), "chunk", "bits"))
     return apply_rules(ahead_rules, parts)
 
 
@@ -145,14 +152,14 @@ def ownerless_times(views: Views) -> tuple[OwnerlessTime, ...]:
         .orderBy("at_ns", "reader")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
-    ended = F.lead("at_ns", 1, 2**63 - 1).over(of_reader)
+    ended = F.lead("at_ns", 1, INT64_MAX).over(of_reader)
     owned = assignments(views).withColumn("ended", ended).where(F.col("event") == "assigned")
     seconds = (F.col("at_ns") - F.max("ended").over(earlier)) / 1e9
     times = (
-        owned.select(*BY_PARTITION, seconds.alias("without"))
-        .where(F.col("without") > 0)
+        owned.select(*BY_PARTITION, seconds.alias("ownerless"))
+        .where(F.col("ownerless") > 0)
         .groupBy(*BY_PARTITION)
-        .agg(F.round(F.sum("without"), 3).alias("seconds"), F.max("without").alias("longest"))
+        .agg(F.round(F.sum("ownerless"), 3).alias("seconds"), F.max("ownerless").alias("longest"))
         .where(F.col("longest") >= _SHORTEST_SECONDS)
         .select(
             "group",
@@ -161,5 +168,5 @@ def ownerless_times(views: Views) -> tuple[OwnerlessTime, ...]:
             F.round("longest", 3).alias("longest"),
         )
     )
-    found = times.orderBy(F.desc("longest"), "group", "partition").limit(_MOST).collect()
+    found = times.orderBy(F.desc("longest"), "group", "partition").limit(_MOST_OWNERLESS_TIMES).collect()
     return tuple(OwnerlessTime.model_validate(row.asDict()) for row in found)

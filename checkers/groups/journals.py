@@ -9,59 +9,60 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from checkers.groups.anomalies import MOST, Row, of_journal
+from checkers.groups.anomalies import Row, rows_of_journal
+from checkers.int64 import INT64_MAX
 
-UNKNOWN_NS = 30_000_000_000
-"""A commit of which the time of asking is not known was sent at most so long before its answer was taken:
-twice the time after which our readers' clients give up a request, and then some."""
+LONGEST_COMMIT_NS = 30_000_000_000
+"""A commit whose request time is not known was sent at most this long before its answer: more than twice the
+request time-out of the readers' clients."""
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """A reader owned a partition from `begin` to `end` (`MOST`: to the end of the journal), in ns, by its own
-    journal. `offset` is where it began to read (None: not known); `confirmed`: it gave the partition up, it
-    did not lose it."""
+    """A reader owned a partition from `begin` to `end` (`INT64_MAX`: to the end of the journal), in ns, by
+    its own journal. `offset` is where it began to read (None: not known); `revoked` says that it ended with a
+    revocation, to which the reader agreed, and not with a loss."""
 
     reader: str
     begin: int
     end: int
     offset: int | None
-    confirmed: bool
+    revoked: bool
 
 
 @dataclass(frozen=True)
 class PartitionJournals:
     """The rows of one partition of a group, with the columns of their journals, by time.
 
-    `commits` also have `known`: whether the journal of assignments knows the reader. `answers` are rows of
-    the journal of offsets. `given` has a row for all records that a reader was given at one time: `reader`,
-    `at_ns`, `first`, `offset` (the least and the greatest offset) and `count`.
+    `commits` also have `has_assignments`: whether the reader is in the journal of assignments. `answers` are
+    rows of the journal of offsets. `polls` has one row for all records that a reader received at one time:
+    `reader`, `at_ns`, `first` and `offset` (the least and the greatest offset) and `count`.
     """
 
     commits: list[Row]
     answers: list[Row]
-    owned: list[Ownership]
-    given: pa.Table
+    ownerships: list[Ownership]
+    polls: pa.Table
 
     @classmethod
     def of_table(cls, rows: pa.Table) -> PartitionJournals:
-        """From rows of several journals, as `checkers.groups.find` hands them to the rules."""
-        assignments = of_journal(rows, "assignments").to_pylist()
+        """From the rows of several journals, as `checkers.groups.find` passes them to the rules."""
+        assignments = rows_of_journal(rows, "assignments").to_pylist()
         return cls(
-            _sorted(of_journal(rows, "commits").to_pylist(), "at_ns", "asked_ns", "offset", "reader"),
-            _sorted(of_journal(rows, "offsets").to_pylist(), "asked_ns", "at_ns", "offset", "broker"),
-            ownerships(_sorted(assignments, "at_ns", "session", "event")),
-            of_journal(rows, "live").sort_by("at_ns"),
+            _sorted(rows_of_journal(rows, "commits").to_pylist(), "at_ns", "asked_ns", "offset", "reader"),
+            _sorted(rows_of_journal(rows, "offsets").to_pylist(), "asked_ns", "at_ns", "offset", "broker"),
+            ownerships_of(_sorted(assignments, "at_ns", "session", "event")),
+            rows_of_journal(rows, "live").sort_by("at_ns"),
         )
 
     @cached_property
-    def done(self) -> list[Row]:
+    def accepted(self) -> list[Row]:
         """The commits that were answered without an error."""
         return [one for one in self.commits if one["error"] is None]
 
     @cached_property
-    def possible(self) -> dict[int, list[Row]]:
-        """By offset, the commits that may have been applied: an aborted transaction sets nothing."""
+    def may_be_applied(self) -> dict[int, list[Row]]:
+        """By offset, the commits that may have been applied: all but those of aborted transactions."""
         found = defaultdict(list)
         for one in self.commits:
             if one["kind"] != "transaction" or one["error"] != "ABORTED":
@@ -70,12 +71,12 @@ class PartitionJournals:
 
     @cached_property
     def fetched(self) -> list[Row]:
-        """The coordinators' answers without an error."""
+        """The answers of coordinators without an error."""
         return [one for one in self.answers if one["source"] == "fetch" and one["error"] is None]
 
     @cached_property
-    def logged(self) -> dict[int | None, dict[int, list[int]]]:
-        """By committed offset and broker, where the broker's file of `__consumer_offsets` has the commit."""
+    def log_offsets(self) -> dict[int | None, dict[int, list[int]]]:
+        """By committed offset and broker: where the broker's file of `__consumer_offsets` has the commit."""
         found: dict[int | None, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for one in self.answers:
             if one["source"] in ("logged", "logged-transaction"):
@@ -83,34 +84,35 @@ class PartitionJournals:
         return found
 
 
-def ownerships(assignments: Iterable[Row]) -> list[Ownership]:
+def ownerships_of(assignments: Iterable[Row]) -> list[Ownership]:
     """The ownerships of one partition, from its rows of the journal of assignments by time.
 
-    A partition that is assigned to its owner again, as after a seek, begins another one, so that the time
-    between is not taken for certain.
+    A partition that is assigned to its owner again, as after a seek, begins a new ownership: it is not known
+    whether the reader owned the partition all the time between.
     """
-    begun: dict[str, Row] = {}
+    open_rows: dict[str, Row] = {}
     found = []
     for row in assignments:
-        if began := begun.pop(row["reader"], None):
-            confirmed = row["event"] == "revoked"
-            found.append(Ownership(row["reader"], began["at_ns"], row["at_ns"], began["offset"], confirmed))
+        if begun := open_rows.pop(row["reader"], None):
+            revoked = row["event"] == "revoked"
+            found.append(Ownership(row["reader"], begun["at_ns"], row["at_ns"], begun["offset"], revoked))
         if row["event"] == "assigned":
-            begun[row["reader"]] = row
+            open_rows[row["reader"]] = row
     found += [
-        Ownership(reader, row["at_ns"], MOST, row["offset"], confirmed=False) for reader, row in begun.items()
+        Ownership(reader, row["at_ns"], INT64_MAX, row["offset"], revoked=False)
+        for reader, row in open_rows.items()
     ]
     return sorted(found, key=lambda one: (one.begin, one.reader))
 
 
-def earliest(commit: Row) -> int:
-    """The earliest time at which a commit can have been applied, ns."""
-    return int(commit["at_ns"] - UNKNOWN_NS if commit["asked_ns"] is None else commit["asked_ns"])
+def earliest_ns(commit: Row) -> int:
+    """The earliest time at which a commit can have been applied."""
+    return int(commit["at_ns"] - LONGEST_COMMIT_NS if commit["asked_ns"] is None else commit["asked_ns"])
 
 
-def latest(commit: Row) -> int:
-    """The latest time at which a commit can have been applied, ns: one without an answer, at any time."""
-    return int(commit["at_ns"]) if commit["error"] is None else MOST
+def latest_ns(commit: Row) -> int:
+    """The latest time at which a commit can have been applied; without an answer, it may still be applied."""
+    return int(commit["at_ns"]) if commit["error"] is None else INT64_MAX
 
 
 def _sorted(rows: Iterable[Row], *names: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Findings about one consumer group, of which nothing else is checked."""
+"""Findings about one consumer group alone, for the tests of a user's own consumers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.groups.anomalies import Row, reason_of
+from checkers.groups.anomalies import Row
 from checkers.groups.rules import OffsetRetention, suspect_rules
 from checkers.journals.footers import JournalFile
 from checkers.journals.load import RunJournals, load_run
-from harness.model.errors import CheckError
+from harness.model.errors import CheckError, first_line
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath, open_parquet, scratch_in
 
@@ -41,7 +41,7 @@ def group_findings(
         if not _has_suspects(journals):
             return []
     except Exception as error:  # any error of a rule
-        raise _not_judged(folder, reason_of(error)) from error
+        raise _not_judged(folder, first_line(error)) from error
     # PySpark is slow to import, and most groups have no findings.
     from checkers.engine.failures import engine_failures
     from checkers.groups.find import find
@@ -57,17 +57,18 @@ def group_findings(
 
 
 def _has_suspects(journals: RunJournals) -> bool:
-    """Whether the rules suspect anything, by the rows that `checkers.groups.find` hands to them."""
+    """Whether the rules suspect anything, without an engine, by the rows that `checkers.groups.find` passes
+    to them."""
     names = ("commits", "offsets", "assignments", "live")
-    commits, offsets, assignments, given = (_rows(journals.files[name]) for name in names)
-    known = pc.is_in(commits["reader"], assignments["reader"].combine_chunks())
-    given = given.append_column("at_ns", given["read_ns"]).append_column("first", given["offset"])
+    commits, offsets, assignments, live = (_rows(journals.files[name]) for name in names)
+    assigned = pc.is_in(commits["reader"], assignments["reader"].combine_chunks())
+    live = live.append_column("at_ns", live["read_ns"]).append_column("first", live["offset"])
     rows = pa.concat_tables(
         [
-            _named("commits", commits.append_column("known", known)),
+            _named("commits", commits.append_column("has_assignments", assigned)),
             _named("offsets", offsets),
             _named("assignments", assignments),
-            _named("live", given.append_column("count", pa.repeat(1, len(given)))),
+            _named("live", live.append_column("count", pa.repeat(1, len(live)))),
         ],
         promote_options="permissive",
     )

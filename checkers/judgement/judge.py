@@ -28,9 +28,9 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
     Args:
         summary: counts of the check, None if there was no check (the run's problems say why).
     """
-    doubts = _doubts(meta, summary)
-    if summary is None or doubts:
-        return Judgement(verdict=VerdictWord.UNKNOWN, reasons=tuple(doubts), as_promised=None)
+    unknown = _unknown_reasons(meta, summary)
+    if summary is None or unknown:
+        return Judgement(verdict=VerdictWord.UNKNOWN, reasons=tuple(unknown), as_promised=None)
     bounds = {
         finding: bound if bound.step is None else Bound.exactly(summary.acked_by_step[bound.step])
         for finding, bound in bounds_of(meta).items()
@@ -42,39 +42,39 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
         for finding, bound in bounds.items()
         if not bound.holds(summary.count(finding))
     )
-    faults = _violations(meta, summary, bounds)
+    violations = _violations(meta, summary, bounds)
     return Judgement(
-        verdict=VerdictWord.INVALID if faults else VerdictWord.VALID,
-        reasons=tuple(faults or _valid_reasons(summary)),
+        verdict=VerdictWord.INVALID if violations else VerdictWord.VALID,
+        reasons=tuple(violations or _valid_reasons(summary)),
         as_promised=not broken,
         promise_reasons=tuple(map(str, broken)),
         broken_promises=broken,
     )
 
 
-def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
+def _unknown_reasons(meta: RunMeta, summary: Summary | None) -> list[str]:
     """Reasons why the verdict of this run is unknown; empty if there are none."""
-    doubts = []
+    reasons = []
     if summary is None:
-        doubts.append("the journals were not checked")
+        reasons.append("the journals were not checked")
     if not meta.finished:
-        doubts.append("the run did not finish")
-    doubts += meta.problems
+        reasons.append("the run did not finish")
+    reasons += meta.problems
     if meta.final_read is None:
-        doubts.append("there was no final read")
+        reasons.append("there was no final read")
     elif not meta.final_read.complete:
         why = "; ".join(meta.final_read.reasons) or "no reason was given"
-        doubts.append(f"the final read is not complete: {why}")
-    doubts += [
+        reasons.append(f"the final read is not complete: {why}")
+    reasons += [
         f"fault {window.name} was not shown to take effect" for window in meta.windows if not window.verified
     ]
-    doubts += _application_doubts(meta)
+    reasons += _application_reasons(meta)
     if summary is None:
-        return doubts
-    doubts += summary.problems
+        return reasons
+    reasons += summary.problems
     if summary.sent == 0:
-        doubts.append("nothing was sent")
-    doubts += [
+        reasons.append("nothing was sent")
+    reasons += [
         f"the promise on {key} names the write step '{step}', which the run did not get to"
         for key, text in meta.promise.items()
         if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
@@ -88,51 +88,54 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
     ):
         if count:
             absent = _count_phrase(count, "acknowledged records are absent from the read")
-            doubts.append(absent + why)
-    return doubts
+            reasons.append(absent + why)
+    return reasons
 
 
-def _application_doubts(meta: RunMeta) -> list[str]:
-    """Reasons why the outputs of an application prove nothing."""
+def _application_reasons(meta: RunMeta) -> list[str]:
+    """Reasons why it is not known whether the outputs of an application are right."""
     application = meta.application
     if application is None:
         return []
-    doubts = list(application.problems)
-    if not (application.drained or application.failed or doubts):
-        doubts.append("the application was not drained, so what it left out is not known")
+    reasons = list(application.problems)
+    if not (application.drained or application.failed or reasons):
+        reasons.append("the application was not drained, so what it left out is not known")
     if not application.read_complete and not application.problems:
-        doubts.append("the application's output was not read to its end, so what it left out is not known")
-    return doubts
+        reasons.append("the application's output was not read to its end, so what it left out is not known")
+    return reasons
 
 
 def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) -> list[str]:
+    """What was found that the settings rule out: the reasons of an invalid verdict."""
     held = meta.final_read.held if meta.final_read is not None else ()
-    faults = [
+    violations = [
         f"a transaction hangs, long after transaction.timeout.ms: readers of committed records get nothing "
         f"of partition {partition} from offset {offset} on"
         for _, partition, offset in held
     ]
-    settings = ruled_out(meta)
+    reasons = ruled_out(meta)
     for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
-        count, reason = summary.count(finding), settings.get(finding.breaks)
+        count, reason = summary.count(finding), reasons.get(finding.breaks)
         if not count or finding.breaks is Breaks.NEVER:
             continue
-        words = _count_phrase(count, finding.reason)
+        phrase = _count_phrase(count, finding.reason)
         if finding is FindingClass.PREMATURE and summary.premature_places:
-            faults += [
+            violations += [
                 _count_phrase(number, _PREMATURE.get(place, finding.reason))
                 for place, number in summary.premature_places.items()
             ]
         elif finding is FindingClass.LOST and summary.lost_places:
             places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
-            faults.append(f"{words} ({places})")
+            violations.append(f"{phrase} ({places})")
         elif finding.breaks is Breaks.ALWAYS:
-            faults.append(words)
+            violations.append(phrase)
         elif reason:
-            faults.append(f"{words}, though {reason}")
+            violations.append(f"{phrase}, though {reason}")
         elif bounds[finding].exceeded(count):
-            faults.append(f"{words}, the experiment allows {_promise_text(meta, finding, bounds[finding])}")
-    return faults
+            violations.append(
+                f"{phrase}, the experiment allows {_promise_text(meta, finding, bounds[finding])}"
+            )
+    return violations
 
 
 def _valid_reasons(summary: Summary) -> list[str]:
@@ -143,22 +146,22 @@ def _valid_reasons(summary: Summary) -> list[str]:
     shown = []
     if acked:
         gone = expired + compacted
-        most = f"{acked - gone:,} of {acked:,}" if gone else f"all {acked:,}"
+        read_back = f"{acked - gone:,} of {acked:,}" if gone else f"all {acked:,}"
         once = "" if duplicates else ", once each"
         why = " or were ".join(
             word for word, count in (("had expired", expired), ("compacted", compacted)) if count
         )
         rest = f"; the rest {why if expired else f'were {why}'}" if gone else ""
-        shown.append(f"{most} acknowledged records were read back{once}{rest}")
+        shown.append(f"{read_back} acknowledged records were read back{once}{rest}")
     for finding in (FindingClass.REORDERED, FindingClass.DUPLICATE):
         if count := summary.count(finding):
             shown.append(f"{_count_phrase(count, finding.reason)}, as the settings allow")
     if summary.inputs is not None and summary.processed is not None:
-        processed = summary.processed == summary.inputs
-        most = f"all {summary.inputs:,}" if processed else f"{summary.processed:,} of {summary.inputs:,}"
+        complete = summary.processed == summary.inputs
+        processed = f"all {summary.inputs:,}" if complete else f"{summary.processed:,} of {summary.inputs:,}"
         again = summary.count(FindingClass.REPROCESSED)
         twice = f"{again:,} more than they should" if again else "none twice"
-        shown.append(f"{most} inputs have their outputs, {twice}")
+        shown.append(f"{processed} inputs have their outputs, {twice}")
     unconfirmed = summary.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     if unconfirmed:
         absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
@@ -178,7 +181,7 @@ _PREMATURE = {
     ABORTED_INPUT: "inputs have outputs though their transactions were aborted",
     INPUT_NOT_IN_LOG: "inputs have outputs but are not, or no longer, in the log",
 }
-"""What is wrong with a premature output, by its `place`."""
+"""What is wrong with premature outputs, by their `place`."""
 _SINGULAR = (
     ("records are", "record is"),
     ("times", "time"),
@@ -190,7 +193,7 @@ _SINGULAR = (
     ("inputs have their", "input has its"),
     ("inputs have", "input has"),
 )
-"""Of what `FindingClass.reason` and `_PREMATURE` say, in this order."""
+"""Plural phrases of `FindingClass.reason` and `_PREMATURE` with their singular, tried in this order."""
 
 
 def _promise_text(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from checkers.int64 import INT64_MAX
 from harness.model.run import RunMeta
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
@@ -28,7 +29,7 @@ class Retention:
         if not self.deletes:
             return None
         if self.retention_bytes >= 0:
-            return 2**63 - 1
+            return INT64_MAX
         if self.retention_ms < 0 or now_ns is None:
             return None
         return now_ns - self.retention_ms * 1_000_000

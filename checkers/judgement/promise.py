@@ -1,4 +1,4 @@
-"""An experiment's promises about an arm: bounds on the number of findings of a class."""
+"""The promises of an experiment about an arm: bounds on the number of findings of each class."""
 
 from __future__ import annotations
 
@@ -110,16 +110,16 @@ def ruled_out(meta: RunMeta) -> dict[Breaks, str]:
     Idempotence, and one request in flight, keep the records of one producer and partition in order (Kafka
     documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`).
     """
-    found: dict[Breaks, str] = {}
+    reasons: dict[Breaks, str] = {}
     if meta.idempotent:
-        found = dict.fromkeys((Breaks.WHEN_IDEMPOTENT, Breaks.WHEN_ORDERED), "the producer is idempotent")
+        reasons = dict.fromkeys((Breaks.WHEN_IDEMPOTENT, Breaks.WHEN_ORDERED), "the producer is idempotent")
     elif meta.max_in_flight == 1:
-        found = {Breaks.WHEN_ORDERED: "one request was in flight at a time"}
+        reasons = {Breaks.WHEN_ORDERED: "one request was in flight at a time"}
     if meta.application is not None:
         promised = meta.application.guarantee
         reason = f"the application promises {promised}"
-        found |= {breaks: reason for breaks, by in _RULED_OUT_BY.items() if promised in by}
-    return found
+        reasons |= {breaks: reason for breaks, by in _RULED_OUT_BY.items() if promised in by}
+    return reasons
 
 
 def bounds_of(meta: RunMeta) -> dict[FindingClass, Bound]:

@@ -1,4 +1,4 @@
-"""The summary of a run, from the counts of its findings."""
+"""The summary of a run, from the counts of its findings and of the reports of its sends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from checkers.judgement.blame import NOT_COMMITTED, BlameCell, blame
+from checkers.judgement.blame import NOT_COMMITTED, BlameGroup, blame
 from harness.model.result import CountRow, Example, FindingClass, Summary
 from harness.model.run import RunMeta
 
@@ -18,24 +18,23 @@ Name = TypeVar("Name", bound=str)
 class FindingCounts:
     """Counts of the findings of a run.
 
-    `totals` are numbers by class, place, step and whether the leader's own files hold the record; they are
-    complete. `cells` are the largest numbers by class, producer, partition, step and windows, `blamed` those
-    by `BlameCell`, the largest first. `extra_copies` is the number of copies beyond the first of all
-    duplicates. `examples` are a few of each class, as columns of `harness.model.result.Example`.
+    `totals` are numbers of findings by class, place, step and whether the leader's own files hold the record;
+    they are complete. `count_rows` are the largest numbers by class, producer, partition, step and windows,
+    `blame_groups` those by `BlameGroup`, the largest first. `extra_copies` is the number of copies beyond the
+    first of all duplicates. `examples` are a few of each class, as columns of `harness.model.result.Example`.
     """
 
     totals: dict[tuple[str, str | None, int | None, bool], int] = field(default_factory=dict)
-    cells: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
-    blamed: list[tuple[BlameCell, int]] = field(default_factory=list)
+    count_rows: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
+    blame_groups: list[tuple[BlameGroup, int]] = field(default_factory=list)
     extra_copies: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Reports:
-    """What the sends of a run were told: numbers of sends by outcome, numbers of acknowledged ones by step
-    index, and the longest stretch without a success report, over all partitions and write steps, in
-    seconds."""
+    """The delivery reports of a run's sends: numbers of sends by outcome, of acknowledged ones by step index,
+    and the longest time without a success report in any partition and write step."""
 
     outcomes: dict[str, int]
     acked_by_step: dict[int, int]
@@ -52,7 +51,7 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
     Args:
         counts: of all findings.
         reports: of all sends.
-        fields: those of the summary that neither of these says.
+        fields: the other fields of the summary.
     """
     rows = [
         (FindingClass(name), str(place), step, held, number)
@@ -77,8 +76,8 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
         lost_unexamined=0 if inspected else sum(number for *_, number in absent),
         extra_copies=counts.extra_copies,
         counts=tuple(
-            CountRow.model_validate(dict(zip(_CELL, (*cell, count), strict=True)))
-            for cell, count in counts.cells
+            CountRow.model_validate(dict(zip(_COUNT_ROW, (*row, count), strict=True)))
+            for row, count in counts.count_rows
         ),
         examples=tuple(
             Example.model_validate(
@@ -88,7 +87,7 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
         ),
         unavailable_seconds=reports.unavailable_seconds,
         check_seconds=0.0,
-        blame=blame(dict(counts.blamed), meta),
+        blame=blame(dict(counts.blame_groups), meta),
         premature_places=_sums(
             (place, number) for finding, place, _, _, number in rows if finding is FindingClass.PREMATURE
         ),
@@ -96,7 +95,7 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
     )
 
 
-_CELL = ("finding", "producer", "partition", "step", "windows", "count")
+_COUNT_ROW = ("finding", "producer", "partition", "step", "windows", "count")
 
 
 def _sums(numbers: Iterable[tuple[Name, int]]) -> dict[Name, int]:

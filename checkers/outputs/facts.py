@@ -1,4 +1,4 @@
-"""What is known of the inputs that are not certainly as they should be, and of outputs without an input."""
+"""The facts about inputs that are not ordinary, and about outputs without an input."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.evidence.sentences import if_null, say, text
+from checkers.int64 import INT64_MIN
 from checkers.journals.views import Views
 from checkers.outputs.inputs import (
     INPUT,
-    LEAST,
     counted_outputs,
     known_identity,
     outputs_of_run,
@@ -24,7 +24,7 @@ from harness.model.run import ApplicationMeta
 _FLAGS = ("sent", "in_log", "aborted", "by_policy", "expected", "in_order", "complete")
 _NUMBERS = (
     *("key", "in_topic_partition", "in_offset", "per_input", "allowed", "outputs", "out_topic_partition"),
-    *("out_offset", "last_topic_partition", "last_offset", "made_ns", "ahead"),
+    *("out_offset", "last_topic_partition", "last_offset", "written_ns", "overtaken_by"),
 )
 FACTS = {
     "producer": "int",
@@ -38,14 +38,14 @@ FACTS = {
 """What is known of an input and its outputs, one row per input, and one per output that has none.
 
 `sent` to `in_order`, `key`, `in_topic_partition` and `in_offset` are as in
-`checkers.outputs.inputs.OF_INPUT`. `complete`: the application was drained, and its output was read to its
-end. `per_input` is the number of outputs that an input should have, `allowed` the most that it may have: a
-record that the input holds twice may be processed twice. `outputs` is the number of its outputs, at different
-offsets; the first in time is `out_offset` of `out_topic_partition`, the last `last_offset` of
-`last_topic_partition`, written at `made_ns` (null: it has no time). `offsets` are the first few of them,
-ascending. `ahead`: the application promises an order, and the output of the input with this offset, which is
-beyond that of this one, is before its first output. `why` and `place` say of an output without an input how
-that is known. Booleans and numbers of outputs are never null.
+`checkers.outputs.inputs.INPUT_COLUMNS`. `complete`: the application was drained, and its output was read to
+its end. `per_input` is the number of outputs that an input should have, `allowed` the most that it may have:
+a record that the input holds twice may be processed twice. `outputs` is the number of its outputs, at
+different offsets; the first in time is `out_offset` of `out_topic_partition`, the last `last_offset` of
+`last_topic_partition`, written at `written_ns` (null: it has no time). `offsets` are the first few of them,
+ascending. `overtaken_by`: the application promises an order, and the output of a later input, which is at
+this offset, comes before the first output of this one. `why` and `place` say of an output without an input
+how that is known. Booleans and numbers of outputs are never null.
 """
 
 MOST_OFFSETS = 5
@@ -71,11 +71,11 @@ def as_facts(rows: DataFrame, application: ApplicationMeta, columns: Mapping[str
 
 
 def outputs_of(views: Views, application: ApplicationMeta, inputs: DataFrame) -> DataFrame:
-    """Each output of these inputs once (`topic_partition`, `offset`), with the earliest `made_ns` that the
+    """Each output of these inputs once (`topic_partition`, `offset`), with the earliest `written_ns` that the
     journal has of it (null if one row of it has none)."""
     rows = outputs_of_run(views, application).join(inputs.select(*INPUT), list(INPUT), "left_semi")
-    made = F.nullif(F.min(F.coalesce("made_ns", F.lit(LEAST))), F.lit(LEAST))
-    return rows.groupBy(*INPUT, "topic_partition", "offset").agg(made.alias("made_ns"))
+    written = F.nullif(F.min(F.coalesce("written_ns", F.lit(INT64_MIN))), F.lit(INT64_MIN))
+    return rows.groupBy(*INPUT, "topic_partition", "offset").agg(written.alias("written_ns"))
 
 
 def facts_of_inputs(
@@ -84,14 +84,14 @@ def facts_of_inputs(
     """Rows of `FACTS` of inputs that this run sent.
 
     Args:
-        inputs: rows of `checkers.outputs.inputs.OF_INPUT`.
+        inputs: rows of `checkers.outputs.inputs.INPUT_COLUMNS`.
         outputs: their outputs (`outputs_of`).
     """
     reads = reads_of_run(views).join(inputs.select(*INPUT), list(INPUT), "left_semi")
     offset = F.struct("topic_partition", "offset")
     copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(offset)).alias("copies"))
-    found = inputs.drop("rows", "out_topic_partition", "out_offset", "made_ns")
-    found = found.join(copies, list(INPUT), "left").join(_made(outputs), list(INPUT), "left")
+    found = inputs.drop("rows", "out_topic_partition", "out_offset", "written_ns")
+    found = found.join(copies, list(INPUT), "left").join(_outputs_per_input(outputs), list(INPUT), "left")
     first = F.element_at("copies", 1)
     allowed = F.coalesce(F.size("copies"), F.lit(1)).cast("bigint") * application.outputs_per_input
     return as_facts(
@@ -107,13 +107,13 @@ def facts_of_inputs(
     )
 
 
-def _made(outputs: DataFrame) -> DataFrame:
+def _outputs_per_input(outputs: DataFrame) -> DataFrame:
     """The outputs of each input: their number, the first and the last in time, and the first offsets."""
-    # Outputs without a time are the first ones. An engine has a quick path for lists, and none for least and
-    # greatest structs, nor for windows of a few rows each.
-    made = F.coalesce("made_ns", F.lit(LEAST)).alias("made")
+    # Outputs without a time come first. Engines compute lists faster than least and greatest structs, or
+    # windows of a few rows each.
+    written = F.coalesce("written_ns", F.lit(INT64_MIN)).alias("written")
     listed = outputs.groupBy(*INPUT).agg(
-        F.sort_array(F.collect_list(F.struct(made, "topic_partition", "offset"))).alias("all")
+        F.sort_array(F.collect_list(F.struct(written, "topic_partition", "offset"))).alias("all")
     )
     first, last = F.element_at("all", 1), F.element_at("all", -1)
     offsets = F.sort_array(F.transform("all", lambda output: output["offset"]))
@@ -124,7 +124,7 @@ def _made(outputs: DataFrame) -> DataFrame:
         first["offset"].alias("out_offset"),
         last["topic_partition"].alias("last_topic_partition"),
         last["offset"].alias("last_offset"),
-        F.nullif(last["made"], F.lit(LEAST)).alias("made_ns"),
+        F.nullif(last["written"], F.lit(INT64_MIN)).alias("written_ns"),
         F.slice(offsets, 1, MOST_OFFSETS).alias("offsets"),
     )
 
@@ -135,8 +135,8 @@ def unsent_outputs(views: Views, application: ApplicationMeta, unsent: DataFrame
     Args:
         unsent: identities of this run that outputs carry and that it never sent.
     """
-    named = unsent.select(*INPUT, F.lit(True).alias("unsent"))
-    rows = counted_outputs(views, application).join(named, list(INPUT), "left")
+    never_sent = unsent.select(*INPUT, F.lit(True).alias("unsent"))
+    rows = counted_outputs(views, application).join(never_sent, list(INPUT), "left")
     never = text("this run never sent seq {seq:none} of producer {producer:none}")
     state = F.col("state")
     known = state.eqNullSafe(ReadState.OK.value)

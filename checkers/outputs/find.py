@@ -1,4 +1,4 @@
-"""Findings about the outputs of an application; first one question: is anything not as it should be?"""
+"""Findings about the outputs of an application. A first query finds out whether there can be any."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from harness.model.run import ApplicationMeta
 
 _FIRST_OUTPUTS = (
     *(*INPUT, "key", "in_topic_partition", "in_offset"),
-    *("out_topic_partition", "out_offset", "made_ns"),
+    *("out_topic_partition", "out_offset", "written_ns"),
 )
 """One row per input and partition of the output: its first output there. Only of inputs whose offset can be
-compared with those of others (`in_order` of `checkers.outputs.inputs.OF_INPUT`)."""
+compared with those of others (`in_order` of `checkers.outputs.inputs.INPUT_COLUMNS`)."""
 _OF_SEND = ("sent_to", "step", "outcome", "sent_ns", "closed_ns", "acked_offset", "txn")
 _NAMES = {
     "input": "in_topic_partition",
@@ -58,58 +58,58 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
         return OutputFound()
     sends = sends_of(views, repeated=repeated)
     inputs = inputs_of(views, application, sends)
-    told = _overview(views, application, inputs)
-    if not (told["unsettled"] or told["late"] or told["others"]):
-        return OutputFound(inputs=told["inputs"], processed=told["processed"])
+    overview = _overview(views, application, inputs)
+    if not (overview["differing"] or overview["late"] or overview["others"]):
+        return OutputFound(inputs=overview["inputs"], processed=overview["processed"])
 
     ordered = application.order != "none"
-    kept = scratch.materialize("outputs-inputs", inputs if ordered else inputs.where(~F.col("settled")))
-    unsettled = kept.where(~F.col("settled"))
-    sent = unsettled.where(F.col("sent"))
-    outputs = scratch.materialize("outputs-of-unsettled", outputs_of(views, application, sent))
+    kept = scratch.materialize("outputs-inputs", inputs if ordered else inputs.where(~F.col("ordinary")))
+    differing = kept.where(~F.col("ordinary"))
+    sent = differing.where(F.col("sent"))
+    outputs = scratch.materialize("outputs-of-differing", outputs_of(views, application, sent))
     facts = scratch.materialize("outputs-facts", facts_of_inputs(views, application, sent, outputs))
     enough = F.col("expected") & (F.col("outputs") >= F.col("per_input"))
-    processed = told["processed"] + facts.agg(F.count_if(enough)).collect()[0][0]
-    every = facts.unionByName(unsent_outputs(views, application, unsettled.where(~F.col("sent"))))
+    processed = overview["processed"] + facts.agg(F.count_if(enough)).collect()[0][0]
+    all_facts = facts.unionByName(unsent_outputs(views, application, differing.where(~F.col("sent"))))
     if ordered:
-        first = kept.where(F.col("settled") & _with_order(application)).select(*_FIRST_OUTPUTS)
+        first = kept.where(F.col("ordinary") & _with_order(application)).select(*_FIRST_OUTPUTS)
         first = first.unionByName(_first_in_partitions(facts.where("in_order"), outputs))
-        # No other class may apply to these rows.
+        # With these values no other class applies to the row.
         yes = F.lit(True)
-        behind = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
-        every = every.unionByName(as_facts(_late(first, application), application, behind))
+        columns = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
+        all_facts = all_facts.unionByName(as_facts(_late(first, application), application, columns))
     history, problem = attempt("the application's restarts and checkpoints", lambda: read_application(views))
-    findings, problems = _findings(every, sends, views, history or ApplicationHistory())
-    return OutputFound(findings, (*([problem] if problem else []), *problems), told["inputs"], processed)
+    findings, problems = _findings(all_facts, sends, views, history or ApplicationHistory())
+    return OutputFound(findings, (*([problem] if problem else []), *problems), overview["inputs"], processed)
 
 
 def _overview(views: Views, application: ApplicationMeta, inputs: DataFrame) -> Row:
-    """One row: the number of `inputs` to process, how many of the settled ones are `processed`, how many
-    inputs are not settled (`unsettled`) or behind a later one (`late`), and how many outputs carry no
-    identity of this run (`others`)."""
+    """One row: the number of `inputs` to process, how many of the ordinary ones are `processed`, how many
+    inputs are not ordinary (`differing`) or come after a later one in the output (`late`), and how many
+    outputs carry no identity of this run (`others`)."""
     is_late = F.lit(False)
     if application.order != "none":
         ordered = _with_order(application)
         of_order = {name: F.when(ordered, F.col(name)) for name in _FIRST_OUTPUTS if name not in INPUT}
-        inputs = inputs.withColumns(of_order).withColumn("ahead", _ahead(application))
-        is_late = F.col("ahead") > F.col("in_offset")
+        inputs = inputs.withColumns(of_order).withColumn("overtaken_by", _overtaken_by(application))
+        is_late = F.col("overtaken_by") > F.col("in_offset")
     of_inputs = inputs.agg(
         F.count_if("expected").alias("inputs"),
-        F.count_if(F.col("expected") & F.col("settled")).alias("processed"),
-        F.count_if(~F.col("settled")).alias("unsettled"),
+        F.count_if(F.col("expected") & F.col("ordinary")).alias("processed"),
+        F.count_if(~F.col("ordinary")).alias("differing"),
         F.count_if(is_late).alias("late"),
     )
     others = counted_outputs(views, application).agg(F.count_if(~known_identity(views)).alias("others"))
     return of_inputs.crossJoin(others).collect()[0]
 
 
-def _ahead(application: ApplicationMeta) -> Column:
+def _overtaken_by(application: ApplicationMeta) -> Column:
     """The greatest `in_offset` (bigint) of all rows that are before this one in the output, and of the same
     partition of the input (and, if the application keeps the order of keys, of the same key); null: there are
     none. Takes rows of `_FIRST_OUTPUTS`.
 
-    An output of several inputs has no order among these: since the one with the least offset comes first
-    here, none of them is behind a greater one of the same output.
+    The inputs of one output have no order among themselves: here they are ordered by their offsets, so that
+    none of them counts as overtaken by another one.
     """
     key = ["key"] if application.order == "key" else []
     window = Window.partitionBy("out_topic_partition", "in_topic_partition", *key)
@@ -118,17 +118,18 @@ def _ahead(application: ApplicationMeta) -> Column:
 
 
 def _with_order(application: ApplicationMeta) -> Column:
-    """Of rows of `OF_INPUT`, which are settled: whether the application promises an order for it."""
+    """Whether the application promises an order for an ordinary input (rows of `INPUT_COLUMNS`)."""
     ordered = F.col("in_order") & (F.col("rows") == 1)
     return ordered & F.col("key").isNotNull() if application.order == "key" else ordered
 
 
 def _late(first_outputs: DataFrame, application: ApplicationMeta) -> DataFrame:
-    """The rows that are behind a later input, with `ahead` (bigint), the offset of the latest of these."""
+    """The rows that come after a later input in the output, with `overtaken_by` (bigint), the offset of the
+    latest such input."""
     if application.order == "key":
         first_outputs = first_outputs.where(F.col("key").isNotNull())
-    rows = first_outputs.withColumn("ahead", _ahead(application))
-    return rows.where(F.col("ahead") > F.col("in_offset"))
+    rows = first_outputs.withColumn("overtaken_by", _overtaken_by(application))
+    return rows.where(F.col("overtaken_by") > F.col("in_offset"))
 
 
 def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
@@ -136,12 +137,12 @@ def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
 
     Args:
         facts: their `key`, `in_topic_partition`, `in_offset`; only of those that are `in_order`.
-        outputs: `topic_partition`, `offset` and `made_ns` of their outputs.
+        outputs: `topic_partition`, `offset` and `written_ns` of their outputs.
     """
     first = outputs.groupBy(*INPUT, F.col("topic_partition").alias("out_topic_partition")).agg(
-        F.element_at(F.sort_array(F.collect_list(F.struct("offset", "made_ns"))), 1).alias("first")
+        F.element_at(F.sort_array(F.collect_list(F.struct("offset", "written_ns"))), 1).alias("first")
     )
-    first = first.withColumns({"out_offset": F.col("first.offset"), "made_ns": F.col("first.made_ns")})
+    first = first.withColumns({"out_offset": F.col("first.offset"), "written_ns": F.col("first.written_ns")})
     of_input = facts.select(*INPUT, "key", "in_topic_partition", "in_offset")
     return first.join(of_input, list(INPUT)).select(*_FIRST_OUTPUTS)
 
@@ -162,11 +163,11 @@ def _findings(
     of_send["outcome"] = F.when(F.col("sent") & F.col("outcome").isin(*OUTCOMES), F.col("outcome"))
     rows = rows.withColumns(of_send)
     rows = rows.withColumns({name: name_of(F.col(column), views.topics) for name, column in _NAMES.items()})
-    invented, left_out = is_of(FindingClass.INVENTED), is_of(FindingClass.UNPROCESSED)
-    made = F.col("made_ns")
+    invented, unprocessed = is_of(FindingClass.INVENTED), is_of(FindingClass.UNPROCESSED)
+    written = F.col("written_ns")
     # The faults that were open between the send of the input and its last output; of an unprocessed input,
     # those at any time since the send; of an invented output, those when it was written.
-    begin = F.when(invented, made).otherwise(F.col("sent_ns"))
+    begin = F.when(invented, written).otherwise(F.col("sent_ns"))
     early = F.when(F.col("aborted"), F.lit(ABORTED_INPUT)).otherwise(F.lit(INPUT_NOT_IN_LOG))
     return findings_of(
         "output",
@@ -178,23 +179,25 @@ def _findings(
             "copies": F.col("outputs"),
             "place": F.when(invented, F.col("place"))
             .when(is_of(FindingClass.PREMATURE), early)
-            .when(left_out & ~F.col("in_log"), F.lit("expired")),
+            .when(unprocessed & ~F.col("in_log"), F.lit("expired")),
             "reader": F.col("instance"),
-            "windows": open_windows(views.meta.windows, begin, F.when(made >= begin, made), left_out),
+            "windows": open_windows(
+                views.meta.windows, begin, F.when(written >= begin, written), unprocessed
+            ),
         },
-        evidence=lambda found: _blamed(found, history),
+        evidence=lambda found: _with_history(found, history),
     )
 
 
-def _blamed(rows: DataFrame, history: ApplicationHistory) -> DataFrame:
-    """The rows with `instance` (string), the one that was started again before, and `checkpoint`, the last
-    one before."""
-    left_out = is_of(FindingClass.UNPROCESSED)
-    number = history.restarted_between(F.col("sent_ns"), F.col("made_ns"))
-    instance = F.when(~left_out, F.concat(F.lit("instance "), number.cast("string")))
+def _with_history(rows: DataFrame, history: ApplicationHistory) -> DataFrame:
+    """The rows with `instance` (string), the one that was started again between the send and the last output,
+    and `checkpoint` (`ApplicationHistory.with_checkpoints`)."""
+    unprocessed = is_of(FindingClass.UNPROCESSED)
+    number = history.restarted_between(F.col("sent_ns"), F.col("written_ns"))
+    instance = F.when(~unprocessed, F.concat(F.lit("instance "), number.cast("string")))
     return history.with_checkpoints(
         rows.withColumn("instance", instance),
-        by_offset=left_out,
+        by_offset=unprocessed,
         partition=F.col("in_topic_partition"),
-        bound=F.when(left_out, F.col("in_offset")).otherwise(F.col("made_ns")),
+        bound=F.when(unprocessed, F.col("in_offset")).otherwise(F.col("written_ns")),
     )

@@ -1,4 +1,4 @@
-"""When an application's instances were started again, and what they had checkpointed, as its journal says."""
+"""When an application's instances were started again, and what they had checkpointed, from its journal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.topic_partition import number_of
 from checkers.journals.views import Views
 from checkers.sql import case
 
-_INTEGERS = range(-(2**63), 2**63)
+_INTEGERS = range(INT64_MIN, INT64_MAX + 1)
 _BY_OFFSET, _PARTITION, _BOUND, _ROW = "by_offset__", "partition__", "bound__", "row__"
 
 
@@ -25,9 +26,11 @@ class ApplicationHistory:
     restarts: tuple[tuple[int, int], ...] = ()
     checkpoints: tuple[tuple[int, int, int], ...] = ()
 
-    def restarted_between(self, sent: Column, made: Column) -> Column:
+    def restarted_between(self, sent: Column, written: Column) -> Column:
         """The instance (int) that was started again last between two times of each row; null: none was."""
-        cases = [((sent <= at) & (made >= at), F.lit(instance)) for at, instance in reversed(self.restarts)]
+        cases = [
+            ((sent <= at) & (written >= at), F.lit(instance)) for at, instance in reversed(self.restarts)
+        ]
         return case(cases).cast("int")
 
     def with_checkpoints(
@@ -44,13 +47,13 @@ class ApplicationHistory:
             return rows
         known = [(True, at, offset, offset) for at, _, offset in self.checkpoints]
         known += [(False, at, time, offset) for at, time, offset in self.checkpoints]
-        of_journal = rows.sparkSession.createDataFrame(
+        checkpoints = rows.sparkSession.createDataFrame(
             known, f"{_BY_OFFSET} boolean, {_PARTITION} bigint, {_BOUND} bigint, checkpoint bigint"
         )
-        # The checkpoints stand among the rows, so that a row's checkpoint is the last one before it: there is
-        # no join of each row with all checkpoints.
+        # The checkpoints are put among the rows, so that the checkpoint of a row is the last one before it,
+        # without a join of each row with all checkpoints.
         keyed = rows.withColumns({_BY_OFFSET: by_offset, _PARTITION: partition, _BOUND: bound})
-        together = keyed.unionByName(of_journal, allowMissingColumns=True)
+        together = keyed.unionByName(checkpoints, allowMissingColumns=True)
         together = together.withColumn(_ROW, F.col("checkpoint").isNull())
         order = [F.col(_BOUND).asc_nulls_first(), F.col(_ROW).asc(), F.col("checkpoint").asc_nulls_last()]
         before = Window.partitionBy(_BY_OFFSET, _PARTITION).orderBy(*order)

@@ -1,7 +1,7 @@
 """The inputs of an application: whether it must process each, and how many rows of outputs each has.
 
-One join of sends, final read and outputs. It shows of nearly all inputs that they are as they should be; what
-is needed of the others is in `checkers.outputs.facts`.
+One join of sends, final read and outputs. Nearly all inputs are ordinary: no class can apply to them. The
+facts about the others are made in `checkers.outputs.facts`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
 from checkers.records.sends import deduplicated, with_txn_outcome
@@ -17,9 +18,17 @@ from harness.model.run import ApplicationMeta
 
 INPUT = ("producer", "seq")
 
-OF_INPUT = (
+INPUT_COLUMNS = (
     *(*INPUT, "key", "sent", "in_log", "aborted", "by_policy", "expected", "in_order"),
-    *("in_topic_partition", "in_offset", "rows", "out_topic_partition", "out_offset", "made_ns", "settled"),
+    *(
+        "in_topic_partition",
+        "in_offset",
+        "rows",
+        "out_topic_partition",
+        "out_offset",
+        "written_ns",
+        "ordinary",
+    ),
 )
 """One row per input, and per identity that an output carries and that this run never sent (`sent` is false
 then, and nothing but its outputs is known).
@@ -31,11 +40,10 @@ was acknowledged and deleted) are boolean and never null. `in_topic_partition`, 
 first offset of the input in the log, of a deleted one that of its acknowledgement; null: not in the log.
 `in_order` (boolean): its offset is known, and can be compared with those of other inputs. `rows` (bigint):
 the number of rows of its outputs. If there is one, it is at `out_offset` of `out_topic_partition`, and was
-written at `made_ns`. `settled` (boolean): the input certainly has as many outputs as it should have, and, if
-the application promises an order, its offset and that of its output are known.
+written at `written_ns`. `ordinary` (boolean): the input certainly has as many outputs as it should have, and,
+if the application promises an order, its offset and that of its output are known.
 """
 
-LEAST, MOST = -(2**63), 2**63 - 1
 _MS = 1_000_000
 
 
@@ -58,7 +66,7 @@ def sends_of(views: Views, *, repeated: bool) -> DataFrame:
 
 
 def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> DataFrame:
-    """Rows of `OF_INPUT`.
+    """Rows of `INPUT_COLUMNS`.
 
     Args:
         sends: of `sends_of`.
@@ -75,7 +83,7 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
         aborted = ~visible & ~committed
     found = found.join(_rows_of_outputs(views, application), list(INPUT), "full")
     sent = F.coalesce("sent", F.lit(False))
-    deleted, removed = _gone(policy)
+    deleted, removed = _removed_by_policy(policy)
     deleted &= sent & ~in_log & (F.col("txn").isNull() | committed)
     found = found.withColumns(
         {
@@ -91,11 +99,11 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
     in_offset = F.when(in_log, F.col("low_offset")).when(expected, F.col("acked_offset"))
     # Offsets of a topic that was created again begin anew.
     old_topic = ~in_log & _sent_by(policy.recreated_ns)
-    right = rows == F.when(expected, F.lit(application.outputs_per_input)).otherwise(0)
-    settled = F.col("sent") & right
+    exact = rows == F.when(expected, F.lit(application.outputs_per_input)).otherwise(0)
+    ordinary = F.col("sent") & exact
     if application.order != "none":
-        one_place = F.coalesce(F.col("low_topic_partition") == F.col("high_topic_partition"), F.lit(True))
-        settled &= (rows <= 1) & one_place
+        one_partition = F.coalesce(F.col("low_topic_partition") == F.col("high_topic_partition"), F.lit(True))
+        ordinary &= (rows <= 1) & one_partition
     return found.withColumns(
         {
             "in_topic_partition": F.when(in_log, F.col("low_topic_partition")).when(
@@ -103,28 +111,28 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
             ),
             "in_offset": in_offset,
             "in_order": in_offset.isNotNull() & ~old_topic,
-            "settled": settled,
+            "ordinary": ordinary,
         }
-    ).select(*OF_INPUT)
+    ).select(*INPUT_COLUMNS)
 
 
 def counted_outputs(views: Views, application: ApplicationMeta) -> DataFrame:
     """Rows of the outputs journal that count (under exactly-once only those that readers of committed records
-    get), with `made_ns` (bigint): the output's own time; null: it has none."""
+    get), with `written_ns` (bigint): the output's own time; null: it has none."""
     rows = views.outputs
     if application.guarantee == "exactly-once":
         rows = rows.where(F.coalesce("committed", F.lit(True)))
-    ms, least, most = F.col("timestamp_ms"), LEAST // _MS + 1, MOST // _MS - 1
+    ms, least, most = F.col("timestamp_ms"), INT64_MIN // _MS + 1, INT64_MAX // _MS - 1
     inside = F.when(ms > most, F.lit(most)).when(ms < least, F.lit(least)).otherwise(ms)
-    # The end of the millisecond, so that an output is not before the send that made it.
-    return rows.withColumn("made_ns", inside * _MS + (_MS - 1))
+    # The end of the millisecond, so that an output is never earlier than the send of its input.
+    return rows.withColumn("written_ns", inside * _MS + (_MS - 1))
 
 
 def outputs_of_run(views: Views, application: ApplicationMeta) -> DataFrame:
     """Outputs that count and carry an identity of this run: the identity, `topic_partition`, `offset` and
-    `made_ns`."""
+    `written_ns`."""
     rows = counted_outputs(views, application).where(known_identity(views))
-    return rows.select(*INPUT, "topic_partition", "offset", "made_ns")
+    return rows.select(*INPUT, "topic_partition", "offset", "written_ns")
 
 
 def known_identity(views: Views) -> Column:
@@ -156,18 +164,18 @@ def _rows_of_outputs(views: Views, application: ApplicationMeta) -> DataFrame:
     rows = outputs_of_run(views, application)
     if application.outputs_per_input > 1:
         # An output counts once, however often the journal has it.
-        rows = rows.groupBy(*INPUT, "topic_partition", "offset").agg(F.min("made_ns").alias("made_ns"))
+        rows = rows.groupBy(*INPUT, "topic_partition", "offset").agg(F.min("written_ns").alias("written_ns"))
     return rows.groupBy(*INPUT).agg(
         F.count("*").alias("rows"),
         F.min("topic_partition").alias("out_topic_partition"),
         F.min("offset").alias("out_offset"),
-        F.min("made_ns").alias("made_ns"),
+        F.min("written_ns").alias("written_ns"),
     )
 
 
-def _gone(policy: Policy) -> tuple[Column, Column]:
-    """Which absent inputs retention or a step of the experiment has deleted after they were acknowledged, and
-    which these or compaction may have removed; never null."""
+def _removed_by_policy(policy: Policy) -> tuple[Column, Column]:
+    """Two conditions on absent inputs, never null: retention or a step of the experiment has deleted it after
+    it was acknowledged; and one of these, or compaction, may have removed it."""
     offset = F.col("acked_offset")
     known = offset.isNotNull()
     below = F.coalesce(offset < F.col("log_start_offset"), F.lit(False))
@@ -181,7 +189,7 @@ def _gone(policy: Policy) -> tuple[Column, Column]:
 
 
 def _sent_by(time_ns: int | None) -> Column:
-    """What had been sent by this time; nothing, if it is None."""
+    """Which inputs had been sent by this time; none, if it is None."""
     if time_ns is None:
         return F.lit(False)
-    return F.coalesce(F.col("sent_ns") <= min(max(time_ns, LEAST), MOST), F.lit(False))
+    return F.coalesce(F.col("sent_ns") <= min(max(time_ns, INT64_MIN), INT64_MAX), F.lit(False))

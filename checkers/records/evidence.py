@@ -39,7 +39,7 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
     columns = {
         "place": F.when(lost, _place()),
         "held_by": held,
-        "epoch_there": F.when(missing, F.col("epoch_there")),
+        "epoch_at_acked_offset": F.when(missing, F.col("epoch_at_acked_offset")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
     spans: tuple[LeaderSpan, ...] = ()
@@ -68,7 +68,7 @@ def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:
 
 def _place() -> Column:
     """What is at the acknowledged offset of a lost record."""
-    replaced = F.col("overwritten") | F.col("damaged_value_there")
+    replaced = F.col("overwritten") | F.col("damaged_at_acked_offset")
     return (
         F.when(F.col("not_committed"), F.lit(NOT_COMMITTED))
         .when(replaced, F.lit("overwritten"))
@@ -83,5 +83,5 @@ def columns_of_findings() -> dict[str, Column]:
         "partition": partition_of(F.coalesce("topic_partition", "read_from")),
         "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
         "reader": F.col("live_reader"),
-        "replaced_epoch": F.col("epoch_there"),
+        "replaced_epoch": F.col("epoch_at_acked_offset"),
     }

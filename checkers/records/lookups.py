@@ -70,8 +70,8 @@ def with_lookups(
     """The facts with these columns added.
 
     `copies` (bigint, number of offsets in the final read), `offsets` (array<bigint>, the first 5), `epochs`
-    (bigint, number of leader epochs; at least 1 for what was read). `overwritten`, `damaged_value_there`
-    (boolean) and `epoch_there` (int) as `checkers.records.at_offset.join_acked_offset` has them.
+    (bigint, number of leader epochs; at least 1 for what was read). `overwritten`, `damaged_at_acked_offset`
+    (boolean) and `epoch_at_acked_offset` (int) as `checkers.records.at_offset.join_acked_offset` has them.
     `other_at_live` (boolean): a live reader got it where the final read holds another record. `newer_offset`
     (bigint), the highest offset of its key where that was asked for, and `may_compact` (boolean): compaction
     explains that it is absent. `torn` (boolean): not committed, but another record of its transaction is.

@@ -8,16 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.groups.anomalies import MOST, NULL, Flags, Ints, integers, of_journal, offsets_of
+from checkers.groups.anomalies import NULL, Flags, Ints, integers, offsets_of, rows_of_journal
+from checkers.int64 import INT64_MAX
 from checkers.share.disruptions import Disruptions
 from harness.model.run import ShareInfo
 
-_FINISHING = pa.array(["accept", "reject"])
+_FINAL = pa.array(["accept", "reject"])
+"""Acknowledgements after which a record is not delivered again."""
 
 
 @dataclass(frozen=True)
 class ShareGroup:
-    """A share group, and when something happened to it that explains what would else be an anomaly."""
+    """A share group, and the times at which a broker may forget which of its members holds a record."""
 
     info: ShareInfo
     disruptions: Disruptions
@@ -28,47 +30,52 @@ class ShareGroup:
 
 
 class SharePartition:
-    """The deliveries of one partition of a share group by offset and time, as arrays with an element each.
+    """The deliveries of one partition of a share group, by offset and time, as arrays with one element each.
 
-    A record that a client returned was acquired at some time from `asked_ns` to `acquired_ns`; an
-    acknowledgement took effect at some time after `acknowledged_ns` or not at all, unless it was answered
+    A record that a client returned was acquired at some time from `asked_ns` to `acquired_ns`. An
+    acknowledgement took effect at some time after `acknowledged_ns`, or not at all, unless it was answered
     without an error.
 
-    `rows` are those of the journal, with `known_member`, the member's name if it is one of the group's, and
-    `number`, its number. `finishing` says whether the record was accepted or rejected, `finished_ns` when the
-    answer to that came without an error (`MOST`: it did not), `record` is the number of the record. Of each
-    record `first`, `last` and `times` are its first and its last delivery, and how often it was given, `most`
-    is the greatest delivery count that the broker told, `acknowledged` whether it was ever accepted or
-    rejected. `log` are the offsets that the log holds at the end. `start` is the last answer about where the
-    group begins, a row of the journal of share offsets (None: none came).
+    One element per delivery: `rows` are those of the journal, with `known_member`, the name of the member if
+    it is one of the group's, and `member_index`. `final` says that the record was accepted or rejected,
+    `finished_ns` when the answer to that came without an error (`INT64_MAX`: it did not). `record` is the
+    index of the record.
+
+    One element per record: `first` and `last` are the indexes of its first and its last delivery, `times` is
+    the number of its deliveries, `max_count` the greatest delivery count that the broker reported, and
+    `has_final` says that it was ever accepted or rejected.
+
+    `log` are the offsets that the log holds at the end. `answer` is the last row of the journal of share
+    offsets about the partition (None: there is none).
     """
 
     def __init__(self, rows: pa.Table, group: ShareGroup) -> None:
-        """From rows of several journals, as `checkers.share.find` hands them to the rules."""
+        """From the rows of several journals, as `checkers.share.find` passes them to the rules."""
         self.group = group
-        given = of_journal(rows, "deliveries")
-        number = pc.index_in(given["member"], pa.array(group.info.members, pa.string()))
-        known = pc.if_else(pc.is_valid(number), given["member"], pa.scalar(None, pa.string()))
-        given = given.append_column("known_member", known).append_column("number", pc.fill_null(number, -1))
-        order = ("offset", "acquired_ns", "asked_ns", "number", "session")
-        self.rows = given.sort_by([(name, "ascending") for name in order])
-        self.offset, self.acquired_ns, self.asked_ns, self.number, self.delivery_count = (
+        deliveries = rows_of_journal(rows, "deliveries")
+        index = pc.index_in(deliveries["member"], pa.array(group.info.members, pa.string()))
+        known = pc.if_else(pc.is_valid(index), deliveries["member"], pa.scalar(None, pa.string()))
+        deliveries = deliveries.append_column("known_member", known)
+        deliveries = deliveries.append_column("member_index", pc.fill_null(index, -1))
+        order = ("offset", "acquired_ns", "asked_ns", "member_index", "session")
+        self.rows = deliveries.sort_by([(name, "ascending") for name in order])
+        self.offset, self.acquired_ns, self.asked_ns, self.member_index, self.delivery_count = (
             integers(self.rows[name]) for name in (*order[:4], "delivery_count")
         )
         answered = integers(self.rows["answered_ns"])
-        self.finishing = integers(pc.is_in(self.rows["acknowledgement"], _FINISHING)) == 1
-        done = self.finishing & (answered != NULL) & (integers(pc.is_null(self.rows["error"])) == 1)
-        self.finished_ns = np.where(done, answered, MOST)
+        self.final = integers(pc.is_in(self.rows["acknowledgement"], _FINAL)) == 1
+        succeeded = (answered != NULL) & (integers(pc.is_null(self.rows["error"])) == 1)
+        self.finished_ns = np.where(self.final & succeeded, answered, INT64_MAX)
         _, self.first, self.record, self.times = np.unique(
             self.offset, return_index=True, return_inverse=True, return_counts=True
         )
         self.last = self.first + self.times - 1
-        self.most = np.maximum.reduceat(self.delivery_count, self.first)
-        self.acknowledged = np.maximum.reduceat(self.finishing, self.first)
-        self.log = offsets_of(of_journal(rows, "log"))
-        # A group that once began does not cease to.
-        self.start = max(
-            of_journal(rows, "share_offsets").to_pylist(),
+        self.max_count = np.maximum.reduceat(self.delivery_count, self.first)
+        self.has_final = np.maximum.reduceat(self.final, self.first)
+        self.log = offsets_of(rows_of_journal(rows, "log"))
+        # An answer without a start offset after one with it is left out: a group keeps its start offset.
+        self.answer = max(
+            rows_of_journal(rows, "share_offsets").to_pylist(),
             key=lambda one: (one["start_offset"] is not None, one["at_ns"]),
             default=None,
         )
@@ -77,33 +84,34 @@ class SharePartition:
         return len(self.rows)
 
     @property
-    def begins(self) -> int | None:
-        """The group's start offset, if it is known."""
-        return self.start["start_offset"] if self.start else None
+    def start_offset(self) -> int | None:
+        """The group's start offset; None: it has none yet, or it is not known."""
+        return self.answer["start_offset"] if self.answer else None
 
     @property
     def finished_below(self) -> int:
-        """All records below this offset are finished for the group (0: none is known to be). Its start offset
-        lags behind; without a lag, so are all up to the last one that it had been given by then."""
-        if self.start is None:
+        """All records below this offset are finished for the group (0: none is known to be): those below its
+        start offset and, if it has no lag, all up to the last one that its members had been given by then,
+        because the start offset is moved later."""
+        if self.answer is None:
             return 0
-        begins = self.begins or 0
-        if self.start["lag"] != 0:
-            return begins
-        given = self.offset[self.acquired_ns <= self.start["at_ns"]]
-        return max(begins, int(given.max(initial=-1)) + 1)
+        start = self.start_offset or 0
+        if self.answer["lag"] != 0:
+            return start
+        delivered = self.offset[self.acquired_ns <= self.answer["at_ns"]]
+        return max(start, int(delivered.max(initial=-1)) + 1)
 
-    def delivered_again(self, apart: int) -> Ints:
-        """The deliveries of records that were given again `apart` deliveries later, with nothing in between
-        after which a broker may forget."""
-        one = np.arange(max(0, len(self) - apart))
-        one = one[self.record[one] == self.record[one + apart]]
-        disrupted = self.group.disruptions.within(self.asked_ns[one], self.acquired_ns[one + apart])
+    def redelivered(self, distance: int) -> Ints:
+        """The indexes of deliveries whose record was delivered again `distance` deliveries later, with
+        nothing in between after which a broker may forget."""
+        one = np.arange(max(0, len(self) - distance))
+        one = one[self.record[one] == self.record[one + distance]]
+        disrupted = self.group.disruptions.overlap(self.asked_ns[one], self.acquired_ns[one + distance])
         return np.asarray(one[~disrupted])
 
     def first_of_each_record(self, flags: Flags) -> tuple[Ints, Ints, Ints]:
-        """Of the records of which any delivery is flagged: their numbers, the first such delivery of each,
-        and how many there are."""
+        """Of the records of which any delivery is flagged: their indexes, the first such delivery of each,
+        and the number of such deliveries."""
         rows = np.flatnonzero(flags)
         records, at, times = np.unique(self.record[rows], return_index=True, return_counts=True)
         return records, rows[at], times

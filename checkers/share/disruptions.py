@@ -1,4 +1,4 @@
-"""When something happened after which a broker may rightly forget who holds which record of a share group."""
+"""When a broker may forget which member of a share group holds which record, and how often it was given."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.groups.anomalies import MOST, Flags, Ints
+from checkers.groups.anomalies import Flags, Ints
+from checkers.int64 import INT64_MAX
 from harness.model.run import FaultWindow
 
 _SECOND = 1_000_000_000
 _REBALANCE_NS = 10 * _SECOND
-"""Within two heartbeats (group.share.heartbeat.interval.ms is 5 s) members know of a new assignment."""
-_SEEN_LATE_NS = 10 * _SECOND
+"""Members learn of a new assignment within two heartbeats (group.share.heartbeat.interval.ms is 5 s)."""
+_LEADER_SAMPLED_NS = 10 * _SECOND
 """A new leader is sampled within this time."""
 _SESSION_MS = 45_000
 _SESSION_PROPERTY = "group.share.session.timeout.ms"
-_AT_ONCE = frozenset({"joined", "closing", "resumed", "error"})
-_AFTER_A_SESSION = frozenset({"killed", "died"})
+_EVENTS_AT_ONCE = frozenset({"joined", "closing", "resumed", "error"})
+_EVENTS_AFTER_SESSION = frozenset({"killed", "died"})
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,16 @@ class Disruptions:
         starts, ends = np.array(list(spans), np.int64).reshape(-1, 2).T
         return cls(np.sort(starts), np.sort(ends))
 
-    def within(self, since: Ints | int, until: Ints | int) -> Flags:
-        """Whether a span touches each stretch of time."""
+    def overlap(self, since: Ints | int, until: Ints | int) -> Flags:
+        """Whether a span overlaps each period (ns, ends included)."""
         begun, ended = np.searchsorted(self.starts, until, "right"), np.searchsorted(self.ends, since)
         return np.asarray(begun > ended)
 
-    def number(self, since: Ints, until: Ints) -> Ints:
-        """How many spans begin in each stretch of time, and at most one that began before it."""
+    def count(self, since: Ints, until: Ints) -> Ints:
+        """The number of spans that begin in each period, plus one if any span was open at its begin."""
         begun = np.searchsorted(self.starts, until, "right") - np.searchsorted(self.starts, since, "right")
-        # A record may have been given after the moment until which it is looked at.
-        return np.asarray(np.maximum(begun, 0) + self.within(since, since), np.int64)
+        # A period may end before it begins, if a record was delivered after the last answer.
+        return np.asarray(np.maximum(begun, 0) + self.overlap(since, since), np.int64)
 
 
 def disruptions_of(
@@ -52,7 +53,7 @@ def disruptions_of(
     leader_changes: Iterable[int],
     properties: Mapping[str, str],
 ) -> Disruptions:
-    """When members of one group came, went or stood still, faults were open, and leaders changed.
+    """When members of one group joined, ended or were paused, faults were open, and leaders changed.
 
     Args:
         events: of the journal of share groups: `at_ns`, `event`, and `member` (None: of the group).
@@ -61,19 +62,19 @@ def disruptions_of(
     """
     session = properties.get(_SESSION_PROPERTY, "")
     session_ns = (int(session) if session.isdigit() else _SESSION_MS) * 1_000_000
-    spans = [(at - _SEEN_LATE_NS, at) for at in leader_changes]
+    spans = [(at - _LEADER_SAMPLED_NS, at) for at in leader_changes]
     spans += [
-        (window.opened_ns, MOST if window.closed_ns is None else window.closed_ns + _REBALANCE_NS)
+        (window.opened_ns, INT64_MAX if window.closed_ns is None else window.closed_ns + _REBALANCE_NS)
         for window in windows
     ]
     paused: dict[str | None, int] = {}
     for at, event, member in sorted(events, key=lambda one: one[0]):
         if event == "paused":
             paused[member] = at
-        elif event in _AT_ONCE:
+        elif event in _EVENTS_AT_ONCE:
             since = paused.pop(member, at) if event == "resumed" else at
             spans.append((since, at + _REBALANCE_NS))
-        elif event in _AFTER_A_SESSION:
+        elif event in _EVENTS_AFTER_SESSION:
             spans.append((at, at + session_ns + _REBALANCE_NS))
-    spans += [(at, MOST) for at in paused.values()]
+    spans += [(at, INT64_MAX) for at in paused.values()]
     return Disruptions.of(spans)

@@ -1,4 +1,4 @@
-"""Findings about share groups, and numbers of their deliveries and acknowledgements."""
+"""Findings about share groups (KIP-932), and counts of their deliveries and acknowledgements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from checkers.evidence.leadership import leader_changes, leader_spans
 from checkers.groups.anomalies import BY_PARTITION
-from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_of, of_partition
+from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
 from checkers.journals.scratch import Scratch
@@ -32,33 +32,34 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     """
     infos = views.meta.share
     if not infos or not any(rows_of(views.files[name]) for name in ("deliveries", "share_offsets")):
-        return None, [problem for info in infos for problem in _missing(info, 0, begun=False)]
-    ours = F.col("group").isin(*(info.group for info in infos))
-    # Topics that the run does not know have no number; their partitions stay apart from those of others.
-    numbered = F.coalesce("topic_partition", F.lit(_UNKNOWN_TOPIC) + F.col("partition"))
-    given = views.deliveries.where(ours).withColumn("topic_partition", numbered)
-    starts = views.share_offsets.where(ours & F.col("error").isNull()).withColumn("topic_partition", numbered)
-    asked = F.broadcast(starts.select(*BY_PARTITION).distinct())
-    log = offset_chunks(views.reads, "topic_partition").join(asked, "topic_partition")
+        return None, [problem for info in infos for problem in _missing(info, 0, start_known=False)]
+    of_groups = F.col("group").isin(*(info.group for info in infos))
+    # A topic that the run does not know has no number; its partitions get numbers that no others have.
+    number = F.coalesce("topic_partition", F.lit(_UNKNOWN_TOPIC) + F.col("partition"))
+    deliveries = views.deliveries.where(of_groups).withColumn("topic_partition", number)
+    answers = views.share_offsets.where(of_groups & F.col("error").isNull())
+    answers = answers.withColumn("topic_partition", number)
+    answered = F.broadcast(answers.select(*BY_PARTITION).distinct())
+    log = offset_chunks(views.reads, "topic_partition").join(answered, "topic_partition")
     of_deliveries = (
         *("member", "session", "offset", "delivery_count", "producer", "seq", "acknowledgement", "error"),
         *("asked_ns", "acquired_ns", "acknowledged_ns", "answered_ns"),
     )
     journals = [
-        of_partition("deliveries", given, *of_deliveries),
-        of_partition("share_offsets", starts, "start_offset", "lag", "at_ns"),
-        of_partition("log", log, "chunk", "bits"),
+        with_journal("deliveries", deliveries, *of_deliveries),
+        with_journal("share_offsets", answers, "start_offset", "lag", "at_ns"),
+        with_journal("log", log, "chunk", "bits"),
     ]
     rules = partial(share_rules, groups=_share_groups(views))
     rows = scratch.materialize("share-anomalies", apply_rules(rules, journals))
-    kinds, failed = kinds_of(rows, "share groups")
-    deliveries = {row.group: row["count"] for row in given.groupBy("group").count().collect()}
-    begun = starts.where(F.col("start_offset").isNotNull()).select("group").distinct().collect()
-    # A group that was given nothing at all never begins: then it is known (it is stuck).
-    known = {row.group for row in begun} | {group for group, kind in kinds if kind == "share_stuck"}
+    kinds, failed = kinds_and_problems(rows, "share groups")
+    journaled = {row.group: row["count"] for row in deliveries.groupBy("group").count().collect()}
+    started = answers.where(F.col("start_offset").isNotNull()).select("group").distinct().collect()
+    # A group to which nothing at all was delivered has no start offset, which is a finding of its own.
+    known = {row.group for row in started} | {group for group, kind in kinds if kind == "share_stuck"}
     problems = []
     for info in infos:
-        problems += _missing(info, deliveries.get(info.group, 0), begun=info.group in known)
+        problems += _missing(info, journaled.get(info.group, 0), start_known=info.group in known)
         problems += [problem for group, problem in failed if group == info.group]
     if not kinds:
         return None, problems
@@ -80,15 +81,20 @@ def _share_groups(views: Views) -> dict[str, ShareGroup]:
     return {info.group: ShareGroup(info, disruptions(events[info.group])) for info in views.meta.share}
 
 
-def _missing(info: ShareInfo, deliveries: int, *, begun: bool) -> list[str]:
-    """What the journals lack of a share group."""
+def _missing(info: ShareInfo, deliveries: int, *, start_known: bool) -> list[str]:
+    """What the journals lack of a share group.
+
+    Args:
+        deliveries: the number in the journal.
+        start_known: an answer has the group's start offset.
+    """
     problems = []
     if info.closed and info.deliveries != deliveries:
         problems.append(
             f"the journal of deliveries holds {deliveries:,} of share group '{info.name}', its members say "
             f"{info.deliveries:,}, so the verdict is unknown"
         )
-    if not begun:
+    if not start_known:
         problems.append(
             f"it is not known where share group '{info.name}' begins at the end, so the verdict is unknown"
         )
@@ -100,17 +106,17 @@ def share_counts(views: Views) -> tuple[ShareCount, ...]:
     infos = views.meta.share
     if not infos:
         return ()
-    sent, answered = F.col("acknowledgement"), F.col("answered_ns").isNotNull()
-    done = answered & F.col("error").isNull()
+    acknowledgement, answered = F.col("acknowledgement"), F.col("answered_ns").isNotNull()
+    succeeded = answered & F.col("error").isNull()
     counted = {
         "deliveries": F.lit(True),
-        "accepted": done & (sent == "accept"),
-        "released": done & (sent == "release"),
-        "rejected": done & (sent == "reject"),
+        "accepted": succeeded & (acknowledgement == "accept"),
+        "released": succeeded & (acknowledgement == "release"),
+        "rejected": succeeded & (acknowledgement == "reject"),
         "failed": answered & F.col("error").isNotNull(),
-        "unanswered": ~answered & sent.isNotNull(),
+        "unanswered": ~answered & acknowledgement.isNotNull(),
     }
-    # First by 64 offsets, whose bits say which of them are records.
+    # Records are counted as bits of offset chunks, so that no list of offsets is kept.
     offset = F.col("offset")
     chunks = views.deliveries.groupBy("group", "topic_partition", chunk_of(offset).alias("chunk")).agg(
         F.bit_count(F.bit_or(bits_of(offset))).alias("records"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkers.judgement.blame import BlameCell, sentence
+from checkers.judgement.blame import BlameGroup, sentence
 from harness.model.run import StepInfo
 from tests.support.history import run_meta
 
@@ -79,6 +79,6 @@ def test_in_words(cells: dict[str, Any], words: str) -> None:
         StepInfo(index=index, name=name, kind="write", started_ns=0)
         for index, name in enumerate(["before", "after"])
     )
-    cell = BlameCell(**NOTHING)._replace(**cells)
+    cell = BlameGroup(**NOTHING)._replace(**cells)
     assert sentence(cell, 1, run_meta(steps=steps)) == words
     assert sentence(cell, 12_345, run_meta(steps=steps)) == f"12,345{words[1:]}"

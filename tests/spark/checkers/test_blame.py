@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from checkers.evidence.windows import FOR_EVER, open_windows, split_windows
+from checkers.evidence.windows import open_windows, split_windows
+from checkers.int64 import INT64_MAX
 from harness.model.fault_times import fault_times
 from harness.model.run import FaultWindow, ReaderInfo
 from tests.spark.conftest import Check
@@ -103,7 +104,7 @@ def test_the_columns_are_those_of_the_pure_rule(spark: SparkSession) -> None:
             assert (names, told) == ("", ("", "", "")), row
             continue
         gone = row["finding"] in ("lost", "vanished")
-        until = FOR_EVER if gone or row["closed"] is None else row["closed"]
+        until = INT64_MAX if gone or row["closed"] is None else row["closed"]
         assert names == _open(windows, row["sent"], until), row
         if not gone or row["closed"] is None:
             assert told == ("", names, ""), row

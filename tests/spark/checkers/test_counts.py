@@ -14,7 +14,13 @@ from checkers.evidence import counts as counting
 from checkers.evidence.counts import EXAMPLES_PER_CLASS, count_findings
 from checkers.evidence.findings import FINDINGS
 from checkers.journals.scratch import Scratch
-from checkers.judgement.blame import ALLOWED, MOST_SENTENCES, OF_OUTPUTS, OF_READERS, BlameCell
+from checkers.judgement.blame import (
+    ALLOWED_CLASSES,
+    MOST_SENTENCES,
+    OUTPUT_CLASSES,
+    READER_CLASSES,
+    BlameGroup,
+)
 from checkers.judgement.summary import FindingCounts
 from harness.model.fault_times import BETWEEN_NAMES, fault_times
 from harness.model.result import Example, FindingClass
@@ -95,7 +101,7 @@ def total_of(row: Row) -> tuple[Any, ...]:
     return row["finding"], row["place"], row["step"], held
 
 
-def blame_of(row: Row) -> BlameCell:
+def blame_of(row: Row) -> BlameGroup:
     ended, during, later = "", row["windows"], ""
     sent, closed = row["sent_ns"], row["closed_ns"]
     if closed is not None and row["finding"] in ("lost", "vanished"):
@@ -107,8 +113,8 @@ def blame_of(row: Row) -> BlameCell:
             overlap = (set(times.ended) | set(times.open)) - set(times.later)
             during = BETWEEN_NAMES.join(one.name for one in WINDOWS if one.name in overlap)
     known = row | {"ended": ended, "during": during, "later": later}
-    known["reader"] = row["reader"] if row["finding"] in (*OF_READERS, *OF_OUTPUTS) else None
-    return BlameCell(*(known[name] for name in BlameCell._fields))
+    known["reader"] = row["reader"] if row["finding"] in (*READER_CLASSES, *OUTPUT_CLASSES) else None
+    return BlameGroup(*(known[name] for name in BlameGroup._fields))
 
 
 def largest_first(numbers: Counter[Any]) -> list[tuple[Any, int]]:
@@ -134,9 +140,9 @@ def test_totals_cells_and_blame_are_those_of_plain_python(counted: Count, seed: 
     found = counted(rows)
     assert found.totals == Counter(map(total_of, rows))
     cells = Counter(tuple(row[name] for name in CELL) for row in rows)
-    assert found.cells == largest_first(cells)
-    blamed = Counter(blame_of(row) for row in rows if row["finding"] not in ALLOWED)
-    assert dict(found.blamed) == dict(largest_first(blamed)[:MOST_SENTENCES])
+    assert found.count_rows == largest_first(cells)
+    blamed = Counter(blame_of(row) for row in rows if row["finding"] not in ALLOWED_CLASSES)
+    assert dict(found.blame_groups) == dict(largest_first(blamed)[:MOST_SENTENCES])
     assert found.extra_copies == sum(row["copies"] - 1 for row in rows if row["finding"] == "duplicate")
 
 
@@ -145,20 +151,20 @@ def test_blame_keeps_the_largest_and_ties_in_a_fixed_order(
 ) -> None:
     monkeypatch.setattr(counting, "MOST_SENTENCES", 9)
     rows = findings(150, 20)
-    blamed = largest_first(Counter(blame_of(row) for row in rows if row["finding"] not in ALLOWED))
+    blamed = largest_first(Counter(blame_of(row) for row in rows if row["finding"] not in ALLOWED_CLASSES))
     assert blamed[8][1] == blamed[9][1], "the limit must fall among groups of one size"
     for order in (rows, rows[::-1]):
-        assert dict(counted(order).blamed) == dict(blamed[:9])
+        assert dict(counted(order).blame_groups) == dict(blamed[:9])
 
 
 def test_cells_are_limited_and_totals_are_not(counted: Count, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "MOST_CELLS", 40)
+    monkeypatch.setattr(counting, "MOST_COUNT_ROWS", 40)
     rows = findings(300, 21)
     cells = largest_first(Counter(tuple(row[name] for name in CELL) for row in rows))
     assert cells[39][1] == cells[40][1], "the limit must fall among cells of one size"
     for order in (rows, rows[::-1], random.Random(1).sample(rows, len(rows))):
         found = counted(order)
-        assert found.cells == cells[:40]
+        assert found.count_rows == cells[:40]
         assert sum(found.totals.values()) == 300
 
 
