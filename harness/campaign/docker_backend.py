@@ -11,7 +11,7 @@ from typing import Any
 from checkers import EngineChoice
 from harness.campaign.backend import Feasibility
 from harness.campaign.cluster_reset import reset
-from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
+from harness.check_jobs.worker import CheckOptions, start_checking
 from harness.cluster import state_records
 from harness.cluster.running_cluster import running_cluster
 from harness.containers import engine
@@ -20,7 +20,7 @@ from harness.model.journal import RUN_FILE
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 from harness.preflight import feasibility
-from harness.preflight.external_limits import check_external_limits
+from harness.run.executor import prepare_runs
 from harness.run.experiment_run import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
@@ -41,9 +41,7 @@ class DockerBackend:
             BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
             PrerequisiteMissing: no Java, no container engine.
         """
-        for experiment in experiments:
-            check_external_limits(experiment, owned=False)
-        self._how = prepare_checks(self._how.engine, self._how)
+        self._how = prepare_runs(experiments, self._how)
         client = engine.connect()
         engine.sweep(client)
         state_records.prune(client)

@@ -242,7 +242,7 @@ class Chaos:
                 repeat=repeat,
                 command=self._command(),
             )
-            options = executor.with_engine(options)
+            options = executor.with_engine(options, [spec])
             cluster = self._clusters.lease(spec.cluster)
             try:
                 yield spec, options, cluster

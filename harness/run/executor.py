@@ -86,8 +86,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     """
     for experiment in experiments:
         choose_arms(experiment, options.arms)
-        check_external_limits(experiment, owned=options.owned_containers)
-    options = with_engine(options)
+    options = with_engine(options, experiments)
     capabilities = capabilities_for(experiments)
     jobs = [job_of(experiment, options, capabilities) for experiment in experiments]
     specs = [job.experiment.cluster for job in jobs]
@@ -102,13 +101,32 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
         raise
 
 
-def with_engine(options: Options) -> Options:
+def with_engine(options: Options, experiments: Sequence[Experiment]) -> Options:
     """The options with an engine that is decided on, and is being started while brokers boot.
 
     Raises:
-        PrerequisiteMissing: it needs Java, and there is none.
+        BadInput, PrerequisiteMissing: as `prepare_runs`.
     """
-    return replace(options, engine=prepare_checks(options.engine).engine)
+    checks = prepare_runs(
+        experiments, CheckOptions(options.engine), owned_containers=options.owned_containers
+    )
+    return replace(options, engine=checks.engine)
+
+
+def prepare_runs(
+    experiments: Sequence[Experiment], checks: CheckOptions, *, owned_containers: bool = False
+) -> CheckOptions:
+    """Refuse what is impossible on existing clusters, then decide on the engine of the checks and start it.
+    Every way to run experiments begins with this; `ExperimentRun` refuses the same things again, when other
+    experiments may already have run.
+
+    Raises:
+        BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
+        PrerequisiteMissing: the engine needs Java, and there is none.
+    """
+    for experiment in experiments:
+        check_external_limits(experiment, owned=owned_containers)
+    return prepare_checks(checks.engine, checks)
 
 
 def capabilities_for(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
@@ -201,7 +219,13 @@ class RunningExperiment:
         try:
             for turn, arms in runs_of(self.experiment, self.arms, self.folder, options.repeat):
                 ExperimentRun(
-                    cluster, self.experiment, arms, options.seed + turn, self.skipped, options.started
+                    cluster,
+                    self.experiment,
+                    arms,
+                    options.seed + turn,
+                    self.skipped,
+                    options.started,
+                    options.owned_containers,
                 ).execute()
                 for folder in arms:
                     self.check(folder.name)

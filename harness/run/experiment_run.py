@@ -16,6 +16,7 @@ from harness.cluster.trace_kinds import TAG_PREFIX
 from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
+from harness.preflight.external_limits import check_external_limits
 from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
@@ -33,7 +34,11 @@ class ExperimentRun:
 
     `arms` are by the run folder of each; the folder of a run that breaks is partial and says why. `skipped`
     names the faults of the experiment that this machine cannot inject. `started` is called with the names of
-    arm and topic when all topics exist, before anything is written.
+    arm and topic when all topics exist, before anything is written. `owned_containers`: faults may act on the
+    containers of an external cluster.
+
+    Raises:
+        BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
     """
 
     cluster: ManagedCluster | ExternalCluster
@@ -42,8 +47,11 @@ class ExperimentRun:
     seed: int
     skipped: tuple[str, ...] = ()
     started: Callable[[str, str], None] = lambda _arm, _topic: None
+    owned_containers: bool = False
 
     def __post_init__(self) -> None:
+        # Here, because every run goes through here: whoever starts it cannot forget to ask.
+        check_external_limits(self.experiment, owned=self.owned_containers)
         self._arm_runs = [
             ArmRun(self.cluster, self.experiment, arm, folder, self.seed) for folder, arm in self.arms.items()
         ]

@@ -11,7 +11,6 @@ from harness.campaign.worker import Workers
 from harness.campaign.worker_processes import WorkerPool
 from harness.containers import engine, images
 from harness.model.result import ArmResult, VerdictWord
-from harness.preflight.external_limits import check_external_limits
 from harness.run.executor import Options, capabilities_for, with_engine
 from harness.spec.overrides import overridden
 from harness.suite.expect_records import acks_curve
@@ -55,9 +54,7 @@ def run_items(
         PrerequisiteMissing: no Java for Spark, no container engine or no image: before anything is started.
     """
     experiments = experiments_of(items)
-    for one in experiments:
-        check_external_limits(one.experiment, owned=options.owned_containers)
-    options = with_engine(options)
+    options = with_engine(options, [one.experiment for one in experiments])
     capabilities = capabilities_for([one.experiment for one in experiments])
     clusters = [one.cluster for one in experiments if one.cluster.existing is None]
     if clusters:

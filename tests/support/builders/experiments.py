@@ -113,7 +113,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> StandIns:
     monkeypatch.setattr(cluster_pool, "start_cluster", found.start)
     monkeypatch.setattr(cluster_pool, "heal_cluster", found.heal)
     monkeypatch.setattr(executor, "run_on", found.run_on)
-    monkeypatch.setattr(executor, "with_engine", lambda options: options)
+    monkeypatch.setattr(executor, "with_engine", lambda options, _: options)
     monkeypatch.setattr(messages, "image_line", lambda _: "image of a stand-in")
     return found
 

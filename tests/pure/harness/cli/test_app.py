@@ -58,7 +58,7 @@ def test_no_engine_is_exit_code_3(
         raise PrerequisiteMissing("no Docker engine answers", next_step="start it")
 
     monkeypatch.setattr(engine, "connect", missing)
-    monkeypatch.setattr(executor, "with_engine", lambda options: options)
+    monkeypatch.setattr(executor, "with_engine", lambda options, _: options)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
     assert "no Docker engine answers" in capsys.readouterr().err
     assert call(monkeypatch, "clean") == 3
@@ -83,7 +83,7 @@ def test_a_folder_that_cannot_be_written_is_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(executor, "with_engine", lambda options: options)
+    monkeypatch.setattr(executor, "with_engine", lambda options, _: options)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path / "file"), "-q") == 2
     assert "cannot be written" in capsys.readouterr().err
 

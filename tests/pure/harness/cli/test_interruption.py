@@ -42,7 +42,7 @@ def interrupt_runs(monkeypatch: pytest.MonkeyPatch, *, after: int) -> None:
             (self.folder / f"arm-{number}" / RUN_FILE).write_text("{}")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(executor, "with_engine", lambda options: options)
+    monkeypatch.setattr(executor, "with_engine", lambda options, _: options)
     monkeypatch.setattr(executor, "capabilities_for", lambda _: ())
     monkeypatch.setattr(executor, "ClusterHolder", NoCluster)
     monkeypatch.setattr(RunningExperiment, "run", run)

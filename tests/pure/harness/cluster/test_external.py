@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,8 +24,10 @@ from harness.model.errors import BadInput, ClusterError
 from harness.preflight.external_limits import check_external_limits
 from harness.protocol.client_config import client_security_of, read_client_security
 from harness.protocol.client_security import ClientSecurity
+from harness.run import executor
 from harness.run.executor import Options
 from harness.run.faults.healing import heal_recorded
+from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
@@ -106,14 +109,26 @@ def test_a_matrix_and_a_claim_spare_containers_too(monkeypatch: pytest.MonkeyPat
     def started(*_: Any) -> None:
         pytest.fail("an engine was started")
 
-    monkeypatch.setattr(docker_backend, "prepare_checks", started)
-    monkeypatch.setattr(runner, "with_engine", started)
+    monkeypatch.setattr(executor, "prepare_checks", started)
     for fault, cluster in ((KILL, LABELLED), (KILL, "{existing: {bootstrap_servers: 'a:1'}}")):
         experiment = _experiment(fault, cluster)
         with pytest.raises(BadInput, match="did not start"):
             docker_backend.DockerBackend().feasibility([experiment])
         with pytest.raises(BadInput, match="did not start"):
             runner.run_items([_claim(experiment)], Options())
+        with pytest.raises(BadInput, match="did not start"):
+            executor.execute([experiment], Options())
+
+
+def test_nobody_can_forget_to_ask(tmp_path: Path) -> None:
+    """Every run goes through `ExperimentRun`, which touches no cluster before it has asked."""
+    untouched: Any = SimpleNamespace(client=None)
+    experiment = _experiment(KILL, LABELLED)
+    (arm,) = experiment.arms
+    with pytest.raises(BadInput, match="did not start"):
+        ExperimentRun(untouched, experiment, {tmp_path / "run": arm}, seed=1)
+    with pytest.raises(BadInput, match="did not start"):
+        executor.run_on(untouched, experiment, Options(results=tmp_path))
 
 
 def test_the_version_of_an_existing_cluster_is_not_made_up() -> None:
