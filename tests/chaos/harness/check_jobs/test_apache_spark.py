@@ -10,15 +10,12 @@ from typer.testing import CliRunner
 
 from harness.check_jobs.engines import stop_engines
 from harness.cli.app import app
-from tests.chaos.support.patience import cut_then_kill_text
 
 pytestmark = pytest.mark.chaos
 
 
-def test_apache_spark_counts_what_sail_counts(results: Path, tmp_path: Path) -> None:
-    experiment = tmp_path / "cut-then-kill.yaml"
-    experiment.write_text(cut_then_kill_text())
-    run = ["run", str(experiment), "--results", str(results), "--engine", "spark", "--json", "--quiet"]
+def test_apache_spark_counts_what_sail_counts(results: Path) -> None:
+    run = ["run", "cut-then-kill", "--results", str(results), "--engine", "spark", "--json", "--quiet"]
     try:
         outcome = CliRunner().invoke(app, run)
     finally:

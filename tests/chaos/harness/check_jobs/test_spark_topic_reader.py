@@ -18,8 +18,8 @@ import pytest
 
 from harness.cluster.managed import ManagedCluster
 from harness.run.experiment_run import ExperimentRun
+from harness.spec.experiment_files import load
 from tests.chaos.conftest import Started
-from tests.chaos.support.patience import PATIENT, cut_then_kill
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
@@ -29,8 +29,7 @@ _NOT_PASSED_ON = {"reader", "leader_epoch", "read_ns"}
 
 @pytest.fixture(scope="module")
 def cluster(started: Started) -> ManagedCluster:
-    """With time between the cut and the kill."""
-    return started(PATIENT)
+    return started(load("cut-then-kill").cluster)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -52,7 +51,7 @@ def checked(folder: Path, *more: str) -> Any:
 
 
 def test_the_same_counts_from_the_topic_as_from_the_journal(cluster: ManagedCluster, results: Path) -> None:
-    experiment = cut_then_kill()
+    experiment = load("cut-then-kill")
     arm = next(one for one in experiment.arms if one.name == "acks=1")
     folder = results / "acks-1"
     ExperimentRun(cluster, experiment, {folder: arm}, 7).execute()
@@ -89,7 +88,7 @@ def _freeze(cluster: ManagedCluster, over: threading.Event) -> None:
 def test_under_faults_on_brokers_the_answer_is_the_same_or_unknown(
     cluster: ManagedCluster, results: Path, fault: Callable[[ManagedCluster, threading.Event], None]
 ) -> None:
-    experiment = cut_then_kill()
+    experiment = load("cut-then-kill")
     arm = next(one for one in experiment.arms if one.name == "acks=1")
     folder = results / "acks-1"
     ExperimentRun(cluster, experiment, {folder: arm}, 7).execute()

@@ -13,23 +13,23 @@ from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ExperimentResult, FindingClass, VerdictWord
 from harness.run.executor import Options, run_on
+from harness.spec.files import load
 from tests.chaos.conftest import Started
-from tests.chaos.support.patience import PATIENT, cut_then_kill
 
 pytestmark = pytest.mark.chaos
 
 
 @pytest.fixture(scope="module")
 def cluster(started: Started) -> ManagedCluster:
-    """The tier's cluster, with time between the cut and the kill."""
-    return started(PATIENT)
+    """The cluster of cut-then-kill, for all experiments."""
+    return started(load("cut-then-kill").cluster)
 
 
 @pytest.fixture(scope="module")
 def cut(cluster: ManagedCluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExperimentResult]:
     """cut-then-kill, both arms."""
     options = Options(results=tmp_path_factory.mktemp("results"), seed=7)
-    return run_on(cluster, cut_then_kill(), options)
+    return run_on(cluster, load("cut-then-kill"), options)
 
 
 def test_acks_1_loses_exactly_what_was_acked_after_the_cut(cut: tuple[Path, ExperimentResult]) -> None:

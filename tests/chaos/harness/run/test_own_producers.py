@@ -19,9 +19,8 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.result import FindingClass, VerdictWord
 from harness.pytest_plugin.background_run import Running
 from harness.run.executor import Options, run_on
-from harness.spec.experiment_files import parse
+from harness.spec.experiment_files import load, parse
 from tests.chaos.conftest import Started
-from tests.chaos.support.patience import PATIENT
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -135,8 +134,8 @@ class Programs:
 
 @pytest.fixture
 def cluster(started: Started) -> ManagedCluster:
-    """With time between the cut and the kill."""
-    return started(PATIENT)
+    """The cluster of cut-then-kill, whose followers stay in the ISR from the cut to the kill."""
+    return started(load("cut-then-kill").cluster)
 
 
 def test_programs_of_ones_own_are_accounted_for(cluster: ManagedCluster, results: Path) -> None:

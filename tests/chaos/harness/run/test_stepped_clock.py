@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.support.patience import cut_then_kill_text
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -36,10 +35,8 @@ def test_losses_are_told_as_they_are(step_ns: int, tmp_path: Path) -> None:
     results, state, shift = tmp_path / "results", tmp_path / "state", tmp_path / "shift"
     (tmp_path / "sitecustomize.py").write_text(SHIFTED)
     shift.write_bytes(struct.pack("q", 0))
-    experiment = tmp_path / "cut-then-kill.yaml"
-    experiment.write_text(cut_then_kill_text())
     child = subprocess.Popen(
-        [*COMMAND, "run", str(experiment), "--results", str(results)],
+        [*COMMAND, "run", "cut-then-kill", "--results", str(results)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
