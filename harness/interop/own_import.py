@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ from harness.preflight.external_limits import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.spec.cluster import ClusterSpec
 from workloads.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
+from workloads.journal.closing import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.own.json_events import target_of_events
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
@@ -94,17 +96,12 @@ def _event_files(path: Path) -> list[Path]:
 
 
 def _import(request: OwnImport, target: ProducerTarget, spec: ClusterSpec, folder: Path) -> RunMeta:
-    rows: list[dict[str, Any]] = []
     taken: set[int] = set()
-    with SendJournal(folder / SENDS_DIR, target.topic) as sends:
+    with SendJournal(folder / SENDS_DIR, target.topic) as sends, _Transactions(folder) as transactions:
         files = [file for path in request.journals for file in _event_files(path)]
-        found = [import_events(file, target, sends, rows, taken=taken) for file in files]
+        found = [import_events(file, target, sends, transactions, taken=taken) for file in files]
     problems = tuple(problem for problem in found if problem is not None)
-    transactional = bool(rows)
-    if transactional:
-        with RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS) as transactions:
-            for row in rows:
-                transactions.append(row)
+    transactional = transactions.journal is not None
     began, wrote = _times(folder)
     with running_cluster(spec, folder) as cluster:
         partitions, replicas = _shape(cluster, target.topic)
@@ -142,6 +139,23 @@ def _import(request: OwnImport, target: ProducerTarget, spec: ClusterSpec, folde
     meta = meta.model_copy(update={"ended_ns": time.time_ns()})
     meta.save(folder)
     return meta
+
+
+class _Transactions(ClosesAtEnd):
+    """The journal of transactions, which is made with its first row: a run without transactions has none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / TRANSACTIONS_DIR
+        self.journal: RowJournal | None = None
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        if self.journal is None:
+            self.journal = RowJournal(self._folder, TRANSACTIONS)
+        self.journal.append(row)
+
+    def close(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
 
 
 def _times(folder: Path) -> tuple[int, int]:

@@ -181,7 +181,8 @@ def import_events(
     steps: Callable[[Times], Steps] = lambda _: 0,
 ) -> str | None:
     """Add the sends and transactions of the producer of `file` to the journals of a run. Sends without a
-    report stay open. Memory grows with the open sends and the transactions.
+    report stay open. Memory grows with the sends and transactions that are open, and the numbers
+    of the transactions that have ended.
 
     Returns:
         Why it is not known what was sent; None: the file is whole.

@@ -112,6 +112,7 @@ def test_a_run_folder_comes_of_it(cluster: StandIn, tmp_path: Path) -> None:
         (7, 0, "indeterminate"),
         (8, 0, "indeterminate"),
     ]
+    assert not (target / TRANSACTIONS_DIR).exists()
     assert cluster.subject == FinalReadTarget("t", 1, 3, 5)  # type: ignore[attr-defined]
     names = {"target.json", "0.jsonl", "in-the-folder.jsonl"}
     assert {one.name for one in folder.iterdir()} == names, "the source stays as it is"
