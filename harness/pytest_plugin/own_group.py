@@ -32,7 +32,9 @@ from harness.model.journal import (
 )
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import ReaderInfo, RunMeta
+from harness.protocol.offset_fetch import CommittedOffset
 from harness.pytest_plugin.delivery_report import Committed
+from harness.run.offsets.offset_rows import answer_row
 from workloads.journal.parquet_parts import PartWriter
 from workloads.own.consumer_journal import ConsumerJournal
 
@@ -130,15 +132,7 @@ def _answers(
     answer = committed()
     if answer is None or isinstance(answer, str):
         return []
-    offsets = answer.get(group, {})
-    whole = {
-        "group": group,
-        "topic": topic,
-        "asked_ns": asked_ns,
-        "at_ns": time.time_ns(),
-        "source": "fetch",
-        "broker": _NOT_KNOWN,
-    }
+    offsets, times_ns = answer.get(group, {}), (asked_ns, time.time_ns())
     partitions = {
         partition
         for one in members
@@ -146,7 +140,10 @@ def _answers(
         if event.event == "committed"
         for partition, _ in event.places
     }
-    return [whole | {"partition": one, "offset": offsets.get(one)} for one in sorted(partitions)]
+    return [
+        answer_row(group, (topic, one), _NOT_KNOWN, CommittedOffset(offsets.get(one)), times_ns)
+        for one in sorted(partitions)
+    ]
 
 
 def _write(folder: Path, topic: str, members: Sequence[ConsumerJournal], answers: list[Row]) -> None:

@@ -31,11 +31,18 @@ class NewAnswers:
         if self._told.get((group, partition)) == (broker, answer):
             return
         self._told[group, partition] = (broker, answer)
-        self._sink.append(_row(group, partition, "fetch", broker, answer, times_ns) | {"error": answer.error})
+        self._sink.append(answer_row(group, partition, broker, answer, times_ns))
 
     def forget(self) -> None:
         """Journal the next answers even if they repeat the last ones."""
         self._told.clear()
+
+
+def answer_row(
+    group: str, partition: TopicPartition, broker: int, answer: CommittedOffset, times_ns: tuple[int, int]
+) -> dict[str, Any]:
+    """The row of a coordinator's answer; `times_ns` is when it was asked for and when it came."""
+    return _row(group, partition, "fetch", broker, answer, times_ns) | {"error": answer.error}
 
 
 def logged_row(commit: LoggedCommit, broker: int, times_ns: tuple[int, int]) -> dict[str, Any]:
