@@ -13,7 +13,7 @@ from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ExperimentResult, FindingClass, VerdictWord
 from harness.run.executor import Options, run_on
-from harness.spec.files import load
+from harness.spec.experiment_files import load
 from tests.chaos.conftest import Started
 
 pytestmark = pytest.mark.chaos

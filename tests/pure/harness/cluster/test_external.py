@@ -26,8 +26,8 @@ from harness.protocol.client_config import client_security_of, read_client_secur
 from harness.protocol.client_security import ClientSecurity
 from harness.run import executor
 from harness.run.executor import Options
+from harness.run.experiment_run import ExperimentRun
 from harness.run.faults.healing import heal_recorded
-from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
