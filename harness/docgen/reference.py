@@ -76,11 +76,6 @@ def _section(name: str, command: Any) -> str:
     return text.replace("```console\n$ ", "```text\n").rstrip()
 
 
-def _prose(text: str) -> str:
-    """Paragraphs on one line each."""
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-
-
 def _experiment_files() -> str:
     from harness.spec.fault_index import fault_specs
 
@@ -92,7 +87,6 @@ def _experiment_files() -> str:
     return files.render(
         "experiment-files.md.j2",
         models=[("The file", schema), *((name, known[name]) for name in shown)],
-        prose=_prose,
         one_line=_one_line,
         type=lambda field: _type(field, known),
         default=lambda field: _short(field["default"]) if "default" in field else "",
