@@ -38,9 +38,9 @@ def conform(
     Args:
         types: Spark's type of each column.
     """
-    given, there, default = columns or {}, set(rows.columns), default or {}
+    values, present, default = columns or {}, set(rows.columns), default or {}
     found = {
-        name: given.get(name, F.col(name) if name in there else F.lit(default.get(name))) for name in types
+        name: values.get(name, F.col(name) if name in present else F.lit(default.get(name))) for name in types
     }
     return rows.select(*(value.cast(types[name]).alias(name) for name, value in found.items()))
 

@@ -48,9 +48,9 @@ def commit_lost(r: Facts) -> Column:
 def commit_stale(r: Facts) -> Column:
     """As `commit_lost`, but the commit was back in a later answer, or is in the replicas' files: a
     coordinator that had just been elected, or that did not know yet that it had been replaced, answered from
-    an old state. No commit is lost. Those who ask with require_stable (KIP-447) wait instead. A client that
-    begins to read at such a moment and does not ask so begins at an older offset, or where its
-    auto.offset.reset says, which may be the end of the log (docs/explanation/stale-commits.md).
+    an old state. No commit is lost. Requests with require_stable (KIP-447) wait instead. A client that asks
+    without it at such a moment begins to read at an older offset, or where its auto.offset.reset says, which
+    may be the end of the log (docs/explanation/stale-commits.md).
 
     Source: a new coordinator answers when it has read its partition of `__consumer_offsets` (Kafka
     documentation, Distribution, Consumer Offset Tracking); since the coordinator of Kafka 4.0 from its state
@@ -69,15 +69,15 @@ def _ahead_detail(r: Facts) -> Column:
 @_group_class(FindingClass.COMMIT_AHEAD, _ahead_detail)
 def commit_ahead(r: Facts) -> Column:
     """A member committed an offset, and the log holds records below it and beyond all that the members of the
-    group had been given by the time of the answer: if the member ends now, nobody processes them. Commits
-    that the client makes by itself are left out, because it makes them while it hands records over. One
-    finding per member and partition, about the commit that was furthest ahead, with the `count` of records.
+    group had received by the time of the answer: if the member ends now, nobody processes them. Automatic
+    commits are left out, because the client makes them while it returns records. One finding per member and
+    partition, about the commit that was furthest ahead, with the `count` of records.
     Or a coordinator answered an offset that only a transaction sets, before its commit was asked for or
     although it was aborted.
 
     Source: the committed offset is that of the next record to be processed (Kafka documentation, Consumer);
     KIP-447 for transactions.
-    Example: the members had been given offsets up to 39, and one of them committed 80.
+    Example: the members had received offsets up to 39, and one of them committed 80.
     """
     return r.kind.isin("commit_ahead", "transaction_early")
 
@@ -87,10 +87,10 @@ def commit_ahead(r: Facts) -> Column:
     f"{_COMMITTED} without owning the partition, and the coordinator accepted it",
 )
 def foreign_commit(r: Facts) -> Column:
-    """A commit was answered without an error, and its member owned the partition at no time between asking
-    and the answer; or another member had been assigned it since, before it was asked for. Of commits of which
-    the time of asking is not known: the member had owned it at no time before the answer. One finding per
-    member and partition, of the first such commit; `count` is the number of them.
+    """A commit was answered without an error, and its member owned the partition at no time between request
+    and answer; or the partition had been assigned to another member since, before the request. Where the time
+    of the request is not known: the member had owned the partition at no time before the answer. One finding
+    per member and partition, about the first such commit; `count` is the number of them.
 
     Source: only the owner of a partition commits its offsets (Kafka documentation, Consumer; KIP-848 fences
     by member epoch, not by partition).
@@ -106,10 +106,10 @@ def foreign_commit(r: Facts) -> Column:
 )
 def two_owners(r: Facts) -> Column:
     """A partition was assigned to a member, or by the member to itself (assign()), before another had
-    confirmed its revocation, and both were given records of it in that time. It counts only while the
+    confirmed its revocation, and both received records of it in that time. It counts only while the
     coordinator cannot have expired the first owner: within the session time-out of its last contact, which is
-    its assignment or the asking of a commit that was answered without an error. A partition that a member
-    reports as lost is not one that it gave up.
+    its assignment or the request of a commit that was answered without an error. If the first owner reports
+    the partition as lost instead of revoked, there is no finding: it may have been expired.
 
     Source: a partition is assigned anew when its owner has confirmed the revocation (KIP-848, Rebalance
     Process; KIP-429 for cooperative, eager members give up all before they join).

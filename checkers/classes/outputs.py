@@ -111,13 +111,13 @@ _REORDERED = f" is at {_OUTPUT}, that of the later input at offset {{overtaken_b
 
 @_output_class(FindingClass.REORDERED_OUTPUT, lambda _: say("the output of ", _input(), _REORDERED))
 def reordered_output(r: Facts) -> Column:
-    """The application promises an order, and the first output of an input stands after that of a later input
+    """The application promises an order, and the first output of an input comes after that of a later input
     in the same partition of the output. Later is an input with a higher offset in the same partition of the
-    input; with `order: key` it also has the same key. Further outputs of an input are not looked at, since
+    input; with `order: key` it also has the same key. Further outputs of an input do not count, since
     what is processed again comes late. Counted in addition to the other classes.
 
     Source: a consumer gets a partition's records in the order of their offsets (Kafka documentation,
     Consumer), and the application promises to keep it.
-    Example: outputs of input offsets 5, 7, 6 stand at offsets 10, 11, 12: that of offset 6 is late.
+    Example: outputs of input offsets 5, 7, 6 are at offsets 10, 11, 12: that of offset 6 is late.
     """
     return r.overtaken_by.isNotNull()

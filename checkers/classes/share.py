@@ -25,8 +25,8 @@ _share_class = partial(finding_class, subject="share")
 def share_lost(r: Facts) -> Column:
     """At the end records that the log holds and no member was ever given are finished for the share group:
     they are below its start offset, or its lag is 0 and a later record was given. Not judged where the
-    delivery limit is 1 or 2, which a record may reach by deliveries that a client fetched and could not hand
-    over. One finding per run of consecutive offsets, `count` of them.
+    delivery limit is 1 or 2, which a record may reach by deliveries that a client fetched and never returned.
+    One finding per run of consecutive offsets, `count` of them.
 
     Source: every record is delivered at least once (KIP-932, Concepts and In-flight Records).
     Example: offsets 40 to 79 were given to nobody, and the group begins at offset 80.
@@ -56,11 +56,12 @@ def share_again(r: Facts) -> Column:
     "held it and its lock had not ended",
 )
 def share_double_lease(r: Facts) -> Column:
-    """Two members of a share group held one record at the same time: the second one was given it before the
-    lock of the first can have ended and before it sent its acknowledgement. Not judged where a leader
-    changed, a fault was open, or a member of the group came, went, failed or stood still meanwhile: a broker
-    releases what a lost session held, and forgets it with its leadership. Two members accepting one record is
-    not a finding by itself: a late acknowledgement is answered as done if another one accepted.
+    """Two members of a share group held one record at the same time: it was delivered to the second one
+    before the acquisition lock of the first can have ended, and before the first sent its acknowledgement.
+    Not judged where a leader changed, a fault was open, or a member of the group joined, ended, failed or was
+    paused meanwhile: a broker releases what a lost session had acquired, and forgets it when it is no longer
+    the leader. Two members accepting one record is not a finding by itself: a late acknowledgement is
+    answered without an error if another member has accepted the record.
 
     Source: an acquired record is not delivered to others until its lock ends (KIP-932, In-flight Records).
     Example: member 0 was given offset 7 with a lock of 30 s, and member 1 got it 4 s later.
@@ -95,8 +96,8 @@ def share_over_limit(r: Facts) -> Column:
 def share_archived_unseen(r: Facts) -> Column:
     """At the end a record that the log holds is finished for the share group (as in `share_lost`), but none
     of its members ever sent that it accepts or rejects it, and it cannot have reached the delivery limit:
-    neither with the deliveries that are known nor with those that clients may have lost since (one for each
-    lock that has passed, and for each member, leader or fault that came in between).
+    neither with the deliveries in the journal nor with those that clients may have lost since (one for each
+    lock duration that has passed, and for each member, leader or fault in between).
 
     Source: a record is archived when it is rejected or reaches the delivery limit (KIP-932, In-flight
     Records).
@@ -118,11 +119,11 @@ _NO_START_OFFSET = (
 @_share_class(FindingClass.SHARE_STUCK, lambda _: if_null(_STUCK_DETAIL, _NO_START_OFFSET))
 def share_stuck(r: Facts) -> Column:
     """At the end a partition has records that are not finished for the share group, its members ask for
-    records, and none of the partition was given for two locks (and the time that batches are held). Not
-    judged if a leader changed, a fault was open or a member came, went or failed in that time. A record whose
-    acknowledgement was sent, or that was given as often as the limit allows, counts as finished. A group that
-    was given nothing has no start offset yet, and is to begin at the start of the log. One finding per run of
-    consecutive offsets, `count` of them.
+    records, and nothing of the partition was delivered for twice the lock duration (and the time for which
+    members hold a batch). Not judged if a leader changed, a fault was open, or a member joined, ended or
+    failed in that time. A record whose acknowledgement was sent, or that was delivered as often as the limit
+    allows, counts as finished. A group that has received nothing has no start offset yet, and is to begin at
+    the start of the log. One finding per run of consecutive offsets, `count` of them.
 
     Source: a record whose lock ends becomes available again (KIP-932, In-flight Records).
     Example: lag 10, start offset 50, lock 3 s; offset 50 was given once and to nobody for 20 s.

@@ -11,6 +11,9 @@ from pyspark.sql import functions as F
 from checkers.sql import conform, sql_types
 from harness.model.result import FindingClass
 
+MOST_OFFSETS = 5
+"""Offsets that a finding has."""
+
 FINDINGS = pa.schema(
     [
         ("finding", pa.string()),

@@ -13,8 +13,8 @@ from checkers.evidence.sentences import say
 from checkers.evidence.windows import open_windows
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION, FAILED, Rules, attempt_rules
 from checkers.journals.topic_partition import name_of, partition_of
+from checkers.journals.views import Views
 from checkers.sql import conform, ddl
-from harness.model.run import RunMeta
 
 
 def with_journal(journal: str, rows: DataFrame, *columns: str | Column) -> DataFrame:
@@ -46,17 +46,17 @@ def kinds_and_problems(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, 
 
 
 def anomaly_findings(
-    anomalies: DataFrame, subject: FindingSubject, meta: RunMeta, topics: tuple[str, ...]
+    anomalies: DataFrame, subject: FindingSubject, views: Views
 ) -> tuple[DataFrame, list[str]]:
     """Rows of `ANOMALIES` as findings, and the problems of classes that failed. `windows` are the faults that
     were open between the times of a row."""
     number = F.col("topic_partition")
-    at = F.coalesce(name_of(number, topics), say("?-", partition_of(number)))
+    at = F.coalesce(name_of(number, views.topics), say("?-", partition_of(number)))
     rows = anomalies.where(F.col("kind") != FAILED).withColumn("at", at)
     columns = {
         "partition": partition_of(number),
         "offsets": F.array("offset"),
         "reader": F.coalesce("reader", "group"),
-        "windows": open_windows(meta.windows, F.col("at_ns"), F.col("until_ns"), F.lit(False)),
+        "windows": open_windows(views.meta.windows, F.col("at_ns"), F.col("until_ns"), F.lit(False)),
     }
     return findings_of(subject, rows, columns)

@@ -51,7 +51,7 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     if not kinds:
         return None, problems
     rows = reduce(DataFrame.unionByName, parts)
-    findings, unusable = anomaly_findings(rows, "group", views.meta, views.topics)
+    findings, unusable = anomaly_findings(rows, "group", views)
     return findings, [*problems, *unusable]
 
 

@@ -89,7 +89,7 @@ def load_run(
             next_step=_NEXT,
         )
     reads_folder = reads_folder or folder / journal.READS_DIR
-    there = {
+    parts = {
         name: _parts(
             reads_folder if name == "final" else folder / place,
             schema,
@@ -101,30 +101,30 @@ def load_run(
     readers = _readers(folder, meta)
     live = {one: _parts(folder / journal.LIVE_DIR / one.name, journal.READS) for one in readers}
     for name in ("sends", "final"):
-        if there[name].problems and not there[name].files:
+        if parts[name].problems and not parts[name].files:
             place = JOURNALS[name][0]
             raise JournalError(
                 f"no file of the {place} journal can be read",
                 where=str(folder / place),
                 expected="Parquet files with a footer",
-                found=there[name].problems[0],
+                found=parts[name].problems[0],
                 next_step=_NEXT,
             )
-    unreadable = [problem for one in (*there.values(), *live.values()) for problem in one.problems]
+    unreadable = [problem for one in (*parts.values(), *live.values()) for problem in one.problems]
     return RunJournals(
         meta=meta,
         readers=readers,
-        files={name: one.files for name, one in there.items()}
+        files={name: one.files for name, one in parts.items()}
         | {"live": tuple(file for one in live.values() for file in one.files)},
-        problems=(*unreadable, *_missing(meta, there, live, reads=reads_folder.is_dir())),
+        problems=(*unreadable, *_missing(meta, parts, live, reads=reads_folder.is_dir())),
     )
 
 
 def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
     """Live readers in the metadata, and those that have only a folder."""
     named = {reader.name: reader for reader in meta.readers}
-    there = [path.name for path in matching(folder / journal.LIVE_DIR, "*") if path.is_dir()]
-    return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
+    found = [path.name for path in matching(folder / journal.LIVE_DIR, "*") if path.is_dir()]
+    return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *found}))
 
 
 _COUNTED_WITHOUT = {
@@ -180,7 +180,7 @@ def _without_encoding(kind: pa.DataType) -> pa.DataType:
 
 def _missing(
     meta: RunMeta,
-    there: Mapping[str, _Readable],
+    parts: Mapping[str, _Readable],
     live: Mapping[ReaderInfo, _Readable],
     *,
     reads: bool,
@@ -188,7 +188,7 @@ def _missing(
     """What is missing.
 
     Args:
-        there: the journals by their names in `JOURNALS`; `live`, those of readers.
+        parts: the journals by their names in `JOURNALS`; `live`, those of readers.
         reads: there is a folder of the final read.
     """
     final, application = meta.final_read, meta.application
@@ -196,13 +196,13 @@ def _missing(
     problems = []
     if not reads:
         problems.append("the run has no reads journal (it ended before the final read)")
-    elif final is not None and there["final"].lacks(final.records):
-        rows = rows_of(there["final"].files)
+    elif final is not None and parts["final"].lacks(final.records):
+        rows = rows_of(parts["final"].files)
         problems.append(f"the reads journal holds {rows:,} records, the final read says {final.records:,}")
     if final is not None and meta.transactional and final.committed_records is None:
         problems.append(f"{transactional} final read of committed records")
-    if final is not None and there["committed"].lacks(final.committed_records):
-        rows = rows_of(there["committed"].files)
+    if final is not None and parts["committed"].lacks(final.committed_records):
+        rows = rows_of(parts["committed"].files)
         problems.append(
             f"the journal of committed records holds {rows:,}, the final read says "
             f"{final.committed_records:,}"
@@ -215,7 +215,7 @@ def _missing(
                 f"the journal of live reader '{reader.name}' holds {rows_of(found.files):,} records, "
                 f"its reader says {reader.records:,}"
             )
-    outputs = there["outputs"]
+    outputs = parts["outputs"]
     # An output of several inputs has as many rows.
     if application is not None and application.read_complete and not outputs.problems:
         rows = rows_of(outputs.files)
@@ -223,6 +223,6 @@ def _missing(
             problems.append(
                 f"the outputs journal holds {rows:,} rows, the output had {application.records:,} records"
             )
-    if meta.transactional and not there["txns"].files and not there["txns"].problems:
+    if meta.transactional and not parts["txns"].files and not parts["txns"].problems:
         problems.append(f"{transactional} transactions journal")
     return [f"{problem}, so the verdict is unknown" for problem in problems]

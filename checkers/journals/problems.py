@@ -36,7 +36,7 @@ def unread_sends(journals: RunJournals, sends: int) -> list[str]:
     Args:
         sends: the number that it counted. Sends that a crash left open count once with their report.
     """
-    there = rows_of(journals.files["sends"])
-    if there <= sends <= there + rows_of(journals.files["opened"]):
+    written = rows_of(journals.files["sends"])
+    if written <= sends <= written + rows_of(journals.files["opened"]):
         return []
-    return [f"the engine read {sends:,} sends of {there:,}, so the verdict is unknown"]
+    return [f"the engine read {sends:,} sends of {written:,}, so the verdict is unknown"]

@@ -145,9 +145,9 @@ class Views:
 
     def _decoded(self, file: JournalFile, schema: pa.Schema) -> DataFrame:
         """A file whose columns Sail is left to find out, but cannot tell."""
-        there = file.footer.schema.to_arrow_schema().names
+        present = file.footer.schema.to_arrow_schema().names
         columns = [
-            (F.col(name) if name in there else F.lit(None)).cast(kind).alias(name)
+            (F.col(name) if name in present else F.lit(None)).cast(kind).alias(name)
             for name, kind in sql_types(schema).items()
         ]
         return self.spark.read.parquet(readable_path(self.spark, storage_path(file.path))).select(*columns)

@@ -63,8 +63,7 @@ def sentence(group: BlameGroup, count: int, meta: RunMeta) -> str:
     """The sentence about a group and the number of its findings."""
     parts = []
     if group.step is not None:
-        name = next((step.name for step in meta.steps if step.index == group.step), f"step {group.step}")
-        parts.append(f"sent in {name} to partition {group.partition}")
+        parts.append(f"sent in {meta.step_name(group.step)} to partition {group.partition}")
     elif group.partition is not None:
         parts.append(f"in partition {group.partition}")
     if group.reader is not None and group.finding not in OUTPUT_CLASSES:

@@ -64,13 +64,13 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
     inspected = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
     acked_by_step = {step.name: 0 for step in meta.steps if step.kind == "write"}
     for number, count in sorted(reports.acked_by_step.items()):
-        acked_by_step[_step_name(meta, number)] = count
+        acked_by_step[meta.step_name(number)] = count
     return Summary(
         sent=reports.sends,
         outcomes=dict(sorted(reports.outcomes.items())),
         findings={finding: by_class[finding] for finding in FindingClass if finding in by_class},
         acked_by_step=acked_by_step,
-        lost_by_step=_sums((_step_name(meta, step), number) for _, _, step, _, number in lost),
+        lost_by_step=_sums((meta.step_name(step), number) for _, _, step, _, number in lost),
         lost_places=_sums((place, number) for _, place, _, _, number in lost),
         lost_held_by_leader=sum(number for *_, held, number in absent if held),
         lost_unexamined=0 if inspected else sum(number for *_, number in absent),
@@ -104,7 +104,3 @@ def _sums(numbers: Iterable[tuple[Name, int]]) -> dict[Name, int]:
     for name, number in numbers:
         found[name] += number
     return dict(sorted(found.items()))
-
-
-def _step_name(meta: RunMeta, index: int | None) -> str:
-    return next((step.name for step in meta.steps if step.index == index), f"step {index}")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.evidence.findings import MOST_OFFSETS
 from checkers.evidence.sentences import if_null, say, text
 from checkers.int64 import INT64_MIN
 from checkers.journals.views import Views
@@ -48,7 +49,6 @@ this offset, comes before the first output of this one. `why` and `place` say of
 how that is known. Booleans and numbers of outputs are never null.
 """
 
-MOST_OFFSETS = 5
 _WHY = {
     ReadState.FOREIGN.value: "it carries the identity of another run",
     ReadState.CORRUPT.value: "the checksum of its identity does not match",

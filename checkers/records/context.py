@@ -69,16 +69,16 @@ def newest_of_keys(reads: DataFrame, facts: DataFrame) -> DataFrame:
     """The highest offset in the final read of each key that is asked for: `topic_partition`, `key`,
     `newer_offset` (bigint)."""
     wanted = facts.where("compaction_asked").select("topic_partition", "key").distinct()
-    there = reads.where(F.col("key").isNotNull()).select("topic_partition", "key", "offset")
-    there = there.join(wanted, ["topic_partition", "key"], "left_semi")
-    return there.groupBy("topic_partition", "key").agg(F.max("offset").alias("newer_offset"))
+    rows = reads.where(F.col("key").isNotNull()).select("topic_partition", "key", "offset")
+    rows = rows.join(wanted, ["topic_partition", "key"], "left_semi")
+    return rows.groupBy("topic_partition", "key").agg(F.max("offset").alias("newer_offset"))
 
 
 def torn_transactions(views: Views, sends: DataFrame, facts: DataFrame) -> DataFrame:
     """The transactions of records that are not committed of which the final read of committed records holds a
     record: `producer`, `txn` and `torn` (boolean, true)."""
     wanted = facts.where("not_committed").select("producer", "txn").distinct()
-    family = sends.join(wanted, ["producer", "txn"], "left_semi").select(*IDENTITY, "txn")
+    members = sends.join(wanted, ["producer", "txn"], "left_semi").select(*IDENTITY, "txn")
     read = views.committed.where(readable()).select(*IDENTITY)
-    found = family.join(read, list(IDENTITY), "left_semi").select("producer", "txn").distinct()
+    found = members.join(read, list(IDENTITY), "left_semi").select("producer", "txn").distinct()
     return found.withColumn("torn", F.lit(True))

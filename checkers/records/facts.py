@@ -68,13 +68,13 @@ def ordinary(*, transactional: bool) -> Column:
     """
     acked = (F.col("outcome") == SendOutcome.ACKED.value) & (F.col("send_rows") == 1)
     acked &= F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
-    there = (F.col("first_offset") == F.col("acked_offset")) & (
+    as_acked = (F.col("first_offset") == F.col("acked_offset")) & (
         F.col("read_from") == F.col("topic_partition")
     )
     once_read = (F.col("read_rows") == 1) & F.col("read_elsewhere").isNull() & ~F.col("wrong_key")
     others = (F.col("live_rows") == 0) & (F.col("committed_rows") == (1 if transactional else 0))
     return F.coalesce(
-        acked & there & once_read & others & ~has_no_partition(F.col("topic_partition")), F.lit(False)
+        acked & as_acked & once_read & others & ~has_no_partition(F.col("topic_partition")), F.lit(False)
     )
 
 

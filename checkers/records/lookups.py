@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.evidence.findings import MOST_OFFSETS
 from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import name_of
 from checkers.journals.views import IDENTITY, Views, readable
@@ -19,7 +20,6 @@ from harness.model.journal import SendOutcome
 _IDENTITY = list(IDENTITY)
 _MANY = 4
 """Where more than one in as many records is absent, all offsets of the final read are looked at."""
-MOST_OFFSETS = 5
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ OUTCOMES = tuple(outcome.value for outcome in SendOutcome)
 TXN_OUTCOMES = tuple(outcome.value for outcome in TxnOutcome)
 """From the least to the greatest: of several rows of one send or transaction the greatest outcome counts."""
 
-_IDENTITY = ("producer", "seq")
+_SEND = ("producer", "seq")
 
 
 def deduplicated(sends: DataFrame) -> DataFrame:
@@ -31,8 +31,8 @@ def deduplicated(sends: DataFrame) -> DataFrame:
         # Topics are numbered in the order of their names, so the greatest number has the greatest name.
         "partition": partition_of(F.max("topic_partition")),
     }
-    columns = [special.get(name, F.max(name)).alias(name) for name in sends.columns if name not in _IDENTITY]
-    rows = sends.groupBy(*_IDENTITY).agg(*columns, F.count("*").alias("send_rows"))
+    columns = [special.get(name, F.max(name)).alias(name) for name in sends.columns if name not in _SEND]
+    rows = sends.groupBy(*_SEND).agg(*columns, F.count("*").alias("send_rows"))
     return rows.select(*sends.columns, "send_rows")
 
 

@@ -63,7 +63,7 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
         problems += [problem for group, problem in failed if group == info.group]
     if not kinds:
         return None, problems
-    findings, unusable = anomaly_findings(rows, "share", views.meta, views.topics)
+    findings, unusable = anomaly_findings(rows, "share", views)
     return findings, [*problems, *unusable]
 
 

@@ -226,6 +226,10 @@ class RunMeta(Frozen):
     skipped: tuple[str, ...] = ()
     timings: dict[str, float] = {}
 
+    def step_name(self, index: int | None) -> str:
+        """The name of a step; its number, if the run has no such step."""
+        return next((step.name for step in self.steps if step.index == index), f"step {index}")
+
     def save(self, folder: Path) -> None:
         """Write `run.json` so that a reader never sees half a file."""
         write_whole(folder / RUN_FILE, redact(self.model_dump_json(indent=2)) + "\n")

@@ -115,10 +115,9 @@ def leader_changes(timeline: Timeline) -> Table:
 
 def counts(summary: Summary, meta: RunMeta) -> Table:
     """The number of findings over all producers, the largest first."""
-    names = {step.index: step.name for step in meta.steps}
     totals: Counter[tuple[str, ...]] = Counter()
     for row in summary.counts:
-        step = "not known" if row.step is None else names.get(row.step, f"step {row.step}")
+        step = "not known" if row.step is None else meta.step_name(row.step)
         partition = _text_or(row.partition, "not known")
         totals[row.finding.value, partition, step, row.windows or "none"] += row.count
     order = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
