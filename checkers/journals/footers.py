@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from harness.model.storage import StoragePath, open_parquet
 
 
@@ -18,9 +20,15 @@ class JournalFile:
 
     @classmethod
     def open(cls, path: StoragePath) -> JournalFile:
-        """Raises OSError or pyarrow.ArrowException if it is no Parquet file."""
+        """Raises OSError or pyarrow.ArrowException if its footer is none, or contradicts itself."""
         with open_parquet(path) as file:
-            return cls(str(path), file.metadata)
+            footer = file.metadata
+        names = [footer.schema.column(number).path for number in range(footer.num_columns)]
+        for number in range(footer.num_row_groups):
+            group = footer.row_group(number)
+            if [group.column(column).path_in_schema for column in range(group.num_columns)] != names:
+                raise pa.ArrowInvalid(f"row group {number} has other columns than the file's schema")
+        return cls(str(path), footer)
 
     @property
     def rows(self) -> int:
