@@ -137,14 +137,17 @@ def test_only_spark_here_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_are_counted_from_footers_and_a_damaged_file_counts_none(tmp_path: Path) -> None:
+    run = tmp_path / "experiment" / "run"
     for name, rows in (("sends/a", 3), ("sends/b", 4), ("reads/a", 5)):
-        path = tmp_path / f"{name}.parquet"
-        path.parent.mkdir(exist_ok=True)
+        path = run / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True, parents=True)
         pq.write_table(pa.table({"x": range(rows)}), path)
-    (tmp_path / "reads" / "torn.parquet").write_bytes(b"PAR1")
-    assert engines.rows_in(tmp_path) == 12
-    (tmp_path / "run.json").touch()
-    assert engines.rows_in(tmp_path.parent) == 12, "of an experiment's folder the largest run counts"
+    (run / "reads" / "torn.parquet").write_bytes(b"PAR1")
+    (run / "run.json").touch()
+    assert engines.rows_in(run) == 12
+    (run.parent / "other").mkdir()
+    (run.parent / "other" / "run.json").touch()
+    assert engines.rows_in(run.parent) == 12, "of an experiment's folder the largest run counts"
     assert engines.rows_in(tmp_path / "nowhere") == 0
     assert engines.rows_in(storage_path("s3://bucket/run")) is None
 
