@@ -42,7 +42,6 @@ def check_options(
     target = None if results is None else storage_path(results)
     word = engine_word(engine, where="--engine")
     choice = EngineChoice(word, master, driver_memory, parse_settings(settings)).checked()
-    choice = choice.for_rows(rows_in(folder))
     if from_topic and word == "sail":
         raise BadInput(
             "Sail reads no topics",
@@ -51,6 +50,9 @@ def check_options(
             next_step="leave out --engine, so that Apache Spark is used",
         )
     named = os.environ.get(ENGINE_VARIABLE) if word == "auto" else word
+    if named == "spark" or choice.asks_for_spark:
+        # One server for all arms of an experiment. Where nothing is said, `decide_for` counts the rows.
+        choice = choice.for_rows(rows_in(folder))
     on_sail = named == "sail" and not (choice.asks_for_spark or from_topic)
     wanted = [S3] if any(_is_s3(where) for where in (folder, target)) and not on_sail else []
     wanted += [KAFKA] if from_topic else []

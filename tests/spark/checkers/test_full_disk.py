@@ -36,7 +36,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(place: Path, *, free: int) -> None:
-    """Use up the file system, but for so many bytes."""
+    """Use up the file system except for `free` bytes."""
     disk = os.statvfs(place)
     (place / "other-data").write_bytes(b"0" * max(disk.f_bavail * disk.f_frsize - free, 0))
 

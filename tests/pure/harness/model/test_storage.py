@@ -180,11 +180,18 @@ def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_sail_is_refused_where_only_spark_can(changes: dict[str, object]) -> None:
     for possible in ({}, {"folder": storage_path("s3://b/run")}):
-        sail = EngineChoice("sail", driver_memory="1g").for_rows(None if possible else 0)
-        assert options_of(engine="sail", **possible).engine == sail
+        assert options_of(engine="sail", **possible).engine == EngineChoice("sail", driver_memory="1g")
     with pytest.raises(BadInput) as caught:
         options_of(engine="sail", **changes)
     assert caught.value.where == "--engine sail"
+
+
+def test_the_rows_are_counted_for_spark_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
+    monkeypatch.setattr(options, "rows_in", lambda _: None)
+    assert options_of(engine="spark").engine.optimised
+    assert options_of(settings=["spark.a=b"]).engine.optimised
+    assert not options_of().engine.optimised
 
 
 @pytest.mark.parametrize("changes", [{"from_topic": True}, {"bootstrap": "h:1"}])
