@@ -21,7 +21,7 @@ SAIL_ROWS = 200_000_000
 """Runs with up to as many rows in all journals are checked by Sail, if nothing else is said: its server
 starts in less than a second, where Apache Spark's first pass takes several."""
 
-OPTIMISED_ROWS = 5_000_000
+OPTIMISED_ROWS = 1_000_000
 """From as many rows in all journals on, the JVM's optimising compiler saves more time than it takes."""
 
 JVM_MARGIN = 2**30

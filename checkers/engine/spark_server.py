@@ -110,17 +110,21 @@ def _java_options(java: Java, log4j: Path) -> list[str]:
 
 
 def _compiler_options(choice: EngineChoice) -> list[str]:
-    """When the JVM compiles.
+    """How the JVM of a local server compiles and collects garbage.
+
+    Spark generates methods of more than 8,000 bytes of bytecode for the sentences of findings, and a JVM does
+    not compile methods of that size unless it is told to.
 
     The check of a small run takes seconds, in which the optimising compiler takes more time than it saves.
     Without it the JVM reserves 48 MB for compiled code, which a few checks fill; then half of its time goes
     into sweeping it and compiling again. For a large run the optimising compiler waits ten times as long as
     usual, so that it compiles the loops over rows, and not what plans them.
     """
+    options = ["-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC"]
     if not choice.optimised:
-        return ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
+        return [*options, "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
     usual = {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}
-    return [f"-XX:Tier4{name}Threshold={10 * number}" for name, number in usual.items()]
+    return [*options, *(f"-XX:Tier4{name}Threshold={10 * number}" for name, number in usual.items())]
 
 
 def _archive_options(java: Java, archive: Path | None) -> list[str]:
