@@ -81,8 +81,8 @@ class EngineChoice:
         """Itself.
 
         Raises:
-            BadInput: there is no such engine or master, the parts contradict each other, or a Spark Connect
-                server is to get jars.
+            BadInput: there is no such engine, master or size of a heap, the parts contradict each other, or a
+                Spark Connect server is to get jars.
         """
         engine_word(self.engine, where="--engine")
         if not self.is_local and not self.master.startswith(_KINDS):
@@ -92,6 +92,7 @@ class EngineChoice:
                 expected="local[N], spark://host:port, sc://host:port (Spark Connect), k8s://... or yarn",
                 next_step="correct it; see docs/how-to/scale.md",
             )
+        heap_bytes(self.driver_memory)
         if self.engine == "sail" and self.asks_for_spark:
             more = [*self.settings, *(path.name for path in self.jars)]
             raise BadInput(
@@ -143,7 +144,7 @@ def decide(
     if named != "auto":
         return Decision(replace(choice, engine=named))
     heap = heap_bytes(choice.driver_memory)
-    if usual == "spark" and heap is not None and available is not None and available < heap + JVM_MARGIN:
+    if usual == "spark" and available is not None and available < heap + JVM_MARGIN:
         return Decision(
             replace(choice, engine="sail"),
             f"checking with Sail, since Spark needs {(heap + JVM_MARGIN) / 2**30:.1f} GiB of memory and "
@@ -175,10 +176,21 @@ def engine_word(word: str, *, where: str) -> EngineWord:
     )
 
 
-def heap_bytes(text: str) -> int | None:
-    """A size as Java writes it ("4g", "512m"), in bytes; None: it is none."""
-    match = re.fullmatch(r"(\d+)([kmgt]?)b?", text.strip().lower())
-    return int(match[1]) * _UNITS[match[2]] if match else None
+def heap_bytes(text: str) -> int:
+    """A size of a heap as Java's -Xmx takes it ("4g", "512m"), in bytes.
+
+    Raises:
+        BadInput: it is none.
+    """
+    match = re.fullmatch(r"(\d+)([kmgt]?)", text.strip().lower())
+    if match is None:
+        raise BadInput(
+            "this is no size of a heap",
+            where=f"--driver-memory {text}",
+            expected="a whole number with a unit, such as 512m or 4g",
+            next_step="correct it, or leave it out",
+        )
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
