@@ -1,4 +1,4 @@
-"""A cluster's own certificates, user and password, and the broker settings that use them.
+"""A cluster's own authority and certificates, user and password, and the broker settings that use them.
 
 The settings contain them as PEM values (KIP-651), so that nothing has to be copied into containers.
 """
@@ -8,15 +8,61 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
-from harness.cluster.certificates import Authority, Identity
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from trustme import CA
+
 from harness.host.ports import HOST
 from harness.protocol.client_security import JAVA_MODULES, ClientSecurity
 from harness.spec.security import SecuritySpec
 
 USER = "kafka-chaos"
 LISTEN_SECONDS = 80
+LIFETIME = timedelta(days=30)
+"""Longer than any run."""
 _PASSWORD_BYTES = 18
+_OWNER = "kafka-chaos"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A certificate and its private key (PKCS#8), both PEM."""
+
+    certificate: str
+    key: str = field(repr=False)
+
+
+class Authority:
+    """Signs the certificates of a cluster called `name`. Its key never leaves this process."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._ca = CA(path_length=0, organization_name=_OWNER, organization_unit_name=name)
+
+    @property
+    def certificate(self) -> str:
+        """What clients trust, as PEM."""
+        return self._ca.cert_pem.bytes().decode()
+
+    def identity(self, name: str, hosts: Iterable[str]) -> Identity:
+        """A certificate for `name`, valid for these host names and addresses."""
+        issued = self._ca.issue_cert(
+            *hosts,
+            common_name=name,
+            organization_name=_OWNER,
+            organization_unit_name=self._name,
+            not_after=datetime.now(UTC) + LIFETIME,
+        )
+        # trustme writes keys in the traditional format; Kafka reads PKCS#8 only.
+        key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return Identity(issued.cert_chain_pems[0].bytes().decode(), secret.decode())
 
 
 @dataclass(frozen=True, slots=True)

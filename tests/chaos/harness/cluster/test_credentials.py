@@ -123,7 +123,7 @@ def test_nobody_else_gets_in(secured: ManagedCluster) -> None:
 def test_a_broker_that_an_authority_unknown_to_us_vouches_for_is_not_believed(
     secured: ManagedCluster,
 ) -> None:
-    from harness.cluster.certificates import Authority
+    from harness.cluster.credentials import Authority
 
     given = {**secured.access.properties, "ssl.ca.pem": Authority("another").certificate}
     assert "not trusted" in _refused_by_wire(secured, ClientSecurity(given))

@@ -14,7 +14,7 @@ from harness.campaign import docker_backend
 from harness.campaign.cluster_reset import reset
 from harness.claims.claim import CLAIMS
 from harness.cluster import running_cluster, state_records
-from harness.cluster.certificates import Authority
+from harness.cluster.credentials import Authority
 from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
 from harness.cluster.live import LiveCluster

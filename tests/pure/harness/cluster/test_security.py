@@ -15,8 +15,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 from pydantic import ValidationError
 
-from harness.cluster.certificates import Authority
-from harness.cluster.credentials import USER, make
+from harness.cluster.credentials import USER, Authority, make
 from harness.cluster.node_plan import plan
 from harness.protocol.auth import BrokerAuth, LoginRefused, Tls, scram
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
