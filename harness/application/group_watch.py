@@ -16,7 +16,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from harness.cluster.committed_as_consumer import committed_as_consumer
+from harness.cluster.topic_admin import committed_as_consumer
 
 UNKNOWN_ENDS = "not every leader tells the end of its partition"
 _SECONDS = 5.0

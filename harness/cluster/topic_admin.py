@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from harness.cluster.committed_as_consumer import committed_as_consumer
 from harness.model.errors import BadInput, ClusterError, KafkaChaosError
 
 _SECONDS = 30.0
@@ -230,6 +229,35 @@ class TopicAdmin:
                     continue
                 raise _failure("the topic's configuration could not be read", topic, reason) from error
             return {name: str(entry.value) for name, entry in entries.items()}
+
+
+def committed_as_consumer(
+    settings: Mapping[str, Any], group: str, topic: str, partitions: Iterable[int], seconds: float
+) -> dict[int, int]:
+    """The committed offset of each of these partitions; those without any are left out. They are read by a
+    consumer that has the group.id and does not join the group.
+
+    Offsets of open transactions are not waited for. `settings` are a client's, by librdkafka's names.
+
+    The admin client's own request for them (`list_consumer_group_offsets`) must not be used while
+    coordinators move: up to librdkafka 2.16.1 the process ends with a segmentation fault when a broker
+    answers that it is not the coordinator, because librdkafka then asks its own consumer group for another
+    one, and an admin client has none (rd_kafka_ListConsumerGroupOffsetsResponse_parse,
+    rd_kafka_handle_OffsetFetch, rd_kafka_cgrp_op).
+
+    Raises:
+        KafkaException: no coordinator answers for all of them within `seconds`.
+    """
+    own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
+    consumer = Consumer({**settings, **own})
+    try:
+        committed = consumer.committed([TopicPartition(topic, one) for one in partitions], seconds)
+    finally:
+        consumer.close()
+    for one in committed:
+        if one.error is not None:
+            raise KafkaException(one.error)
+    return {one.partition: one.offset for one in committed if one.offset >= 0}
 
 
 def _failure(

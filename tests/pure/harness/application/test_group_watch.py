@@ -58,7 +58,7 @@ class Brokers:
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     made = Brokers()
     answer = OffsetsOfGroups(lambda _group, _topic: made.committed)
-    monkeypatch.setattr("harness.cluster.committed_as_consumer.Consumer", answer)
+    monkeypatch.setattr("harness.cluster.topic_admin.Consumer", answer)
     return made
 
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 import harness
-from harness.cluster.committed_as_consumer import committed_as_consumer
+from harness.cluster.topic_admin import committed_as_consumer
 from tests.support.offsets_of_groups import OffsetsOfGroups
 
 pytestmark = pytest.mark.pure
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.pure
 
 def _told(monkeypatch: pytest.MonkeyPatch, offsets: dict[int, int | KafkaError]) -> OffsetsOfGroups:
     made = OffsetsOfGroups(lambda _group, _topic: offsets)
-    monkeypatch.setattr("harness.cluster.committed_as_consumer.Consumer", made)
+    monkeypatch.setattr("harness.cluster.topic_admin.Consumer", made)
     return made
 
 

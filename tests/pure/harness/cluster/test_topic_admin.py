@@ -35,7 +35,7 @@ class _Client:
 def _admin(monkeypatch: pytest.MonkeyPatch, groups: Offsets) -> TopicAdmin:
     monkeypatch.setattr("harness.cluster.topic_admin.AdminClient", lambda _: _Client(groups))
     told = OffsetsOfGroups(lambda group, topic: groups[group].get(topic, {}))
-    monkeypatch.setattr("harness.cluster.committed_as_consumer.Consumer", told)
+    monkeypatch.setattr("harness.cluster.topic_admin.Consumer", told)
     return TopicAdmin("127.0.0.1:1")
 
 
