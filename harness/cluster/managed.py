@@ -15,10 +15,10 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 from harness.cluster import credentials, node_traces, state_records
+from harness.cluster.convergence import START_SECONDS, await_ready
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_container import container_for
 from harness.cluster.node_plan import Node, plan
-from harness.cluster.readiness import START_SECONDS, await_ready
 from harness.containers import engine, images
 from harness.containers.exec import memory_mib
 from harness.containers.fake_clock import CLOCK_DIR, ENVIRONMENT, create_clocks
