@@ -11,22 +11,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from docker.errors import APIError
+from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.network import Network
 
 from harness.cluster import credentials, node_traces, state_records
 from harness.cluster.convergence import START_SECONDS, await_ready
 from harness.cluster.live import LiveCluster
-from harness.cluster.node_container import container_for
 from harness.cluster.node_plan import Node, plan
-from harness.containers import engine, images
+from harness.containers import capabilities, engine, images
 from harness.containers.exec import memory_mib
 from harness.containers.fake_clock import CLOCK_DIR, ENVIRONMENT, create_clocks
 from harness.containers.network import create_network
 from harness.containers.tmpfs_volumes import create_log_dirs
-from harness.host.ports import free_ports, require_free_ports
+from harness.host.ports import HOST, free_ports, require_free_ports
 from harness.model.errors import ClusterError
-from harness.model.node_layout import DATA_DIR, INTERNAL_PORT
+from harness.model.node_layout import CLIENT_PORT, DATA_DIR, INTERNAL_PORT
 from harness.model.polling import wait_until
 from harness.model.run import ClusterInfo, ImageInfo
 from harness.model.secrets import without_secret_values
@@ -61,7 +60,6 @@ class ManagedCluster(LiveCluster):
         self._log_folder = log_folder
         self._given_ports = ports
         self._containers: dict[int, DockerContainer] = {}
-        self._network: Network | None = None
         self._secured: credentials.Credentials | None = None
         self._spare_addresses: list[str] = []
 
@@ -132,8 +130,7 @@ class ManagedCluster(LiveCluster):
     @property
     def network_name(self) -> str:
         """The name of the cluster's network."""
-        assert self._network is not None, "the cluster runs"
-        return str(self._network.name)
+        return self.name
 
     @property
     def toolbox(self) -> str:
@@ -181,7 +178,7 @@ class ManagedCluster(LiveCluster):
 
     def _create(self) -> None:
         labels = engine.labels(self.name)
-        self._network, self.client_address, addresses = create_network(self.client, self.name, labels)
+        _, self.client_address, addresses = create_network(self.client, self.name, labels)
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if self._given_ports is not None:
             require_free_ports(self._given_ports)
@@ -194,22 +191,34 @@ class ManagedCluster(LiveCluster):
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
         self._spare_addresses = addresses[len(self.nodes) :]
         volumes = self._volumes(labels)
-        environment = ENVIRONMENT if self.spec.skewable_clocks else {}
         for node in self.nodes:
-            self._containers[node.id] = container_for(
-                node,
-                image=self.image.reference,
-                name=f"{self.name}-{node.name}",
-                labels=labels,
-                network=self._network.name,
-                address=self._addresses[node.id],
-                api_version=self.client.api._version,
-                volumes=volumes[node.id],
-                environment=environment,
-            )
+            self._containers[node.id] = self._new_container(node, labels, volumes[node.id])
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
             for started in [pool.submit(self._start_container, node) for node in self.nodes]:
                 started.result()
+
+    def _new_container(self, node: Node, labels: dict[str, str], volumes: dict[str, str]) -> DockerContainer:
+        """A node's container, not started, with a fixed address. Its client port is published on 127.0.0.1
+        only. `volumes` maps folders to names of volumes; the image's other volumes are anonymous."""
+        environment = ENVIRONMENT if self.spec.skewable_clocks else {}
+        container = DockerContainer(self.image.reference, env={**node.environment, **environment})
+        if node.command is not None:
+            container.with_command(list(node.command))
+        address, version = self._addresses[node.id], self.client.api._version
+        endpoint = EndpointConfig(version, aliases=[node.name], ipv4_address=address)
+        container.with_name(f"{self.name}-{node.name}").with_kwargs(
+            **capabilities.NODE,
+            hostname=node.name,
+            labels=labels,
+            network=self.network_name,
+            networking_config={self.network_name: endpoint},
+        )
+        for folder, volume in volumes.items():
+            container.with_volume_mapping(volume, folder, "rw")
+        if node.host_port is not None:
+            bindings: dict[str, Any] = container.ports
+            bindings[f"{CLIENT_PORT}/tcp"] = (HOST, node.host_port)
+        return container
 
     def _volumes(self, labels: dict[str, str]) -> dict[int, dict[str, str]]:
         """Node id -> folder -> volume, for the volumes that the spec needs beside the image's own."""

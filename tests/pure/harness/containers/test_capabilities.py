@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import harness
 from harness.cluster.live import LiveCluster
-from harness.cluster.node_container import container_for
+from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_plan import Node, plan
 from harness.containers import capabilities
 from harness.containers.tmpfs_volumes import create_log_dirs
@@ -171,9 +172,10 @@ def test_every_port_is_on_127_0_0_1(spec: ClusterSpec) -> None:
 
 
 def made_of(node: Node) -> Any:
-    return container_for(
-        node, image="i", name="n", labels={}, network="net", address="172.20.0.2", api_version="1.41"
-    )
+    cluster: Any = ManagedCluster(ClusterSpec())
+    cluster.client, cluster.image = Engine(), SimpleNamespace(reference="i")
+    cluster._addresses = {node.id: "172.20.0.2"}
+    return cluster._new_container(node, labels={}, volumes={})
 
 
 def test_nodes_get_the_rights_of_nodes() -> None:
