@@ -152,7 +152,7 @@ class FaultSpec(Frozen, ABC):
     is the class that `aim` returns. `external` says what the fault needs of a cluster that kafka-chaos did
     not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
     offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
-    what the check after it (`harness.run.faults.traces`) would report, such as a file's path; none where it
+    what the check after it (`harness.cluster.traces`) would report, such as a file's path; none where it
     does not look. `applications`: at which applications under test it can be aimed.
     """
 

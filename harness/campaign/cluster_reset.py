@@ -1,7 +1,7 @@
 """Resets a cluster between two runs: removes what the last run left, and verifies that.
 
 The runner itself heals faults and looks for what they have left at the beginning and at the end of each run
-(`harness.run.experiment_run`, `harness.run.faults.traces`). What remains are topics, and brokers that have
+(`harness.run.experiment_run`, `harness.cluster.traces`). What remains are topics, and brokers that have
 not rejoined yet.
 """
 

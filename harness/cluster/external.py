@@ -15,7 +15,7 @@ from typing import Self
 
 from docker.models.containers import Container
 
-from harness.cluster import external_containers, node_traces, state_records
+from harness.cluster import external_containers, state_records, traces
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node
 from harness.containers import engine
@@ -87,7 +87,7 @@ class ExternalCluster(LiveCluster):
             )
         if self.existing.containers is not None:
             external_containers.attach(self, self.existing.containers)
-            self.baseline = node_traces.baseline(self)
+            self.baseline = traces.baseline(self)
         state_records.remember(self)
         self.start_seconds = time.monotonic() - began
         return self

@@ -14,7 +14,7 @@ from docker.errors import APIError
 from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
-from harness.cluster import credentials, node_traces, state_records
+from harness.cluster import credentials, state_records, traces
 from harness.cluster.convergence import START_SECONDS, await_ready
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node, plan
@@ -89,8 +89,8 @@ class ManagedCluster(LiveCluster):
             with ThreadPoolExecutor(max_workers=1) as pool:
                 # Not before the brokers are registered: the engine gives a container its routes a moment
                 # after it has begun to run.
-                found: list[Future[dict[int, node_traces.Things]]] = []
-                await_ready(self, lambda: found.append(pool.submit(node_traces.baseline, self)))
+                found: list[Future[dict[int, traces.Things]]] = []
+                await_ready(self, lambda: found.append(pool.submit(traces.baseline, self)))
                 self.baseline = found[0].result()
             self._set_features(self.spec.features)
             state_records.remember(self)

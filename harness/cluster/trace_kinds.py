@@ -3,7 +3,7 @@
 A kind is one entry of a table: `SCRIPTED` kinds are read by one shell script per scope, so that a node costs
 one command in its container and one in its network sidecar, whatever the number of kinds; `ASKED` kinds are
 read by requests. What is `compared` may be there, but only as it was when the cluster was started or
-connected to: its baseline (`harness.cluster.node_traces`).
+connected to: its baseline (`harness.cluster.traces`).
 """
 
 from __future__ import annotations

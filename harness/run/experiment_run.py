@@ -13,6 +13,7 @@ from harness.application.cluster_with_application import ClusterWithApplication
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.trace_kinds import TAG_PREFIX
+from harness.cluster.traces import traces
 from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
@@ -21,7 +22,6 @@ from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
-from harness.run.faults.traces import traces
 from harness.run.phase_timer import PhaseTimer
 from harness.run.steps.step_executor import StepExecutor
 from harness.spec.cluster import SESSION_SECONDS

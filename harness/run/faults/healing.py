@@ -1,5 +1,5 @@
 """Heals faults that an ended process left open, from the records that it wrote before it injected them, and
-checks that healed faults have left nothing behind (`harness.run.faults.traces`)."""
+checks that healed faults have left nothing behind (`harness.cluster.traces`)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from harness.application.cluster_with_application import ClusterWithApplication
 from harness.application.orphans import end_orphans
 from harness.cluster import running_cluster, state_records
 from harness.cluster.live import LiveCluster
+from harness.cluster.traces import traces
 from harness.containers import engine
 from harness.host import process_identity
 from harness.model.errors import ClusterError, KafkaChaosError, first_line
 from harness.model.progress import report_progress
-from harness.run.faults.traces import traces
 
 
 @dataclass(frozen=True, slots=True)

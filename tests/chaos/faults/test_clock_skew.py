@@ -13,10 +13,10 @@ from faults.shared.fault_spec import InjectionContext
 from faults.targets import Controller, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.traces import traces
 from harness.containers import engine, images
 from harness.containers.fake_clock import create_clocks
 from harness.model.errors import ClusterError, FaultError
-from harness.run.faults.traces import traces
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.evidence import FaultTable

@@ -15,9 +15,9 @@ from faults.shared.fault_spec import FaultSpec, Injection, InjectionContext
 from faults.targets import BrokerId, Clients, Controllers, Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.traces import traces
 from harness.model.errors import FaultError
 from harness.preflight import feasibility, kernel_probes
-from harness.run.faults.traces import traces
 from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.link_spoiler import spoilt

@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from harness.cluster import running_cluster, state_records
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.traces import traces
 from harness.containers import engine, images
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import wait_until
-from harness.run.faults.traces import traces
 from tests.chaos.support.cluster_queries import leader_of
 
 pytestmark = pytest.mark.chaos

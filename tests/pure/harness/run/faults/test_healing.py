@@ -11,9 +11,9 @@ from faults import Kill, Pause
 from faults.targets import Leader
 from harness.cluster import state_records
 from harness.cluster.live import LiveCluster
+from harness.cluster.traces import traces
 from harness.model.errors import ClusterError
 from harness.run.faults import healing
-from harness.run.faults.traces import traces
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, seen, state, view
 from tests.support.fake_cluster import FakeCluster, context

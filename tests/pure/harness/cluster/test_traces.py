@@ -12,12 +12,12 @@ from typing import cast
 import pytest
 
 from faults.shared.fault_spec import KINDS
-from harness.cluster import node_traces, trace_kinds
+from harness.cluster import trace_kinds
 from harness.cluster.live import LiveCluster
+from harness.cluster.traces import baseline, parse, script_of, traces
 from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
-from harness.run.faults.traces import traces
 from tests.support.builders.views import quiet
 from tests.support.fake_nodes import Whole
 
@@ -33,7 +33,7 @@ SHELLS = [shell for shell in ("sh", "bash", "dash", "busybox") if shutil.which(s
 def cluster(node: str = CLEAN, network: str = "") -> Whole:
     """Three brokers, of which the second prints this; the baseline was taken when all were clean."""
     whole = Whole([quiet()], inside={1: CLEAN, 2: CLEAN, 3: CLEAN})
-    whole.baseline = node_traces.baseline(cast(LiveCluster, whole))
+    whole.baseline = baseline(cast(LiveCluster, whole))
     whole.inside[2], whole.prints = node, {2: network}
     return whole
 
@@ -231,7 +231,7 @@ def test_a_broker_that_does_not_tell_its_settings_is_no_clean_node(monkeypatch: 
 
 def test_what_cannot_be_read_at_the_start_is_not_in_the_baseline() -> None:
     whole = Whole([quiet()], exits=127)
-    told = node_traces.baseline(cast(LiveCluster, whole))
+    told = baseline(cast(LiveCluster, whole))
     scripted = {kind.name for kind in trace_kinds.SCRIPTED}
     assert [number for number, things in told.items() if scripted & set(things)] == []
     assert sorted(told) == [1, 2, 3]
@@ -239,7 +239,7 @@ def test_what_cannot_be_read_at_the_start_is_not_in_the_baseline() -> None:
 
 def test_a_script_that_was_cut_off_is_an_error() -> None:
     with pytest.raises(ClusterError, match="exit code 137"):
-        node_traces.parse("node", ContainerOutput(137, CLEAN))
+        parse("node", ContainerOutput(137, CLEAN))
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -319,7 +319,7 @@ def test_the_script_reads_routes(shell: str, tmp_path: Path) -> None:
     )
     (tmp_path / "route").write_text("\n".join([columns, *rows, ""]))
     text = "\n".join(ran(shell, script_part("route").replace("/proc/net", str(tmp_path))))
-    assert node_traces.parse("node", ContainerOutput(0, text))["route"] == (
+    assert parse("node", ContainerOutput(0, text))["route"] == (
         "0.0.0.0/0 dev eth0 via 172.18.0.1",
         "172.18.0.0/16 dev eth0",
         "10.8.8.0/24 unreachable",
@@ -329,5 +329,5 @@ def test_the_script_reads_routes(shell: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_whole_script_of_a_node_runs_to_its_end(shell: str) -> None:
-    printed = "\n".join(ran(shell, node_traces.script_of("node")))
-    assert node_traces.parse("node", ContainerOutput(0, printed))["interface"]
+    printed = "\n".join(ran(shell, script_of("node")))
+    assert parse("node", ContainerOutput(0, printed))["interface"]
