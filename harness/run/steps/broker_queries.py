@@ -1,34 +1,79 @@
-"""Carries out ask steps: sends queries to single brokers of a live cluster and keeps their answers.
+"""What single brokers of a live cluster report: for the conditions of wait steps, and for ask steps.
 
-Every broker gets a query before any of them gets the next one, so that answers to an earlier query are older.
+Of an ask step every broker gets a query before any of them gets the next one, so that answers to an earlier
+query are older.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from harness.model.errors import ClusterError
+from faults.shared.fault_spec import InjectionContext
+from harness.cluster.live import LiveCluster
+from harness.model.broker_views import TopologyView
+from harness.model.errors import ClusterError, FaultError
 from harness.model.journal import RowSink
 from harness.protocol.client_requests import end_offset, epoch_end, fetch, produce
 from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
-from harness.run.steps.broker_observer import BrokerObserver
 from harness.spec.steps import Ask
-from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
+from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
 from workloads.log_format.segments import log_end_offset, parse_segment
 from workloads.record.carried_identity import decode_carried
 from workloads.record.identity import OK
 
 NO_ANSWER = "NO_ANSWER"
+_OBSERVER_SECONDS = 1.0
 _SECONDS = 3.0
 _ROUND_SECONDS = 0.02
 _BATCH_FIELDS = ("base_offset", "last_offset", "leader_epoch", "producer_id", "base_sequence", "crc_ok")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerObserver:
+    """Implements `harness.spec.wait_conditions.ConditionView` for one topic. `context` returns what targets
+    are resolved in. Brokers' logs are read from `since_ns` (epoch ns) on."""
+
+    cluster: LiveCluster
+    topic: str
+    context: Callable[[], InjectionContext]
+    since_ns: int
+
+    def view(self) -> TopologyView:
+        return self.cluster.view((self.topic,))
+
+    def nodes(self, target: Any) -> tuple[int, ...]:
+        with suppress(FaultError):
+            found: tuple[int, ...] = target.resolve(self.context().snapshot())
+            return found
+        return ()
+
+    def high_watermark(self, broker: int, partition: int) -> int | None:
+        if broker not in self.cluster.broker_ids:
+            return None
+        with suppress(OSError), self.cluster.connection(broker, _OBSERVER_SECONDS) as connection:
+            found = fetch(connection, self.topic, partition, 0, max_bytes=1)
+            return found.high_watermark if found.error is None else None
+        return None
+
+    def checkpoint(self, broker: int, file: str, partition: int) -> int | None:
+        rows: Iterable[dict[str, Any]]
+        if file == EPOCH_FILE:
+            text = self.cluster.log_files(broker, self.topic, partition).get(file, b"").decode()
+            rows = epoch_rows(broker, self.topic, partition, text)
+            return max((row["leader_epoch"] for row in rows), default=None)
+        text = self.cluster.log_dir_file(broker, file).decode()
+        rows = offset_rows(broker, file, text, self.topic)
+        return next((row["offset"] for row in rows if row["partition"] == partition), None)
+
+    def log(self, broker: int) -> str:
+        return self.cluster.log_since(broker, self.since_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from harness.model.run import StepInfo
 from harness.run.arm_run import ArmRun
 from harness.run.faults.ledger import FaultLedger, OpenFault
 from harness.run.faults.scheduler import Scheduler
-from harness.run.steps.broker_observer import BrokerObserver
-from harness.run.steps.broker_queries import ask
+from harness.run.steps.broker_queries import BrokerObserver, ask
 from harness.run.steps.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
