@@ -36,9 +36,8 @@ from harness.run.arm_application import ArmApplication
 from harness.run.arm_metadata import metadata_at_start
 from harness.run.clients.run_clients import RunClients, topics_of, transaction_seconds
 from harness.run.clients.workload_factory import WorkloadBackend
-from harness.run.offsets.broker_poller import BrokerPoller
-from harness.run.offsets.coordinator_poller import CoordinatorPoller
-from harness.run.offsets.logged_commits import journal_logged_commits
+from harness.run.offsets.offset_rows import journal_logged_commits
+from harness.run.offsets.pollers import BrokerPoller, CoordinatorPoller
 from harness.run.phase_timer import PhaseTimer
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.sampler import Sampler

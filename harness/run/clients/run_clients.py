@@ -22,8 +22,8 @@ from harness.model.journal import (
 from harness.run.clients.client_programs import reader_clients
 from harness.run.clients.share_groups import ShareGroups, ShareTopic
 from harness.run.clients.workload_factory import start_workload
-from harness.run.offsets.coordinator_poller import AnsweredCommits
 from harness.run.offsets.memberless_commits import MemberlessCommits
+from harness.run.offsets.pollers import AnsweredCommits
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of

@@ -20,7 +20,7 @@ from kio.static.primitive import i32, i32Timedelta, i64
 from harness.model.journal import OFFSETS
 from harness.protocol.connection import BrokerConnection
 from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets
-from harness.run.offsets.coordinator_poller import AnsweredCommits, CoordinatorPoller
+from harness.run.offsets.pollers import AnsweredCommits, CoordinatorPoller
 from tests.support.journal_rows import Rows, until
 
 pytestmark = pytest.mark.pure

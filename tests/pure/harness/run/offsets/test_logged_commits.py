@@ -10,8 +10,8 @@ import pytest
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import OFFSETS
-from harness.run.offsets import logged_commits
-from harness.run.offsets.logged_commits import journal_logged_commits
+from harness.run.offsets import offset_rows
+from harness.run.offsets.offset_rows import journal_logged_commits
 from tests.support.builders.views import seen, state, view
 from tests.support.journal_rows import Rows
 from workloads.log_format.offsets_topic import TOPIC, LoggedCommit
@@ -62,7 +62,7 @@ def journaled(cluster: Any) -> list[tuple[Any, ...]]:
 def test_commits_tombstones_and_those_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     held = [logged(5), logged(None), logged(6, transactional=True)]
     held += [logged(8, transactional=True, aborted=True), logged(8, topic="another")]
-    monkeypatch.setattr(logged_commits, "logged_commits", lambda _files, _groups: held)
+    monkeypatch.setattr(offset_rows, "logged_commits", lambda _files, _groups: held)
     assert journaled(Replicas()) == [
         ("g", "t", 4, broker, source, offset, 7, 9, None)
         for broker in (1, 3)
