@@ -25,9 +25,7 @@ from harness.model.errors import ClusterError
 from harness.model.journal import COMMITTED_DIR, READS_DIR
 from harness.model.progress import report_progress
 from harness.model.run import FinalRead, PartitionBounds
-from harness.run.reads.offset_gaps import gap_reasons
-from harness.run.reads.replica_logs import inspect_replicas
-from harness.run.reads.unread_partitions import unread_partitions
+from harness.run.reads.missing_records import gap_reasons, inspect_replicas, unread_partitions
 from workloads.reader.digest import PartitionDigest
 from workloads.reader.final_reader import RowMaker, last_stable, read_range
 

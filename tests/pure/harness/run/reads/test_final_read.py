@@ -19,8 +19,7 @@ from harness.model.run import FinalRead, PartitionBounds
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.run.reads import final_read
 from harness.run.reads.final_read import FinalReadTarget, differences, held_back, merge_reads
-from harness.run.reads.offset_gaps import gap_reasons, unexplained_gaps
-from harness.run.reads.unread_partitions import unread_partitions
+from harness.run.reads.missing_records import gap_reasons, unexplained_gaps, unread_partitions
 from tests.support.builders.batches import batch, marker, old_message
 from workloads.log_format.segments import kept_offsets
 from workloads.reader.digest import DigestBuilder, PartitionDigest
