@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 
 from harness.application.input_lookup import identity_of
 from harness.application.launch import Prepared, Surroundings, group_of, launch, prepare
@@ -17,6 +16,7 @@ from harness.model.config_value import Setting
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import APPLICATION_DIR
 from harness.model.run import ApplicationMeta
+from harness.run.arm_setting import ArmSetting
 from harness.run.reads.final_read import FinalReadTarget
 from harness.run.reads.output_read import (
     TRANSACTION_SECONDS,
@@ -25,7 +25,6 @@ from harness.run.reads.output_read import (
     read_output_topic,
 )
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
-from harness.spec.experiment import Arm, Experiment
 from harness.spec.output_cluster import output_cluster_spec
 from harness.spec.steps import Wait
 from workloads.journal.row_journal import RowJournal
@@ -34,7 +33,7 @@ from workloads.journal.row_journal import RowJournal
 class ArmApplication:
     """The application of one arm. Call `create`, `open`, `start`, and after the steps `finish`.
 
-    `topic` is its output topic, derived from `input_topic`; None: its output is a table. It is on the
+    `topic` is its output topic, derived from the arm's; None: its output is a table. It is on the
     run's cluster, or on a second one, which lives from `create` to the end of the stack.
 
     Raises:
@@ -42,27 +41,26 @@ class ArmApplication:
         PrerequisiteMissing: what the built-in runs is not available.
     """
 
-    def __init__(
-        self, spec: ApplicationSpec, cluster: LiveCluster, experiment: Experiment, arm: Arm, input_topic: str
-    ) -> None:
+    def __init__(self, spec: ApplicationSpec, setting: ArmSetting) -> None:
         self._prepared: Prepared = prepare(spec)
-        self._cluster, self._experiment, self._arm, self._input = cluster, experiment, arm, input_topic
+        self._setting = setting
+        self._folder = setting.folder / APPLICATION_DIR
         self.spec = spec
-        self.topic = None if spec.output.table is not None else output_topic(input_topic)
-        self.partitions = spec.output.of_topic.partitions or experiment.topic.partitions
+        self.topic = None if spec.output.table is not None else output_topic(setting.topic)
+        self.partitions = spec.output.of_topic.partitions or setting.partitions
         self.second_cluster = spec.output.cluster
         self.replicas = spec.output.of_topic.replication_factor or (
-            experiment.topic.replication_factor if self.second_cluster is None else 1
+            setting.experiment.topic.replication_factor if self.second_cluster is None else 1
         )
-        self._output_cluster = cluster
+        self._output_cluster: LiveCluster = setting.cluster
         self.running: RunningApplication | None = None
         self._problems: list[str] = []
         self._read: OutputRead | None = None
 
-    def create(self, stack: ExitStack, folder: Path, seconds: float) -> None:
+    def create(self, stack: ExitStack, seconds: float) -> None:
         """Start the second cluster if there is one, create the output topic, and wait for its full ISRs.
 
-        Leaving the stack removes the second cluster; its logs go to the run's `folder`.
+        Leaving the stack removes the second cluster; its logs go to the run's folder.
 
         Raises:
             BadInput: the broker refuses the topic's settings.
@@ -70,12 +68,12 @@ class ArmApplication:
             ClusterError: an ISR did not become full within `seconds`.
         """
         if self.second_cluster is not None:
-            spec = output_cluster_spec(self._cluster.spec, self.second_cluster)
-            logs = folder / APPLICATION_DIR / "output-cluster"
+            spec = output_cluster_spec(self._setting.cluster.spec, self.second_cluster)
+            logs = self._folder / "output-cluster"
             self._output_cluster = stack.enter_context(running_cluster(spec, logs))
         if self.topic is None:
             return
-        inherited = dict(self._experiment.topic.config)
+        inherited = dict(self._setting.experiment.topic.config)
         if self.second_cluster is not None:
             inherited.pop("min.insync.replicas", None)  # It has one broker.
         config = output_config(inherited, self.spec.output.of_topic.config)
@@ -90,21 +88,21 @@ class ArmApplication:
 
     def groups(self) -> set[str]:
         """The consumer groups that a run creates."""
-        return {self.spec.group or group_of(self._input)} if self._prepared.reads_in_group else set()
+        return {self.spec.group or group_of(self._setting.topic)} if self._prepared.reads_in_group else set()
 
-    def open(self, stack: ExitStack, folder: Path) -> None:
+    def open(self, stack: ExitStack) -> None:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
-        events = stack.enter_context(RowJournal(folder / APPLICATION_DIR, APPLICATION_EVENTS))
-        workload = self._experiment.workload_of(self._arm)
+        events = stack.enter_context(RowJournal(self._folder, APPLICATION_EVENTS))
+        workload = self._setting.workload_spec
         around = Surroundings(
-            cluster=self._cluster,
+            cluster=self._setting.cluster,
             output_cluster=self._output_cluster,
-            input=self._input,
-            partitions=self._experiment.topic.partitions,
+            input=self._setting.topic,
+            partitions=self._setting.partitions,
             output=self.topic,
             output_partitions=self.partitions,
             transactional=workload.transactional,
-            folder=folder,
+            folder=self._setting.folder,
             value_bytes=workload.record_size,
         )
         self.running = launch(self._prepared, around, events)
@@ -130,15 +128,13 @@ class ArmApplication:
         except KafkaChaosError as error:
             self._problems.append(str(error))
 
-    def read_output(self, run_id: int, folder: Path) -> None:
+    def read_output(self) -> None:
         """Read what it has written to its end, into the run's folder. What goes wrong becomes a problem."""
-        spec = self.spec
+        spec, run_id, folder = self.spec, self._setting.run_id, self._setting.folder
         identity = identity_of(spec)
         if self.topic is None:
-            tables = [
-                folder / APPLICATION_DIR / f"state-{number}" / spec.output.path
-                for number in range(spec.instances)
-            ]
+            states = [self._folder / f"state-{number}" for number in range(spec.instances)]
+            tables = [state / spec.output.path for state in states]
             form = spec.output.table or "lines"
             self._read = read_output_table(tables, form, spec.output.path, identity, run_id, folder)
             return

@@ -6,22 +6,14 @@ import importlib.metadata
 import platform
 import time
 
-from harness.cluster.external import ExternalCluster
-from harness.cluster.managed import ManagedCluster
 from harness.model.run import ApplicationMeta, RunMeta
 from harness.model.secrets import masked
-from harness.run.clients.workload_factory import properties_of
-from harness.spec.experiment import Arm, Experiment
+from harness.run.arm_setting import ArmSetting
+from harness.run.clients.client_factory import properties_of
 
 
 def metadata_at_start(
-    experiment: Experiment,
-    arm: Arm,
-    cluster: ManagedCluster | ExternalCluster,
-    *,
-    run_id: int,
-    seed: int,
-    topic: str,
+    setting: ArmSetting,
     topic_config: dict[str, str],
     skipped: tuple[str, ...],
     application: ApplicationMeta | None,
@@ -32,19 +24,18 @@ def metadata_at_start(
         topic_config: the topic's settings, those of the arm included.
         skipped: what cannot be done on this cluster.
     """
-    settings = arm.producer
-    workload = experiment.workload_of(arm)
-    given = properties_of(workload, settings, cluster)
+    experiment, arm, cluster = setting.experiment, setting.arm, setting.cluster
+    settings, workload = arm.producer, setting.workload_spec
     return RunMeta(
-        run_id=run_id,
+        run_id=setting.run_id,
         experiment=experiment.name,
         arm=arm.name,
-        seed=seed,
-        topic=topic,
+        seed=setting.seed,
+        topic=setting.topic,
         partitions=experiment.topic.partitions,
         replication_factor=experiment.topic.replication_factor,
         topic_config=topic_config,
-        producer_config={key: masked(key, str(value)) for key, value in given.items()},
+        producer_config={key: masked(key, str(value)) for key, value in properties_of(setting).items()},
         acks=settings.acks,
         application=application,
         idempotent=settings.enable_idempotence

@@ -5,18 +5,14 @@ A run has one arm, or several side by side under the same steps and faults (`Exp
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from harness.cluster.convergence import await_isr
-from harness.cluster.external import ExternalCluster
-from harness.cluster.managed import ManagedCluster
 from harness.cluster.topic_admin import TopicAdmin
 from harness.model.journal import (
     ANSWERS,
@@ -31,17 +27,16 @@ from harness.model.journal import (
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
 from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
-from harness.run import phase_timer
 from harness.run.arm_application import ArmApplication
 from harness.run.arm_metadata import metadata_at_start
-from harness.run.clients.run_clients import RunClients, topics_of, transaction_seconds
-from harness.run.clients.workload_factory import WorkloadBackend
+from harness.run.arm_setting import ArmSetting
+from harness.run.clients.client_factory import WorkloadBackend
+from harness.run.clients.run_clients import RunClients
 from harness.run.offsets.offset_rows import journal_logged_commits
 from harness.run.offsets.pollers import BrokerPoller, CoordinatorPoller
-from harness.run.phase_timer import PhaseTimer
+from harness.run.phase_timer import READ, SETTLE
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.sampler import Sampler
-from harness.spec.experiment import Arm, Experiment
 from harness.spec.group_steps import AskOffsets
 from workloads.journal.row_journal import RowJournal, TableFile
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
@@ -53,37 +48,24 @@ _PARTITIONS_A_SECOND = 50
 
 
 @dataclass(eq=False)
-class ArmRun:
+class ArmRun(ArmSetting):
     """One arm in its run folder. Call `create` first, then `open` and `produce`, and at the end `finish`.
 
-    No other arm uses `topic`. `answers` takes the brokers' answers in ask steps, `faults` every fault event.
+    `answers` takes the brokers' answers in ask steps, `faults` every fault event.
     """
 
-    cluster: ManagedCluster | ExternalCluster
-    experiment: Experiment
-    arm: Arm
-    folder: Path
-    seed: int
     answers: RowJournal = field(init=False)
     faults: TableFile = field(init=False)
     sampler: Sampler = field(init=False)
     clients: RunClients = field(init=False)
 
     def __post_init__(self) -> None:
-        # Not derived from the seed: two runs with one seed on one cluster must not mistake each other's
-        # records for their own.
-        self.run_id = random.SystemRandom().getrandbits(62) + 1
-        self.topic = f"{self.experiment.name}-{self.run_id:x}"
+        super().__post_init__()
         spec = self.experiment.application_of(self.arm)
-        self.application = (
-            None
-            if spec is None
-            else ArmApplication(spec, self.cluster, self.experiment, self.arm, self.topic)
-        )
-        self._written = topics_of(self.experiment, self.arm, self.topic)
+        self.application = None if spec is None else ArmApplication(spec, self)
         own = self.application is not None and self.application.second_cluster is None
         output = self.application.topic if self.application is not None and own else None
-        self.topics = self._written if output is None else (*self._written, output)
+        self.topics = self.written if output is None else (*self.written, output)
 
     def create(self, skipped: tuple[str, ...], stack: ExitStack) -> None:
         """Create the topics, wait until every ISR is full, and save the metadata. Leaving the stack ends the
@@ -95,23 +77,14 @@ class ArmRun:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         admin = self.cluster.admin()
-        for name in self._written:
+        for name in self.written:
             self._create(admin, name)
         if self.application is not None:
-            self.application.create(stack, self.folder, self._start_seconds)
-        self.meta = metadata_at_start(
-            self.experiment,
-            self.arm,
-            self.cluster,
-            run_id=self.run_id,
-            seed=self.seed,
-            topic=self.topic,
-            topic_config=admin.config(self.topic),
-            skipped=skipped,
-            application=self._application_meta(),
-        )
+            self.application.create(stack, self._start_seconds)
+        topic_config = admin.config(self.topic)
+        self.meta = metadata_at_start(self, topic_config, skipped, self._application_meta())
         self.meta.save(self.folder)
-        if self.experiment.workload_of(self.arm).client == "own":
+        if self.workload_spec.client == "own":
             # Saved before `started` is called, because programs wait for it.
             target = ProducerTarget(self.run_id, self.topic, self.arm.producer.acks, self.cluster.bootstrap)
             ProducerFolder(self.folder / PRODUCERS_DIR).create(target)
@@ -130,7 +103,7 @@ class ArmRun:
     @property
     def _start_seconds(self) -> float:
         """How long a new topic may take until every ISR is full."""
-        return _START_SECONDS + self.experiment.topic.partitions / _PARTITIONS_A_SECOND
+        return _START_SECONDS + self.partitions / _PARTITIONS_A_SECOND
 
     def delete_records(self, before: int) -> None:
         """Delete the topic's records below an offset of each partition.
@@ -138,7 +111,7 @@ class ArmRun:
         Raises:
             ClusterError: a leader refuses, or does not answer.
         """
-        self.cluster.admin().delete_records(self.topic, self.experiment.topic.partitions, before)
+        self.cluster.admin().delete_records(self.topic, self.partitions, before)
         self._deleted(before)
 
     def recreate_topic(self) -> None:
@@ -172,17 +145,15 @@ class ArmRun:
         return {spec.group or spec.name: spec.group_id(self.run_id) for spec in specs}
 
     def groups(self) -> set[str]:
-        """Names of the groups of the arm's readers, processors and share groups."""
+        """Names of the groups of the arm's readers, processors, share groups and application."""
         readers = self.experiment.readers_of(self.arm)
-        processing = self.experiment.workload_of(self.arm).process is not None
-        application = set() if self.application is None else self.application.groups()
-        shared = set(self.share_groups().values())
-        return (
-            application
-            | {reader.group for reader in readers if reader.group is not None}
-            | shared
-            | ({PROCESSORS} if processing else set())
-        )
+        groups = {reader.group for reader in readers if reader.group is not None}
+        groups |= set(self.share_groups().values())
+        if self.workload_spec.process is not None:
+            groups.add(PROCESSORS)
+        if self.application is not None:
+            groups |= self.application.groups()
+        return groups
 
     def committing(self) -> dict[str, str]:
         """The groups that commit offsets, by reader."""
@@ -191,7 +162,7 @@ class ArmRun:
             for reader in self.experiment.readers_of(self.arm)
             if reader.group is not None and reader.commits != "none"
         ]
-        process = self.experiment.workload_of(self.arm).process
+        process = self.workload_spec.process
         if process is not None:
             readers.append(reader_spec_of(process))
         return {name: str(reader.group) for reader in readers for name in reader.member_names}
@@ -203,7 +174,7 @@ class ArmRun:
         self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
         if self.application is not None:
-            self.application.open(stack, self.folder)
+            self.application.open(stack)
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
         self.sampler.start()
@@ -215,7 +186,7 @@ class ArmRun:
                 self.cluster.connection,
                 self.cluster.broker_ids,
                 groups,
-                [(self.topic, number) for number in range(self.experiment.topic.partitions)],
+                [(self.topic, number) for number in range(self.partitions)],
                 stack.enter_context(RowJournal(self.folder / OFFSETS_DIR, OFFSETS)),
             )
             stack.callback(self.coordinator_poller.stop)
@@ -231,18 +202,8 @@ class ArmRun:
         Raises:
             BadInput: the client refuses their settings.
         """
-        self.clients = stack.enter_context(
-            RunClients(
-                self.experiment,
-                self.arm,
-                cluster=self.cluster,
-                topic=self.topic,
-                run_id=self.run_id,
-                seed=self.seed,
-                folder=self.folder,
-                answered=None if self.coordinator_poller is None else self.coordinator_poller.answered,
-            )
-        )
+        answered = None if self.coordinator_poller is None else self.coordinator_poller.answered
+        self.clients = stack.enter_context(RunClients(self, answered))
 
     def ask_offsets(self, step: AskOffsets) -> None:
         """Start to poll the committed offsets of the groups that the step names."""
@@ -274,20 +235,18 @@ class ArmRun:
     def finish(self, timings: Mapping[str, float]) -> RunMeta:
         """Do the final read, and save the metadata of the finished run. `timings` holds the seconds of each
         phase so far, by its name."""
-        timer = PhaseTimer()
-        timer.enter(phase_timer.READ)
+        began = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)
             read = self._final_read()
             if self.application is not None:
-                self.application.read_output(self.run_id, self.folder)
+                self.application.read_output()
         problems = (*self.meta.problems, *self._ask_at_the_end())
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
         cluster = self.cluster.info().model_copy(update={"memory_mib": memory.result()})
-        timer.enter(None)
-        took = timer.seconds()
-        settled = min(read.settled_seconds or 0.0, took[phase_timer.READ])
+        took = time.monotonic() - began
+        settled = min(read.settled_seconds or 0.0, took)
         self._save(
             final_read=read,
             application=self._application_meta(),
@@ -295,12 +254,7 @@ class ArmRun:
             problems=problems,
             finished=True,
             cluster=cluster,
-            timings={
-                **timings,
-                phase_timer.SETTLE: round(settled, 3),
-                **took,
-                phase_timer.READ: round(took[phase_timer.READ] - settled, 3),
-            },
+            timings={**timings, SETTLE: round(settled, 3), READ: round(took - settled, 3)},
         )
         return self.meta
 
@@ -310,13 +264,13 @@ class ArmRun:
     def _final_read(self) -> FinalRead:
         topic = self.experiment.topic
         reads = []
-        for number, name in enumerate(self._written):
+        for number, name in enumerate(self.written):
             subject = FinalReadTarget(
                 name,
                 topic.partitions,
                 topic.replication_factor,
                 self.run_id,
-                transaction_seconds(self.experiment, self.arm),
+                self.transaction_seconds,
                 every_replica=self.experiment.replicas == "always",
                 compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
                 first_part=number * topic.partitions,

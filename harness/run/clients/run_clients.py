@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Self
 
-from harness.cluster.live import LiveCluster
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -19,12 +17,11 @@ from harness.model.journal import (
     TRANSACTIONS,
     TRANSACTIONS_DIR,
 )
-from harness.run.clients.client_programs import reader_clients
-from harness.run.clients.share_groups import ShareGroups, ShareTopic
-from harness.run.clients.workload_factory import start_workload
+from harness.run.arm_setting import ArmSetting
+from harness.run.clients.client_factory import reader_clients, start_workload
+from harness.run.clients.share_groups import ShareGroups
 from harness.run.offsets.memberless_commits import MemberlessCommits
 from harness.run.offsets.pollers import AnsweredCommits
-from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
 from workloads.producer.send_journal import SendJournal
@@ -48,31 +45,22 @@ class RunClients:
     """
 
     def __init__(
-        self,
-        experiment: Experiment,
-        arm: Arm,
-        *,
-        cluster: LiveCluster,
-        topic: str,
-        run_id: int,
-        seed: int,
-        folder: Path,
-        answered: Callable[[Mapping[str, Any]], None] | None = None,
+        self, setting: ArmSetting, answered: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
-        spec = experiment.workload_of(arm)
-        partitions = experiment.topic.partitions
-        self.delivery_seconds = arm.producer.delivery_timeout_ms / 1000
-        self.transaction_seconds = transaction_seconds(experiment, arm)
+        spec, cluster, topic, folder = setting.workload_spec, setting.cluster, setting.topic, setting.folder
+        settings, partitions, run_id = setting.arm.producer, setting.partitions, setting.run_id
+        self.delivery_seconds = settings.delivery_timeout_ms / 1000
+        self._transaction_seconds = setting.transaction_seconds
         with ExitStack() as stack:
             processing = 0 if spec.process is None else spec.process.members
-            elsewhere = {spec.producers + number: processed_topic(topic) for number in range(processing)}
+            elsewhere = {spec.producers + number: setting.processed_topic for number in range(processing)}
             journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, topics=elsewhere))
             transactions = None
             if spec.transactional:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
-            readers = experiment.readers_of(arm)
+            readers = setting.experiment.readers_of(setting.arm)
             sinks = NO_SINKS
-            if readers or processing or experiment.commits_offsets:
+            if readers or processing or setting.experiment.commits_offsets:
                 assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
                 commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
                 sinks = ReaderSinks(
@@ -95,7 +83,7 @@ class RunClients:
             )
             if spec.process is not None and transactions is not None:
                 output = ProcessorOutput(
-                    processed_topic(topic), spec, arm.producer, seed, journal, transactions
+                    setting.processed_topic, spec, settings, setting.seed, journal, transactions
                 )
                 members = processors(
                     spec.process,
@@ -109,27 +97,10 @@ class RunClients:
                     security=cluster.access.properties,
                 )
                 self.readers.add(reader_spec_of(spec.process), members)
-            self.share = stack.enter_context(
-                ShareGroups(
-                    experiment.share_of(arm),
-                    cluster=cluster,
-                    topic=ShareTopic(topic, partitions, run_id, seed),
-                    folder=folder,
-                )
-            )
-            self.workload = start_workload(
-                spec,
-                arm.producer,
-                cluster=cluster,
-                topic=topic,
-                partitions=partitions,
-                run_id=run_id,
-                seed=seed,
-                journal=journal,
-                transactions=transactions if spec.process is None or spec.transactions else None,
-                folder=folder,
-                commits=self.commits,
-            )
+            self.share = stack.enter_context(ShareGroups(setting))
+            if spec.process is not None and not spec.transactions:
+                transactions = None
+            self.workload = start_workload(setting, journal, transactions, self.commits)
             stack.callback(self.workload.close)
             self._open = stack.pop_all()
 
@@ -148,7 +119,7 @@ class RunClients:
         """
         self.workload.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
         # read_committed readers wait at an open transaction until its coordinator ends it.
-        seconds = _CATCH_UP_SECONDS + (self.transaction_seconds or 0.0)
+        seconds = _CATCH_UP_SECONDS + (self._transaction_seconds or 0.0)
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
         self.readers.close()
         self.commits.end()
@@ -173,20 +144,3 @@ class RunClients:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
-
-
-def transaction_seconds(experiment: Experiment, arm: Arm) -> float | None:
-    """transaction.timeout.ms of an arm's producers, in seconds; None if they have no transactions."""
-    if not experiment.workload_of(arm).transactional:
-        return None
-    return arm.producer.transaction_timeout() / 1000
-
-
-def topics_of(experiment: Experiment, arm: Arm, topic: str) -> tuple[str, ...]:
-    """The topics that a run writes to: `topic`, and the one for the output of its processors, if any."""
-    return (topic,) if experiment.workload_of(arm).process is None else (topic, processed_topic(topic))
-
-
-def processed_topic(topic: str) -> str:
-    """The topic that processors of a run's topic write to."""
-    return f"{topic}-processed"

@@ -5,11 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
-from harness.cluster.live import LiveCluster
 from harness.model.broker_views import PartitionState
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
@@ -25,7 +22,8 @@ from harness.model.share_journal import (
 )
 from harness.protocol.admin import ANSWER_SECONDS
 from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
-from harness.run.clients.client_programs import share_client
+from harness.run.arm_setting import ArmSetting
+from harness.run.clients.client_factory import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal
@@ -42,16 +40,6 @@ _SESSION_SECONDS = 45.0
 _SESSION_PROPERTY = "group.share.session.timeout.ms"
 
 
-@dataclass(frozen=True)
-class ShareTopic:
-    """The topic of a run that its share groups read."""
-
-    name: str
-    partitions: int
-    run_id: int
-    seed: int
-
-
 class ShareGroups:
     """All share groups of an arm; use as a context manager or call `close`.
 
@@ -60,17 +48,16 @@ class ShareGroups:
         ClusterError: they could not be set.
     """
 
-    def __init__(
-        self, specs: Sequence[ShareSpec], *, cluster: LiveCluster, topic: ShareTopic, folder: Path
-    ) -> None:
-        self._cluster = cluster
-        self._topic = topic
+    def __init__(self, setting: ArmSetting) -> None:
+        self._setting = setting
+        self._cluster = cluster = setting.cluster
         self.groups: tuple[ShareGroup, ...] = ()
         self._closed = False
-        self._problems: list[str] = []
         self._open = ExitStack()
+        specs = setting.experiment.share_of(setting.arm)
         if not specs:
             return
+        folder = setting.folder
         with ExitStack() as stack:
             sinks = ShareSinks(
                 stack.enter_context(RowJournal(folder / DELIVERIES_DIR, DELIVERIES)),
@@ -138,7 +125,7 @@ class ShareGroups:
                 if broker is None:
                     return "the group has no coordinator"
                 with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
-                    answers = move_share_starts(connection, group.group_id, self._topic.name, offsets)
+                    answers = move_share_starts(connection, group.group_id, self._setting.topic, offsets)
             except (ClusterError, OSError) as error:
                 return str(error)
             refused[:] = sorted({error for error in answers.values() if error is not None})
@@ -194,18 +181,18 @@ class ShareGroups:
         return tuple(problem for group in self.groups for problem in group.problems)
 
     def _group(self, spec: ShareSpec, sinks: ShareSinks) -> ShareGroup:
-        topic, access = self._topic, self._cluster.access
-        group_id = spec.group_id(topic.run_id)
-        security = access.properties if spec.client == "librdkafka" else None
-        properties = spec.properties(self._cluster.bootstrap, group_id, security)
-        command, more = share_client(spec, self._cluster)
+        setting, cluster = self._setting, self._cluster
+        group_id = spec.group_id(setting.run_id)
+        security = cluster.access.properties if spec.client == "librdkafka" else None
+        properties = spec.properties(cluster.bootstrap, group_id, security)
+        command, more = share_client(spec, cluster)
 
         def settings(name: str, session: int) -> MemberSettings:
             return MemberSettings(
                 properties=properties,
-                topic=topic.name,
-                run_id=topic.run_id,
-                seed=f"{topic.seed}/{name}/{session}",
+                topic=setting.topic,
+                run_id=setting.run_id,
+                seed=f"{setting.seed}/{name}/{session}",
                 acknowledge=spec.acknowledge,
                 hold=spec.hold,
                 explicit=spec.mode == "explicit",
@@ -216,24 +203,24 @@ class ShareGroups:
         return ShareGroup(
             spec,
             group_id=group_id,
-            topic=topic.name,
+            topic=setting.topic,
             sinks=sinks,
             settings=settings,
             command=command,
-            brokers=self._cluster.spec.properties,
+            brokers=cluster.spec.properties,
         )
 
     def _ask(self, group: ShareGroup, *, last: bool = False) -> tuple[ShareStart, ...]:
         """Ask the group's coordinator and journal what is new; with `last`, the members still being there,
         everything."""
         asked_ns = time.time_ns()
-        topic = self._topic
+        topic, partitions = self._setting.topic, range(self._setting.partitions)
         starts: tuple[ShareStart, ...] = ()
         with suppress(ClusterError, OSError):
             broker = self._cluster.coordinator(group.group_id, transactional=False)
             if broker is not None:
                 with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
-                    starts = share_starts(connection, group.group_id, topic.name, range(topic.partitions))
+                    starts = share_starts(connection, group.group_id, topic, partitions)
         for one in starts:
             key = group.group_id, one.partition
             if last or self._last.get(key) != one:
@@ -244,7 +231,7 @@ class ShareGroups:
     def _row(self, group: ShareGroup, one: ShareStart, asked_ns: int) -> dict[str, Any]:
         return {
             "group": group.group_id,
-            "topic": self._topic.name,
+            "topic": self._setting.topic,
             "partition": one.partition,
             "asked_ns": asked_ns,
             "at_ns": time.time_ns(),
@@ -267,7 +254,7 @@ class ShareGroups:
 
     def _leaders(self) -> dict[int, PartitionState]:
         """Each partition as its leader reports it."""
-        view = self._cluster.view((self._topic.name,))
+        view = self._cluster.view((self._setting.topic,))
         return {
             state.partition: state
             for broker in view.answered()

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from harness.cluster.managed import ManagedCluster
 from harness.protocol.client_security import PLAIN_TEXT
-from harness.run.clients.run_clients import RunClients, processed_topic, topics_of
+from harness.run.arm_setting import ArmSetting
+from harness.run.clients.run_clients import RunClients
 from harness.spec.experiment import Experiment
 from tests.support.processed_keys import source_of
 from workloads.producer.processor import key_of_input
@@ -46,12 +47,12 @@ def experiment(**process: Any) -> Experiment:
     )
 
 
-def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> None:
+def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> ArmSetting:
     # All that librdkafka's clients need of a cluster.
     cluster = cast(ManagedCluster, SimpleNamespace(bootstrap=bootstrap, access=PLAIN_TEXT))
-    with RunClients(
-        made, made.arms[0], cluster=cluster, topic=topic, run_id=5, seed=1, folder=folder
-    ) as traffic:
+    setting = ArmSetting(cluster, made, made.arms[0], folder, seed=1)
+    setting.topic, setting.run_id = topic, 5
+    with RunClients(setting) as traffic:
         traffic.start()
         traffic.workload.start(0, records=RECORDS)
         assert traffic.workload.finish(time.monotonic() + 60)
@@ -61,6 +62,7 @@ def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> None:
         assert {(info.group, info.commits, info.committed) for info in infos.values()} == {
             ("processors", "transaction", True)
         }
+    return setting
 
 
 def rows(folder: Path) -> Rows:
@@ -71,12 +73,11 @@ def rows(folder: Path) -> Rows:
 def test_each_source_record_is_processed_in_exactly_one_committed_transaction(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
-    made = experiment()
-    assert topics_of(made, made.arms[0], mock_topic) == (mock_topic, processed_topic(mock_topic))
-    ran(made, mock_bootstrap, mock_topic, tmp_path)
+    setting = ran(experiment(), mock_bootstrap, mock_topic, tmp_path)
+    assert setting.written == (mock_topic, setting.processed_topic)
     sends = rows(tmp_path / "sends")
     source = {(row["partition"], row["offset"]) for row in sends if row["topic"] == mock_topic}
-    written = [row for row in sends if row["topic"] == processed_topic(mock_topic)]
+    written = [row for row in sends if row["topic"] == setting.processed_topic]
     assert len(source) == RECORDS
     assert {row["producer"] for row in written} == {1}
     assert sorted(row["seq"] for row in written) == list(range(len(written)))
@@ -97,8 +98,8 @@ def test_the_control_a_group_that_does_not_go_back_skips_what_was_aborted(
     from workloads.producer.processor import Processor
 
     monkeypatch.setattr(Processor, "_rewind", lambda _: None)
-    ran(experiment(abort=0.4), own_mock_bootstrap, mock_topic, tmp_path)
+    setting = ran(experiment(abort=0.4), own_mock_bootstrap, mock_topic, tmp_path)
     ended = {row["txn"]: row["outcome"] for row in rows(tmp_path / "transactions")}
-    written = [row for row in rows(tmp_path / "sends") if row["topic"] == processed_topic(mock_topic)]
+    written = [row for row in rows(tmp_path / "sends") if row["topic"] == setting.processed_topic]
     done = [row for row in written if ended[row["txn"]] == "committed"]
     assert 0 < len(done) < RECORDS

@@ -17,7 +17,6 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.run.arm_application import output_topic
-from harness.run.clients.run_clients import processed_topic
 from harness.run.experiment_run import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
@@ -84,7 +83,7 @@ def in_a_run(**more: object) -> InjectionContext:
 
 def test_a_run_names_the_topics_that_its_processors_write_to() -> None:
     at = in_a_run(arms=[{"name": "one"}], together=False, workload={"process": {}})
-    assert at.topics == (at.topic, processed_topic(at.topic))
+    assert at.topics == (at.topic, f"{at.topic}-processed")
 
 
 @pytest.mark.parametrize(("output", "there"), [({}, True), ({"cluster": {}}, False)])
