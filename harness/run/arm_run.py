@@ -28,8 +28,7 @@ from harness.model.polling import wait_until
 from harness.model.progress import progress_under
 from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.run.arm_application import ArmApplication
-from harness.run.arm_metadata import metadata_at_start
-from harness.run.arm_setting import ArmSetting
+from harness.run.arm_setting import ArmSetting, metadata_at_start
 from harness.run.clients.client_factory import WorkloadBackend
 from harness.run.clients.run_clients import RunClients
 from harness.run.offsets.offset_rows import journal_logged_commits

@@ -1,15 +1,23 @@
-"""One arm of a run: what it is, and where it runs."""
+"""One arm of a run: what it is, where it runs, and the metadata of its run at the beginning."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import platform
 import random
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
+from harness.model.run import ApplicationMeta, RunMeta
+from harness.model.secrets import masked
 from harness.spec.experiment import Arm, Experiment
+from workloads.config.java_settings import java_properties, scripted_properties
 from workloads.config.workload_spec import WorkloadSpec
+from workloads.producer.producers import transactional_id
 
 
 @dataclass(eq=False)
@@ -51,3 +59,62 @@ class ArmSetting:
     def transaction_seconds(self) -> float | None:
         """transaction.timeout.ms of the producers, in seconds; None if they have no transactions."""
         return self.arm.producer.transaction_timeout() / 1000 if self.workload_spec.transactional else None
+
+
+def properties_of(setting: ArmSetting) -> dict[str, Any]:
+    """The configuration of the workload's client, by the client's own names."""
+    spec, settings, bootstrap = setting.workload_spec, setting.arm.producer, setting.cluster.bootstrap
+    if spec.client == "java":
+        return dict(java_properties(settings, bootstrap))
+    if spec.client == "driven":
+        return dict(scripted_properties(spec.drive, settings, bootstrap))
+    named = transactional_id(0) if spec.transactions is not None else None
+    return dict(settings.to_librdkafka(bootstrap, named))
+
+
+def metadata_at_start(
+    setting: ArmSetting,
+    topic_config: dict[str, str],
+    skipped: tuple[str, ...],
+    application: ApplicationMeta | None,
+) -> RunMeta:
+    """What is known of a run before its first step.
+
+    Args:
+        topic_config: the topic's settings, those of the arm included.
+        skipped: what cannot be done on this cluster.
+    """
+    experiment, arm, cluster = setting.experiment, setting.arm, setting.cluster
+    settings, workload = arm.producer, setting.workload_spec
+    return RunMeta(
+        run_id=setting.run_id,
+        experiment=experiment.name,
+        arm=arm.name,
+        seed=setting.seed,
+        topic=setting.topic,
+        partitions=experiment.topic.partitions,
+        replication_factor=experiment.topic.replication_factor,
+        topic_config=topic_config,
+        producer_config={key: masked(key, str(value)) for key, value in properties_of(setting).items()},
+        acks=settings.acks,
+        application=application,
+        idempotent=settings.enable_idempotence
+        or workload.transactions is not None
+        or workload.drive.transactional
+        or (workload.client == "own" and workload.transactional),
+        transactional=workload.transactional,
+        max_in_flight=settings.max_in_flight,
+        client=workload.client,
+        promise=arm.promise,
+        cluster=cluster.info(),
+        versions=versions(),
+        skipped=(*skipped, *cluster.remarks()),
+        started_ns=time.time_ns(),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that take part, by name."""
+    names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
+    found = {name: importlib.metadata.version(name) for name in names}
+    return {"python": platform.python_version(), **found}

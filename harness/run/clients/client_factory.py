@@ -17,13 +17,13 @@ from harness.host.python_packages import confluent_kafka
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.run.arm_setting import ArmSetting
-from workloads.config.java_settings import java_properties, scripted_properties
+from workloads.config.java_settings import java_properties
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
 from workloads.config.workload_spec import ProducerSettings
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder
-from workloads.producer.producers import Workload, transactional_id
+from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.share.member_process import LIBRDKAFKA_MEMBER
@@ -105,17 +105,6 @@ def _java_client(settings: ProducerSettings, cluster: LiveCluster) -> Callable[.
 
     properties, access = java_properties(settings, cluster.bootstrap), cluster.access.java()
     return lambda *_, **__: JavaClient(jar, properties, access)
-
-
-def properties_of(setting: ArmSetting) -> dict[str, Any]:
-    """The configuration of the workload's client, by the client's own names."""
-    spec, settings, bootstrap = setting.workload_spec, setting.arm.producer, setting.cluster.bootstrap
-    if spec.client == "java":
-        return dict(java_properties(settings, bootstrap))
-    if spec.client == "driven":
-        return dict(scripted_properties(spec.drive, settings, bootstrap))
-    named = transactional_id(0) if spec.transactions is not None else None
-    return dict(settings.to_librdkafka(bootstrap, named))
 
 
 def java_client(cluster: LiveCluster, version: str | None, unknown: BadInput) -> Path:
