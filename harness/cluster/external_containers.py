@@ -6,8 +6,6 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from docker import DockerClient
-
 from harness.cluster.live import LiveCluster
 from harness.containers import engine, images
 from harness.model.errors import BadInput, ClusterError
@@ -25,9 +23,10 @@ def attach(cluster: LiveCluster, label: str) -> None:
         BadInput: a broker has the id 0.
     """
     client = engine.connect()
-    found = containers_by_broker(
-        labelled_containers(client, label), {one: cluster.endpoint(one) for one in cluster.broker_ids}
-    )
+    # Those that run; our sidecars do not have the label.
+    labelled = client.containers.list(filters={"label": label}, ignore_removed=True)
+    endpoints = {one: cluster.endpoint(one) for one in cluster.broker_ids}
+    found = containers_by_broker([dict(one.attrs) for one in labelled], endpoints)
     missing = [number for number in cluster.broker_ids if number not in found]
     if missing:
         raise ClusterError(
@@ -53,12 +52,6 @@ def attach(cluster: LiveCluster, label: str) -> None:
         next(gateway for _, gateway in networks.values()),
         images.toolbox(client),
     )
-
-
-def labelled_containers(client: DockerClient, label: str) -> list[dict[str, Any]]:
-    """The attributes of the running containers with this label, without our sidecars."""
-    listed = client.containers.list(filters={"label": label}, ignore_removed=True)
-    return [dict(one.attrs) for one in listed]
 
 
 def containers_by_broker(

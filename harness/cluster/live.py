@@ -132,19 +132,18 @@ class LiveCluster(RunningNodes):
         Raises:
             ClusterError: no broker answers.
         """
-        found: list[int | str] = []
+        broker: int | None = None
 
         def missing() -> str | None:
-            found[:] = [
-                self._first(
-                    "who coordinates?",
-                    lambda one: admin.coordinator(one, key, transactional=transactional),
-                )
-            ]
-            return found[0] if isinstance(found[0], str) else None
+            nonlocal broker
+            found = self._first(
+                "who coordinates?", lambda one: admin.coordinator(one, key, transactional=transactional)
+            )
+            broker = found if isinstance(found, int) else None
+            return found if isinstance(found, str) else None
 
         poll_within(within, missing)
-        return found[0] if isinstance(found[0], int) else None
+        return broker
 
     def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
         """The broker that stores the state of a share group in a partition (KIP-932), as the first broker

@@ -163,10 +163,12 @@ class RunningNodes:
             ClusterError: the engine does not list them.
         """
         found: list[str] = []
+        nodes = self.nodes_with_containers
 
         def missing() -> str | None:
-            with self._engine(self.nodes_with_containers[0], "the containers cannot be listed"):
-                found[:] = engine.passing_containers(self.client, self.name, set(self._ids()))
+            with self._engine(nodes[0], "the containers cannot be listed"):
+                known = {str(self._container(number).id) for number in nodes}
+                found[:] = engine.passing_containers(self.client, self.name, known)
             return "some" if found else None
 
         poll_within(_ENDING_SECONDS, missing, every=0.3)
@@ -264,10 +266,6 @@ class RunningNodes:
                 found=str(error),
                 next_step="`docker ps -a` shows the node; `kafka-chaos doctor` shows what this engine can do",
             ) from error
-
-    def _ids(self) -> list[str]:
-        """The engine's ids of the nodes' containers."""
-        return [str(self._container(number).id) for number in self.nodes_with_containers]
 
     def _state(self, number: int) -> dict[str, Any]:
         state: dict[str, Any] = self.inspect(number)["State"]

@@ -170,28 +170,23 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], secured: Credentia
 
 def _settings(spec: ClusterSpec) -> dict[str, str]:
     """Properties of every node, with KRaft and with ZooKeeper."""
-    replication = str(min(3, spec.brokers))
+    replication, min_isr = str(min(3, spec.brokers)), str(min(2, spec.brokers))
+    # The topic in which share groups have their state (KIP-932); older versions do not know it.
+    share_state = {
+        "share.coordinator.state.topic.num.partitions": "3",
+        "share.coordinator.state.topic.replication.factor": replication,
+        "share.coordinator.state.topic.min.isr": min_isr,
+    }
     return {
         **_ALWAYS,
         "offsets.topic.replication.factor": replication,
         "transaction.state.log.replication.factor": replication,
-        "transaction.state.log.min.isr": str(min(2, spec.brokers)),
-        **_share_settings(spec, replication),
+        "transaction.state.log.min.isr": min_isr,
+        **(share_state if spec.without_share_groups is None else {}),
         **PROFILES[spec.profile],
         **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
         **spec.properties,
         "log.dirs": DATA_DIR,
-    }
-
-
-def _share_settings(spec: ClusterSpec, replication: str) -> dict[str, str]:
-    """The topic in which share groups have their state (KIP-932); older versions do not know it."""
-    if spec.without_share_groups is not None:
-        return {}
-    return {
-        "share.coordinator.state.topic.num.partitions": "3",
-        "share.coordinator.state.topic.replication.factor": replication,
-        "share.coordinator.state.topic.min.isr": str(min(2, spec.brokers)),
     }
 
 

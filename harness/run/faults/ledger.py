@@ -119,18 +119,12 @@ class FaultLedger:
 
     def _blocking_fault(self, injection: Injection) -> OpenFault | None:
         """The open fault that has stopped a node which this injection would stop."""
-        if not injection.stops_process:
-            return None
-        return next(
-            (
-                fault
-                for fault in self._faults
-                if fault.closed_ns is None
-                and fault.injection.stops_process
-                and set(fault.injection.nodes) & set(injection.nodes)
-            ),
-            None,
-        )
+        if injection.stops_process:
+            for fault in self._faults:
+                stops = fault.closed_ns is None and fault.injection.stops_process
+                if stops and set(fault.injection.nodes) & set(injection.nodes):
+                    return fault
+        return None
 
     def verify(self, fault: OpenFault) -> bool:
         """Wait for the fault's effect; journals and returns whether it was seen."""
