@@ -17,10 +17,10 @@ from harness.model.polling import wait_until
 from harness.model.progress import report_progress
 from harness.model.run import StepInfo
 from harness.run.arm_run import ArmRun
+from harness.run.clients.run_clients import restart_reader
 from harness.run.faults.ledger import FaultLedger, OpenFault
 from harness.run.faults.scheduler import Scheduler
 from harness.run.steps.broker_queries import BrokerObserver, ask
-from harness.run.steps.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaException
 
-from harness.run.steps.reader_steps import restart_reader
+from harness.run.clients.run_clients import restart_reader
 from harness.spec.group_steps import RestartReader
 from tests.mock.workloads.reader.test_readers import (
     PARTITIONS,
