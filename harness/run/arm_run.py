@@ -33,7 +33,6 @@ from harness.run.clients.client_factory import WorkloadBackend
 from harness.run.clients.run_clients import RunClients
 from harness.run.offsets.offset_rows import journal_logged_commits
 from harness.run.offsets.pollers import BrokerPoller, CoordinatorPoller
-from harness.run.phase_timer import READ, SETTLE
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.sampler import Sampler
 from harness.spec.group_steps import AskOffsets
@@ -253,7 +252,11 @@ class ArmRun(ArmSetting):
             problems=problems,
             finished=True,
             cluster=cluster,
-            timings={**timings, SETTLE: round(settled, 3), READ: round(took - settled, 3)},
+            timings={
+                **timings,
+                "brokers agreeing": round(settled, 3),
+                "final read": round(took - settled, 3),
+            },
         )
         return self.meta
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -18,11 +19,9 @@ from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
 from harness.preflight.external_limits import check_external_limits
-from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
-from harness.run.phase_timer import PhaseTimer
 from harness.run.steps.step_executor import StepExecutor
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
@@ -65,10 +64,10 @@ class ExperimentRun:
             BadInput: the client or the broker refuses an arm's settings.
             KeyboardInterrupt: raised again after the journals are closed.
         """
-        self._timer.enter(phase_timer.CLEAN)
+        self._timer.enter("looking for faults left open")
         with self._progress():
             self._start_clean()
-        self._timer.enter(phase_timer.TOPICS)
+        self._timer.enter("topics")
         topics = tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics)
         self.cluster.note_run_resources(
             topics, set().union(*(arm_run.groups() for arm_run in self._arm_runs))
@@ -117,7 +116,7 @@ class ExperimentRun:
     def _produce(self, ledger: FaultLedger) -> None:
         """Carry out the steps, heal, close the producers."""
         first = self._arm_runs[0]
-        self._timer.enter(phase_timer.CLIENTS)
+        self._timer.enter("clients ready")
         with ExitStack() as stack:
             for arm_run in self._arm_runs:
                 arm_run.produce(stack)
@@ -138,18 +137,18 @@ class ExperimentRun:
                         arm_run.application.start()
                 for arm_run in self._arm_runs:
                     arm_run.clients.start()
-                self._timer.enter(phase_timer.STEPS)
+                self._timer.enter("steps")
                 try:
                     executor.all()
                 except (ClusterError, FaultError) as error:
                     executor.problems.append(str(error))
-                self._timer.enter(phase_timer.HEAL)
+                self._timer.enter("healing")
                 report_progress("healing")
                 executor.problems += ledger.heal_all()
                 executor.problems += traces(self.cluster, self.cluster.nodes_with_containers)
                 for arm_run in self._arm_runs:
                     arm_run.workload.stop()
-                self._timer.enter(phase_timer.CLOSE)
+                self._timer.enter("clients closing")
                 report_progress("closing the producers, and the readers at the end")
                 for arm_run in self._arm_runs:
                     executor.problems += arm_run.clients.end()
@@ -186,6 +185,27 @@ class ExperimentRun:
             beside=tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics),
             groups=first.share_groups(),
         )
+
+
+class PhaseTimer:
+    """Seconds by phase. Entering a phase ends the one before; the times of a repeated phase are added."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seconds: dict[str, float] = {}
+        self._phase: str | None = None
+        self._since = 0.0
+
+    def enter(self, phase: str | None) -> None:
+        """Enter this phase (None: no phase)."""
+        now = self._clock()
+        if self._phase is not None:
+            self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._since
+        self._phase, self._since = phase, now
+
+    def seconds(self) -> dict[str, float]:
+        """Phase -> seconds so far, rounded to milliseconds, in the order of first entry."""
+        return {phase: round(seconds, 3) for phase, seconds in self._seconds.items()}
 
 
 class _EveryArm:

@@ -7,7 +7,7 @@ import pytest
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER, RunMeta
 from harness.report.timings import ALL, CHECK, START, rows
-from harness.run.phase_timer import PhaseTimer
+from harness.run.experiment_run import PhaseTimer
 
 pytestmark = pytest.mark.pure
 
