@@ -142,7 +142,8 @@ class TopicAdmin:
             ClusterError: no broker returns them.
         """
         found: dict[str, dict[int, int]] = {}
-        partitions = self._partitions(topic)
+        metadata = self._topics(topic).get(topic)
+        partitions = sorted(metadata.partitions) if metadata is not None else []
         for group in sorted(self.groups()) if partitions else ():
             try:
                 offsets = committed_as_consumer(self._settings, group, topic, partitions, _SECONDS)
@@ -160,11 +161,6 @@ class TopicAdmin:
             return dict(self._client.list_topics(timeout=_SECONDS).topics)
         except KafkaException as error:
             raise ClusterError("the topics could not be listed", where=topic, found=str(error)) from error
-
-    def _partitions(self, topic: str) -> list[int]:
-        """The partitions of a topic; none if there is no such topic."""
-        metadata = self._topics(topic).get(topic)
-        return sorted(metadata.partitions) if metadata is not None else []
 
     def delete_groups(self, groups: Sequence[str]) -> list[tuple[str, str]]:
         """Delete consumer groups; returns (name, reason) for each that could not be deleted. A missing group

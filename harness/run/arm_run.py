@@ -14,16 +14,7 @@ from typing import Any
 
 from harness.cluster.convergence import await_isr
 from harness.cluster.topic_admin import TopicAdmin
-from harness.model.journal import (
-    ANSWERS,
-    ANSWERS_DIR,
-    FAULTS,
-    FAULTS_FILE,
-    OFFSETS,
-    OFFSETS_DIR,
-    SAMPLES,
-    SAMPLES_DIR,
-)
+from harness.model import journal
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
 from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
@@ -168,9 +159,9 @@ class ArmRun(ArmSetting):
     def open(self, stack: ExitStack) -> None:
         """Open the journals, and start the sampler and the questions about committed offsets; leaving the
         stack ends them."""
-        samples = stack.enter_context(RowJournal(self.folder / SAMPLES_DIR, SAMPLES))
-        self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
-        self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
+        samples = stack.enter_context(RowJournal(self.folder / journal.SAMPLES_DIR, journal.SAMPLES))
+        self.faults = stack.enter_context(TableFile(self.folder / journal.FAULTS_FILE, journal.FAULTS))
+        self.answers = stack.enter_context(RowJournal(self.folder / journal.ANSWERS_DIR, journal.ANSWERS))
         if self.application is not None:
             self.application.open(stack)
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
@@ -185,7 +176,7 @@ class ArmRun(ArmSetting):
                 self.cluster.broker_ids,
                 groups,
                 [(self.topic, number) for number in range(self.partitions)],
-                stack.enter_context(RowJournal(self.folder / OFFSETS_DIR, OFFSETS)),
+                stack.enter_context(RowJournal(self.folder / journal.OFFSETS_DIR, journal.OFFSETS)),
             )
             stack.callback(self.coordinator_poller.stop)
             self.coordinator_poller.start()
