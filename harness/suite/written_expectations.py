@@ -15,28 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, create_model, model_validator
 
 from harness.model.frozen import Frozen
-from harness.suite import (
-    expect_answers,
-    expect_applications,
-    expect_brokers,
-    expect_groups,
-    expect_records,
-    expect_requests,
-    expect_verdicts,
-    expect_watermarks,
-)
+from harness.suite import expect_answers, expect_brokers, expect_groups, expect_records, expect_verdicts
 from harness.suite.expectations import Expectation, precondition
 
-_MODULES = (
-    expect_verdicts,
-    expect_records,
-    expect_brokers,
-    expect_watermarks,
-    expect_answers,
-    expect_requests,
-    expect_groups,
-    expect_applications,
-)
+_MODULES = (expect_verdicts, expect_records, expect_brokers, expect_answers, expect_groups)
 
 
 def _expectations_of(module: ModuleType) -> Iterator[tuple[str, Callable[..., Expectation]]]:

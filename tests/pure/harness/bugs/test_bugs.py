@@ -14,7 +14,7 @@ from harness.cli.app import app
 from harness.docgen import bugs, files
 from harness.docgen.bugs import BugRuns
 from harness.model.errors import BadInput
-from harness.suite import expect_requests, page
+from harness.suite import expect_answers, page
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteVerdict, choose, exit_code, judge
 from harness.suite.run_evidence import FinishedRun
@@ -173,8 +173,8 @@ def test_requests_are_read_off_a_brokers_log() -> None:
         "Completed request:{not JSON at all",
         "[2026-11-22] INFO END_TXN is what I say",
     ]
-    expectation = expect_requests.answered_requests(
-        "a", 1, "END_TXN", (expect_requests.TAKEN, expect_requests.REFUSED), "writer", {"committed": True}
+    expectation = expect_answers.answered_requests(
+        "a", 1, "END_TXN", (expect_answers.TAKEN, expect_answers.REFUSED), "writer", {"committed": True}
     )
     seen = expectation.observe(Run(lines))
     assert seen.ok
@@ -185,7 +185,7 @@ def test_requests_are_read_off_a_brokers_log() -> None:
 
 def test_an_error_may_lie_deep_in_an_answer() -> None:
     response = {"responses": [{"partitionResponses": [{"index": 0, "errorCode": 0}, {"errorCode": 48}]}]}
-    (found,) = expect_requests.parse_requests([line("PRODUCE", {}, response)])
+    (found,) = expect_answers.parse_requests([line("PRODUCE", {}, response)])
     assert found.error == "INVALID_TXN_STATE"
 
 
@@ -194,14 +194,14 @@ def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, 
     without = line("ALTER_PARTITION", {"topics": [{"partitions": [{"newIsr": [1]}]}]}, {"errorCode": 0})
     topics = [{"partitions": [{"partitionIndex": 0, **members}]}]
     refused = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 107}]})
-    expectation = expect_requests.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
+    expectation = expect_answers.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
     assert expectation.observe(Run([without, refused])).ok
     assert expectation.observe(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
     for other in ("NONE", "INVALID_UPDATE_VERSION"):
-        assert expect_requests.isr_change("a", 101, 2, other).observe(Run([refused])).ok is False
+        assert expect_answers.isr_change("a", 101, 2, other).observe(Run([refused])).ok is False
     taken = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 0}]})
-    assert expect_requests.isr_change("a", 101, 2).observe(Run([taken])).seen == expect_requests.TAKEN
-    assert expect_requests.isr_change("a", 101, 2).observe(Run([taken])).ok
+    assert expect_answers.isr_change("a", 101, 2).observe(Run([taken])).seen == expect_answers.TAKEN
+    assert expect_answers.isr_change("a", 101, 2).observe(Run([taken])).ok
     assert expectation.observe(Run([without])).ok is None
 
 

@@ -20,7 +20,7 @@ from harness.model.run import (
     RunMeta,
     StepInfo,
 )
-from harness.suite import expect_answers, expect_brokers, expect_records, expect_watermarks
+from harness.suite import expect_answers, expect_brokers, expect_records
 from harness.suite.expectations import Expectation, Observation, between, exactly, format_value, precondition
 from harness.suite.run_evidence import SECOND, FinishedRun
 from tests.support.builders.summaries import summary_with
@@ -458,12 +458,12 @@ def test_the_high_watermark_is_never_above_the_smallest_log_end(folder: Folder) 
     a_round(folder, 50, 5, [9, 6, 2], [1, 2, 3], later_isr=[1, 2])
     assert seen(
         folder,
-        expect_watermarks.high_watermark_never_above(("look",)),
-        expect_watermarks.high_watermark_behind("look", (1, 2)),
-        expect_watermarks.high_watermark_behind("look", (1, 2, 3)),
-        expect_watermarks.high_watermark_stands_still("look", 48, 50),
-        expect_watermarks.high_watermark_stands_still("look", 0, 48),
-        expect_watermarks.high_watermark_at_log_end("look"),
+        expect_brokers.high_watermark_never_above(("look",)),
+        expect_brokers.high_watermark_behind("look", (1, 2)),
+        expect_brokers.high_watermark_behind("look", (1, 2, 3)),
+        expect_brokers.high_watermark_stands_still("look", 48, 50),
+        expect_brokers.high_watermark_stands_still("look", 0, 48),
+        expect_brokers.high_watermark_at_log_end("look"),
     ) == [True, True, None, True, False, False]
 
 
@@ -471,7 +471,7 @@ def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
     for number in range(50):
         a_round(folder, number, 7 if number == 30 else 6, [9, 6, 6], [1, 2, 3])
     run = folder.finished()
-    row = expect_watermarks.high_watermark_never_above(("look",)).observe(run)
+    row = expect_brokers.high_watermark_never_above(("look",)).observe(run)
     assert (row.seen, row.ok) == ("1 of 50", False)
 
 
@@ -479,7 +479,7 @@ def test_a_leader_may_act_by_an_isr_that_its_metadata_does_not_show_yet(folder: 
     for number in range(60):
         behind, isr = (6, [1, 2, 3]) if number < 30 else (2, [1, 2])
         a_round(folder, number, 6, [9, 6, 2 if number == 29 else behind], isr)
-    row = expect_watermarks.high_watermark_never_above(("look",)).observe(folder.finished())
+    row = expect_brokers.high_watermark_never_above(("look",)).observe(folder.finished())
     assert (row.seen, row.ok) == ("0 of 59", True)
 
 
@@ -487,8 +487,8 @@ def test_few_rounds_prove_nothing(folder: Folder) -> None:
     a_round(folder, 0, 9, [9, 9, 9], [1, 2, 3])
     assert seen(
         folder,
-        expect_watermarks.high_watermark_never_above(("look",)),
-        expect_watermarks.high_watermark_at_log_end("look"),
+        expect_brokers.high_watermark_never_above(("look",)),
+        expect_brokers.high_watermark_at_log_end("look"),
     ) == [
         False,
         True,
