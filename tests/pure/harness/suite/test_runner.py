@@ -20,7 +20,6 @@ from harness.spec.cluster import ClusterSpec
 from harness.suite import runner
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteResult, SuiteVerdict, choose
-from harness.suite.scheduled_experiments import experiments_of
 from tests.pure.harness.suite.test_run_evidence import Folder, folder
 
 __all__ = ["folder"]
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.pure
 
 def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() -> None:
     (first, both) = choose(CLAIMS, ["R16", "R21"])
-    runs = experiments_of([both, first])
+    runs = runner.experiments_of([both, first])
     assert len({one.experiment.name for one in runs}) == len(runs)
     (shared,) = (one for one in runs if one.experiment.name == "r16-last-in-sync")
     assert shared.item is both
