@@ -26,8 +26,7 @@ from harness.protocol.client_config import read_client_security
 from harness.protocol.client_requests import fetch
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
-from harness.spec.cluster import ClusterSpec
-from harness.spec.external_cluster import ExternalClusterSpec
+from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from workloads.log_format.segments import parse_segment
 
 _SECONDS = 5.0

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 
 from harness.cluster.external import advertised_addresses, client_security_of
 from harness.model.errors import BadInput, words_of
-from harness.spec.cluster import ClusterSpec, Profile
+from harness.spec.cluster import ClusterSpec, ExternalClusterSpec, Profile
 from harness.spec.experiment import Experiment
-from harness.spec.external_cluster import ExternalClusterSpec
 from harness.spec.fault_index import fault_specs, located_faults
 
 

@@ -25,7 +25,7 @@ from harness.run.reads.output_read import (
     read_output_topic,
 )
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
-from harness.spec.output_cluster import output_cluster_spec
+from harness.spec.cluster import output_cluster_spec
 from harness.spec.steps import Wait
 from workloads.journal.row_journal import RowJournal
 

@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from harness.model.did_you_mean import closest
 from harness.model.frozen import Frozen
 from harness.model.run import Guarantee
-from harness.spec.output_cluster import OutputCluster
+from harness.spec.cluster import OutputCluster
 from harness.spec.topic import TopicSettings
 
 PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")

@@ -1,17 +1,20 @@
-"""The specification of a cluster, as validated data: the same for Testcontainers and Compose."""
+"""The specification of a cluster, as validated data: the same for Testcontainers and Compose. Of an existing
+cluster: addresses, client configuration, and which containers it consists of."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from harness.model.config_value import Setting
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen
-from harness.spec.external_cluster import ExternalClusterSpec
 from harness.spec.security import SecuritySpec
+
+_SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
 
 
 class Profile(StrEnum):
@@ -57,6 +60,35 @@ SHARE_FEATURE = "share.version"
 SHARE_LIMITS = (4, 3)
 """The first Kafka in which a share group can have a delivery limit of its own (KIP-1240)."""
 SMALLEST_LOCK_PROPERTY = "group.share.min.record.lock.duration.ms"
+
+
+class ExternalClusterSpec(Frozen):
+    """A cluster that kafka-chaos did not start: the topic of a run is created there and deleted at the end,
+    and nothing else is changed. `client_config` is a client's properties file with its security settings, by
+    Java's or librdkafka's names. `containers` is a label (`name` or `name=value`) of the brokers' containers
+    on this machine, for faults on them; they are never removed.
+    """
+
+    bootstrap_servers: str = Field(description="host:port of some brokers, separated by commas")
+    client_config: str | None = Field(
+        default=None, description="a properties file; its secrets are not copied"
+    )
+    containers: str | None = Field(default=None, description="label of the brokers' containers")
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        for server in value.split(","):
+            port = server.strip().rpartition(":")[2]
+            if not _SERVER.match(server.strip()) or not 0 < int(port) < 65536:
+                raise ValueError(f"{server.strip()!r} is not host:port")
+        return value
+
+    @property
+    def servers(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each server."""
+        parts = [server.strip().rpartition(":") for server in self.bootstrap_servers.split(",")]
+        return tuple((host.strip("[]"), int(port)) for host, _, port in parts)
 
 
 class ClusterSpec(Frozen):
@@ -121,7 +153,7 @@ class ClusterSpec(Frozen):
         if self._is_from(SHARE_GROUPS):
             return None
         mode = " with ZooKeeper" if self.metadata is Metadata.ZOOKEEPER else ""
-        if tuple(self._version_numbers) == SHARE_PREVIEW and not mode:
+        if self._version_numbers == SHARE_PREVIEW and not mode:
             if self.features.get(SHARE_FEATURE, 0) >= 1:
                 return None
             return (
@@ -142,68 +174,59 @@ class ClusterSpec(Frozen):
         """Whether Kafka has this version or a later one. True if the version is not known (an existing
         cluster, or an image without a version)."""
         numbers = self._version_numbers
-        return self.existing is not None or len(numbers) < 2 or tuple(numbers) >= version
+        return self.existing is not None or len(numbers) < 2 or numbers >= version
 
     @property
-    def _version_numbers(self) -> list[int]:
-        return [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
+    def _version_numbers(self) -> tuple[int, ...]:
+        return tuple(int(part) for part in self.version.split(".")[:2] if part.isdigit())
 
     @model_validator(mode="after")
     def _check_version(self) -> ClusterSpec:
         numbers = self._version_numbers
         if len(numbers) < 2:
             return self
-        if self.metadata is Metadata.ZOOKEEPER and numbers[0] >= 4:
+        zookeeper = self.metadata is Metadata.ZOOKEEPER
+        if zookeeper and numbers[0] >= 4:
             raise ValueError(
                 f"Kafka {self.version} has no ZooKeeper mode: 3.9 was the last version with it (KIP-833)"
             )
-        if self.metadata is Metadata.KRAFT and numbers < [3, 3]:
+        if not zookeeper and numbers < (3, 3):
             raise ValueError(
                 f"Kafka {self.version} has no production-ready KRaft mode, 3.3 was the first (KIP-833): "
                 "set `metadata: zookeeper`"
             )
-        if self.metadata is Metadata.ZOOKEEPER and self.features:
+        if zookeeper and self.features:
             raise ValueError("only KRaft clusters have `features`: with `metadata: zookeeper` leave them out")
-        if self.metadata is Metadata.ZOOKEEPER and (self.loggers or self.metadata_version):
+        if zookeeper and (self.loggers or self.metadata_version):
             raise ValueError(
                 "only KRaft clusters have `loggers` and `metadata_version`: with `metadata: zookeeper` leave "
                 "them out"
             )
-        if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
+        if zookeeper and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
-        if self.security is not None:
-            kraft = self.metadata is Metadata.KRAFT
-            refusal = self.security.refusal((numbers[0], numbers[1]), kraft=kraft)
-            if refusal is not None:
-                raise ValueError(f"{refusal}; the version is {self.version}")
+        refusal = self.security and self.security.refusal(numbers, kraft=not zookeeper)
+        if refusal:
+            raise ValueError(f"{refusal}; the version is {self.version}")
         return self
 
     @model_validator(mode="after")
-    def _check_existing(self) -> ClusterSpec:
-        if self.existing is None and self.brokers > MOST_BROKERS:
-            raise ValueError(
-                f"brokers is {self.brokers}: a cluster that kafka-chaos starts has at most {MOST_BROKERS}"
-            )
-        changed = self.model_fields_set - {"existing", "brokers", "profile", "controllers"}
+    def _check_nodes(self) -> ClusterSpec:
         if self.existing is not None:
-            odd = sorted(name for name in changed if getattr(self, name) != _default(type(self), name))
+            changed = self.model_dump(exclude_unset=True, exclude_defaults=True).keys()
+            odd = sorted(changed - {"existing", "brokers", "profile", "controllers"})
             if odd:
                 raise ValueError(
                     f"{odd[0]} is only for clusters that kafka-chaos starts: with `existing` leave it out"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _check_broker_properties(self) -> ClusterSpec:
+        elif self.brokers > MOST_BROKERS:
+            raise ValueError(
+                f"brokers is {self.brokers}: a cluster that kafka-chaos starts has at most {MOST_BROKERS}"
+            )
         for number in self.broker_properties:
             if not 1 <= number <= self.brokers:
                 raise ValueError(
                     f"broker_properties names broker {number}; the cluster has brokers 1 to {self.brokers}"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _check_combined(self) -> ClusterSpec:
         if self.combined and self.controllers != self.brokers:
             raise ValueError(
                 f"with `combined: true` every broker is a controller: controllers must be {self.brokers}, "
@@ -212,10 +235,28 @@ class ClusterSpec(Frozen):
         return self
 
 
-def _default(model: type[BaseModel], name: str) -> object:
-    return model.model_fields[name].get_default(call_default_factory=True)
-
-
 def rack_of(broker: int) -> str:
     """The rack of a broker in a cluster with racks."""
     return f"r{broker}"
+
+
+class OutputCluster(Frozen):
+    """A cluster of one broker, of the same Kafka version as the experiment's, for the output of an
+    application. Each run has one of its own; no fault acts on it."""
+
+    properties: dict[str, Setting] = Field(
+        default_factory=dict, description="broker properties, by Kafka's names"
+    )
+
+
+def output_cluster_spec(main: ClusterSpec, second: OutputCluster) -> ClusterSpec:
+    """The second cluster of an experiment on the cluster `main`, which kafka-chaos starts."""
+    return ClusterSpec(
+        brokers=1,
+        combined=main.metadata is Metadata.KRAFT,
+        metadata=main.metadata,
+        version=main.version,
+        image=main.image,
+        profile=main.profile,
+        properties=second.properties,
+    )

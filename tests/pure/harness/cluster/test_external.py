@@ -28,10 +28,9 @@ from harness.run import executor
 from harness.run.executor import Options
 from harness.run.experiment_run import ExperimentRun
 from harness.run.faults.healing import heal_recorded
-from harness.spec.cluster import ClusterSpec
+from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
-from harness.spec.external_cluster import ExternalClusterSpec
 from harness.spec.fault_index import fault_specs
 from harness.suite import runner
 from harness.suite.model import Item

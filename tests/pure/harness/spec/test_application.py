@@ -9,9 +9,8 @@ from pydantic import ValidationError
 
 from harness.model.errors import located_words_of
 from harness.spec.application import ApplicationSpec, merged
-from harness.spec.cluster import ClusterSpec, Metadata
+from harness.spec.cluster import ClusterSpec, Metadata, OutputCluster, output_cluster_spec
 from harness.spec.experiment import Experiment
-from harness.spec.output_cluster import OutputCluster, output_cluster_spec
 
 pytestmark = pytest.mark.pure
 
