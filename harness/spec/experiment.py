@@ -17,9 +17,13 @@ from harness.model.errors import BadInput, located_words_of, words_of
 from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
-from harness.spec.client_problems import application_problems, reader_problems
+from harness.spec.client_problems import (
+    altered_problems,
+    application_problems,
+    reader_problems,
+    share_problems,
+)
 from harness.spec.cluster import ClusterSpec, Metadata
-from harness.spec.share import altered_problems, share_problems
 from harness.spec.step_problems import (
     commit_problems,
     driving_problems,

@@ -41,8 +41,7 @@ def driving_problems(
         ]
         for partition in numbers:
             if partition >= partitions:
-                last = partitions - 1
-                yield Problem(f"{where}.drive.do", f"the topic has partitions 0 to {last}")
+                yield Problem(f"{where}.drive.do", f"the topic has partitions 0 to {partitions - 1}")
         calls = {"begin", "commit", "abort"}
         if (step.drive.offsets or not calls.isdisjoint(step.drive.do)) and not all(
             one.transactional for one in workloads
@@ -53,11 +52,11 @@ def driving_problems(
 def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSpec]]) -> Iterator[Problem]:
     """Steps that restart a reader which an arm does not have, or whose clients cannot be killed; `arms`
     are the readers by the arm's name."""
-    for number, step in enumerate(steps):
-        restart = step.restart_reader
-        for arm, readers in arms.items() if restart is not None else ():
-            assert restart is not None
-            where = f"steps[{number}].restart_reader"
+    for number, restart in enumerate(step.restart_reader for step in steps):
+        if restart is None:
+            continue
+        where = f"steps[{number}].restart_reader"
+        for arm, readers in arms.items():
             found = {reader.name: reader for reader in readers}.get(restart.reader)
             if found is None:
                 yield Problem(f"{where}.reader", f"arm {arm!r} has no reader {restart.reader!r}")
