@@ -1,9 +1,10 @@
-"""Explains everything that is wrong with the content of a YAML file: one message for each problem."""
+"""Explains everything that is wrong with the content of a YAML file: one message for each problem, with its
+line and the path of its key."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,6 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from harness.config import yaml_location
 from harness.model.did_you_mean import closest, did_you_mean
 from harness.model.errors import BadInput
 from harness.model.secrets import masked
@@ -34,6 +34,11 @@ _EXPECTED = {
 }
 """What a file should have, by pydantic's type of an error."""
 _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[a-zA-Z%]+\s*")
+_ENTRY_LISTS = ("faults", "sequence", "together")
+_ENTRY_KINDS = ("fault", "sequence", "together", "random")
+"""Pydantic inserts the kind of an entry after its index; the file does not have it there."""
+
+Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +52,13 @@ class FileText:
     data: Any
     schema: Mapping[str, Any]
 
-    def where(self, line: int | None, path: yaml_location.Path) -> str:
-        return f"{self.origin}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
+    def where(self, line: int | None, path: Path) -> str:
+        return f"{self.origin}{f', line {line}' if line else ''}: {_format_path(path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    path: yaml_location.Path
+    path: Path
     what: str
     expected: str | None = None
     found: str | None = None
@@ -65,23 +70,15 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
     # A value that several arms share is wrong in each of them, but is reported once.
     told: dict[Any, tuple[int | None, _Found]] = {}
     for one in problems:
-        line = yaml_location.line_of(file.root, one.path)
+        line = _line_of(file.root, one.path)
         told.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
     by_line = sorted(told.values(), key=lambda one: one[0] or 0)
-    explained = [
-        BadInput(
-            problem.what,
-            where=file.where(line, problem.path),
-            expected=problem.expected,
-            found=problem.found,
-        )
-        for line, problem in by_line[:MOST_SHOWN]
-    ]
-    first, *others = explained
-    count = ""
-    if others:
-        more = f", of which {MOST_SHOWN} are shown" if len(by_line) > MOST_SHOWN else ""
-        count = f" (1 of {len(by_line)} problems{more})"
+    first, *others = (
+        BadInput(one.what, where=file.where(line, one.path), expected=one.expected, found=one.found)
+        for line, one in by_line[:MOST_SHOWN]
+    )
+    more = f", of which {MOST_SHOWN} are shown" if len(by_line) > MOST_SHOWN else ""
+    count = f" (1 of {len(by_line)} problems{more})" if others else ""
     return BadInput(
         f"{first.what}{count}",
         where=first.where,
@@ -113,10 +110,10 @@ def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
 
 def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
     kind, location = details["type"], details["loc"]
-    path = yaml_location.path_of(location, file.data, missing=kind == "missing")
+    path = _path_of(location, file.data, missing=kind == "missing")
     if kind == "inconsistent":
         for problem in details["ctx"]["problems"]:
-            path = yaml_location.parse_path(problem.where)
+            path = _parse_path(problem.where)
             if problem.expected is None and problem.found is None:
                 yield _Found(path, f"the {file.word} is not valid", found=problem.what)
             else:
@@ -169,7 +166,7 @@ def _shortened(value: Any) -> str | None:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _keys_at(schema: Mapping[str, Any], path: yaml_location.Path) -> list[str]:
+def _keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
     """The keys that a JSON schema has at a path of a file."""
     nodes = _alternatives(schema, schema)
     for part in path:
@@ -188,3 +185,61 @@ def _alternatives(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Ma
         return _alternatives(schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], schema)
     choices = [one for key in ("anyOf", "oneOf", "allOf") for one in node.get(key, ())]
     return [node, *(found for one in choices for found in _alternatives(one, schema))]
+
+
+def _path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) -> Path:
+    """Translate pydantic's location of a problem into a path in the file's data.
+
+    Names of union members, which the file does not have, are left out. `missing`: the last key is absent.
+    """
+    path: list[str | int] = []
+    for number, part in enumerate(location):
+        kind_of_entry = (
+            len(path) > 1
+            and isinstance(location[number - 1], int)
+            and path[-2] in _ENTRY_LISTS
+            and part in _ENTRY_KINDS
+        )
+        if kind_of_entry:
+            continue
+        in_list = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if in_list or (isinstance(data, dict) and part in data):
+            path.append(part)
+            data = data[part]
+        elif missing and number == len(location) - 1:
+            path.append(part)
+    return tuple(path)
+
+
+def _parse_path(text: str) -> Path:
+    """Parse a path like `steps[1].write.faults[0]`."""
+    return tuple(int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", text))
+
+
+def _format_path(path: Path) -> str:
+    """Format a path like `steps[1].write.faults[0]`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the whole file"
+
+
+def _line_of(root: yaml.Node | None, path: Path) -> int | None:
+    """The line (from 1) of a path below a YAML node, or of its longest prefix there (None: neither is)."""
+    line: int | None = None
+    node = root
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            pairs = {str(key.value): (key, value) for key, value in node.value}
+            if str(part) not in pairs:
+                break
+            key, node = pairs[str(part)]
+            mark = key.start_mark
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            mark = node.start_mark
+        else:
+            break
+        if root is not None and mark.name != root.start_mark.name:
+            # A part of another file, which was put in here.
+            break
+        line = mark.line + 1
+    return line
