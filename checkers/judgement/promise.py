@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import Guarantee, RunMeta
 

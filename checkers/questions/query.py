@@ -10,8 +10,7 @@ from pyspark import errors
 from pyspark.sql import DataFrame
 
 from checkers.questions.records import FINDING_COLUMNS
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.model.storage import StoragePath
 
 FIRST_WORDS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")

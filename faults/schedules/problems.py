@@ -14,7 +14,7 @@ from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, t
 from faults.shared.fault_spec import FaultSpec
 from faults.targets import Followers
 from faults.targets.target_context import ClusterShape
-from harness.model.did_you_mean import did_you_mean
+from harness.model.errors import did_you_mean
 
 _MANY = 200
 """The greatest number of occurrences of a repeated fault that are compared with other faults."""

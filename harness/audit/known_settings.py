@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 
-from harness.model.did_you_mean import closest
+from harness.model.errors import closest
 
 OURS = {
     "replication.factor": "replicas of each partition, as kafka-topics.sh and Streams take it",

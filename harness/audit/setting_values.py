@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings, listed_name
-from harness.model.did_you_mean import closest
+from harness.model.errors import closest
 
 _BOUNDS = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
 _FLAGS = ("true", "false", "t", "f", "1", "0")

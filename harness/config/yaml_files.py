@@ -16,8 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.config.safe_yaml import NotYaml, compose_yaml, construct_yaml, explained
 from harness.config.yaml_problems import FileText, as_bad_input
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.model.secrets import MASK, masked_at, remember_secrets
 
 FileModel = TypeVar("FileModel", bound=BaseModel)

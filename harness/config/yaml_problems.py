@@ -12,8 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from harness.model.did_you_mean import closest, did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, closest, did_you_mean
 from harness.model.secrets import masked
 
 MOST_SHOWN = 10

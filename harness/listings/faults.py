@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from faults.shared.fault_spec import FaultSpec
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.page import markdown
 from harness.page.blocks import Table
 from harness.preflight import kernel_probes

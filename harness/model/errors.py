@@ -1,4 +1,4 @@
-"""Every error that a user can meet.
+"""Every error that a user can meet, and words for its parts.
 
     KafkaChaosError           exit code 3: the harness could not do its work
     ├── BadInput              exit code 2: something the user wrote cannot be used
@@ -14,7 +14,8 @@ The command line prints exactly that and no traceback.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,3 +103,14 @@ def located_words_of(error: ValidationError) -> str:
     """As `words_of`, preceded by the path of the refused value, if it has one."""
     where = ".".join(map(str, error.errors()[0]["loc"]))
     return f"{where}: {words_of(error)}" if where else words_of(error)
+
+
+def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name most similar to `name`; None if the similarity of all (0 to 1) is below `cutoff`."""
+    return next(iter(difflib.get_close_matches(name, tuple(known), n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A question that offers the known name closest to `name`; `otherwise` if none is close."""
+    close = closest(name, known)
+    return f"did you mean {close!r}?" if close else otherwise

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from harness.model.did_you_mean import closest
+from harness.model.errors import closest
 from harness.model.frozen import Frozen
 from harness.model.run import Guarantee
 from harness.spec.cluster import OutputCluster

@@ -11,8 +11,7 @@ from pydantic import Field, ValidationError
 
 from harness.check_jobs.spark_jars import KAFKA, jars_of
 from harness.config.yaml_files import FileKind
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput, located_words_of
+from harness.model.errors import BadInput, did_you_mean, located_words_of
 from harness.model.frozen import Frozen
 from harness.spec.application import DrainedWhen, ReadyWhen
 from harness.subjects.jars import jars_of_pom

@@ -21,8 +21,7 @@ import yaml
 
 from harness.config.safe_yaml import MOST_CHARACTERS, NotYaml
 from harness.config.yaml_files import FileKind
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.suite.model import Item
 
 _CLUSTERS = "suite/clusters.yaml"

@@ -19,8 +19,7 @@ from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.model.frozen import Frozen
 from harness.spec.experiment import Experiment
 from harness.suite.expectations import Observation

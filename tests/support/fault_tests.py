@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, did_you_mean
 from harness.spec.fault_index import fault_specs
 from tests.support.paths import ROOT
 
