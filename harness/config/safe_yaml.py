@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from harness.model.config_value import plain
+from harness.model.frozen import plain
 
 MOST_CHARACTERS = 2_000_000
 MOST_VALUES = 100_000

@@ -15,9 +15,8 @@ from faults.schedules.problems import Problem
 from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind
 from harness.explore.trial import Trial, TrialFault
-from harness.model.config_value import Setting
 from harness.model.errors import located_words_of
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 from harness.spec.topic import TopicSpec

@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from faults.schedules.entries import ScheduleEntry
 from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind
-from harness.model.config_value import Setting
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 from harness.model.secrets import without_secret_values
 from harness.spec.cluster import ClusterSpec
 from harness.spec.steps import Step

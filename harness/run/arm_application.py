@@ -12,8 +12,8 @@ from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
 from harness.model.application_journal import APPLICATION_EVENTS
-from harness.model.config_value import Setting
 from harness.model.errors import KafkaChaosError
+from harness.model.frozen import Setting
 from harness.model.journal import APPLICATION_DIR
 from harness.model.run import ApplicationMeta
 from harness.run.arm_setting import ArmSetting

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.model.config_value import Setting
 from harness.model.defaults import DEFAULT_VERSION
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 from harness.spec.security import SecuritySpec
 
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")

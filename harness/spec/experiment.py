@@ -12,9 +12,8 @@ from checkers import check_promise
 from faults.schedules.problems import Problem
 from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
-from harness.model.config_value import Setting
 from harness.model.errors import BadInput, located_words_of, words_of
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
 from harness.spec.client_problems import (

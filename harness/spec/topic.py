@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from harness.model.config_value import Setting
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 
 
 class TopicSettings(Frozen):

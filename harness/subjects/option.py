@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model
 
-from harness.model.config_value import Setting
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 
 
 class Option(Frozen):

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from harness.model.config_value import Setting
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 
 SESSION_MS = 45_000
 """The default of session.timeout.ms, and of the brokers' group.consumer.session.timeout.ms (KIP-848)."""

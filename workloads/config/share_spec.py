@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from harness.model.config_value import Setting
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 _RESERVED = frozenset(

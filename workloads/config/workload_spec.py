@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from harness.model.config_value import Setting
-from harness.model.frozen import Frozen
+from harness.model.frozen import Frozen, Setting
 from workloads.config.payload_spec import PayloadSpec
 from workloads.record.identity import PREFIX
 
