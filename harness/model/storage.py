@@ -77,10 +77,10 @@ class UrlPath:
     def glob(self, pattern: str) -> list[UrlPath]:
         """Paths that match `pattern`, whose parts are shell patterns; empty if the folder is missing."""
         head, _, rest = pattern.partition("/")
-        system, path = self._filesystem_and_path()
+        inside = fs.FileSelector(self.path, allow_not_found=True)
         found = [
             self / info.base_name
-            for info in system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+            for info in self.filesystem().get_file_info(inside)
             if fnmatchcase(info.base_name, head)
         ]
         if not rest:
@@ -89,14 +89,12 @@ class UrlPath:
 
     def files_below(self, names: Collection[str]) -> list[UrlPath]:
         """As the function of this name."""
-        system, path = self._filesystem_and_path()
-        found = system.get_file_info(fs.FileSelector(path, recursive=True))
-        inner = [info.path.removeprefix(path).strip("/") for info in found if info.base_name in names]
+        found = self.filesystem().get_file_info(fs.FileSelector(self.path, recursive=True))
+        inner = [info.path.removeprefix(self.path).strip("/") for info in found if info.base_name in names]
         return sorted(self / one for one in inner)
 
     def read_bytes(self) -> bytes:
-        system, path = self._filesystem_and_path()
-        with system.open_input_file(path) as file:
+        with self.filesystem().open_input_file(self.path) as file:
             return bytes(file.read())
 
     def read_text(self) -> str:
@@ -104,33 +102,39 @@ class UrlPath:
 
     def write_bytes(self, data: bytes) -> None:
         """Write the file; object stores show all of it or nothing."""
-        system, path = self._filesystem_and_path()
-        with system.open_output_stream(path) as file:
+        with self.filesystem().open_output_stream(self.path) as file:
             file.write(data)
 
     def unlink(self, missing_ok: bool = False) -> None:
-        system, path = self._filesystem_and_path()
-        if missing_ok and not self.exists():
-            return
-        system.delete_file(path)
+        if not missing_ok or self.exists():
+            self.filesystem().delete_file(self.path)
 
     def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:  # noqa: ARG002 - as Path has them
         """Make the folder and its parents, whatever the arguments; object stores have no folders."""
-        system, path = self._filesystem_and_path()
-        system.create_dir(path, recursive=True)
+        self.filesystem().create_dir(self.path, recursive=True)
 
     def remove(self) -> None:
         """Remove the folder and its content."""
-        system, path = self._filesystem_and_path()
-        system.delete_dir(path)
+        self.filesystem().delete_dir(self.path)
 
     def _kind(self) -> Any:
-        system, path = self._filesystem_and_path()
-        return system.get_file_info(path).type
+        return self.filesystem().get_file_info(self.path).type
 
-    def _filesystem_and_path(self) -> tuple[Any, str]:
+    def filesystem(self) -> Any:
+        """What opens it, of `pyarrow.fs`."""
+        return _system(self.url.split("://")[0].lower(), urlsplit(self.url).netloc)
+
+    @property
+    def path(self) -> str:
+        """The path as `pyarrow.fs` takes it: with the bucket first for object stores, without the host for
+        hdfs."""
         parts = urlsplit(self.url)
-        return _system(self.url.split("://")[0].lower(), parts.netloc), _inner(self.url)
+        if parts.scheme.lower() in ("hdfs", "viewfs"):
+            return parts.path
+        if parts.scheme.lower().startswith("abfs"):
+            # abfs[s]://container@account.dfs.core.windows.net/path
+            return f"{parts.netloc.partition('@')[0]}{parts.path}"
+        return f"{parts.netloc}{parts.path}"
 
 
 StoragePath = Path | UrlPath
@@ -148,7 +152,7 @@ def storage_path(text: str | Path) -> StoragePath:
         return Path(unquote(urlsplit(text).path))
     found = UrlPath(text.rstrip("/"))
     try:
-        found._filesystem_and_path()
+        found.filesystem()
     except (OSError, ValueError, pa.ArrowException, ImportError) as error:
         raise JournalError(
             "no installed file system opens this URL",
@@ -188,9 +192,8 @@ def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
     if isinstance(where, Path):
         return pq.ParquetFile(where, **options)
     options.pop("memory_map", None)
-    system, inner = where._filesystem_and_path()
     # Coalesced range requests: an object store answers each in tens of milliseconds.
-    return pq.ParquetFile(inner, filesystem=system, pre_buffer=True, **options)
+    return pq.ParquetFile(where.path, filesystem=where.filesystem(), pre_buffer=True, **options)
 
 
 def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
@@ -200,8 +203,7 @@ def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any)
     if isinstance(where, Path):
         pq.write_table(table, where, **options)
         return
-    system, inner = where._filesystem_and_path()
-    pq.write_table(table, inner, filesystem=system, **options)
+    pq.write_table(table, where.path, filesystem=where.filesystem(), **options)
 
 
 @contextmanager
@@ -275,18 +277,6 @@ def s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
         for key, variables in names.items()
     }
     return {key: value for key, value in values.items() if value}
-
-
-def _inner(url: str) -> str:
-    """The path as `pyarrow.fs` takes it: with the bucket first for object stores, without the host for
-    hdfs."""
-    parts = urlsplit(url)
-    if parts.scheme.lower() in ("hdfs", "viewfs"):
-        return parts.path
-    if parts.scheme.lower().startswith("abfs"):
-        # abfs[s]://container@account.dfs.core.windows.net/path
-        return f"{parts.netloc.partition('@')[0]}{parts.path}"
-    return f"{parts.netloc}{parts.path}"
 
 
 @lru_cache(maxsize=32)
