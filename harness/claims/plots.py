@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from statistics import median_high
 
 from markupsafe import Markup
 
@@ -47,7 +48,7 @@ def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
     by_x: dict[float, list[float]] = {}
     for x, y in points:
         by_x.setdefault(x, []).append(y)
-    return [(x, sorted(ys)[len(ys) // 2]) for x, ys in sorted(by_x.items())]
+    return [(x, median_high(ys)) for x, ys in sorted(by_x.items())]
 
 
 def acknowledgements(result: SuiteResult) -> LineChart:

@@ -4,6 +4,7 @@ subset."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,10 +64,9 @@ def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
     return tuple(found)
 
 
-def _logical_lines(text: str) -> list[tuple[int, str]]:
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, without comments; a line that ends in an odd number of \\ continues on the
     next."""
-    found: list[tuple[int, str]] = []
     pending: tuple[int, str] | None = None
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         line = raw.lstrip(" \t\f")
@@ -77,11 +77,10 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
         if ends % 2:
             pending = (start, before + line[:-1])
             continue
-        found.append((start, before + line))
+        yield start, before + line
         pending = None
     if pending is not None:
-        found.append(pending)
-    return found
+        yield pending
 
 
 def _split(line: str) -> tuple[str, str]:

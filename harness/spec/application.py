@@ -222,7 +222,8 @@ class ApplicationSpec(Frozen):
                 if name not in PLACEHOLDERS and (close := closest(name, PLACEHOLDERS)) is not None:
                     raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")
         if self.run.builtin is None and not self.knows_group:
-            for field, value in (("ready", self.ready and self.ready.group), ("drained", self._lag)):
+            asks = {"ready": self.ready and self.ready.group, "drained": self.drained and self.drained.lag}
+            for field, value in asks.items():
                 if value is not None:
                     raise ValueError(
                         f"`{field}` asks for a group: set `group`, or give it to the application as {{group}}"
@@ -239,10 +240,6 @@ class ApplicationSpec(Frozen):
                 "a table has no partitions whose order could be kept: use `order: none` or `key`"
             )
         return self
-
-    @property
-    def _lag(self) -> int | None:
-        return None if self.drained is None else self.drained.lag
 
     @property
     def texts(self) -> tuple[str, ...]:
