@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
+from typing import Any
 
 from harness.model.journal import REPLICAS_DIR, SAMPLES_DIR
 from harness.spec.experiment import Experiment
@@ -140,9 +141,7 @@ def _holdings(run: FinishedRun) -> Iterator[str]:
             yield from _answers(run.all_answers)
             for row in run.all_answers:
                 if row["question"] == "files" and row["error"] is None:
-                    held = [(offset, (producer, seq)) for offset, producer, seq in row["detail"]["records"]]
-                    epochs = [tuple(line) for line in row["detail"]["epochs"]]
-                    yield f"{row['ask']}, files of broker {row['broker']}: {_ranges(held, names, epochs)}"
+                    yield f"{row['ask']}, files of broker {row['broker']}: {_files(row['detail'], names)}"
         with suppress(EvidenceMissing):
             replicas = [row for row in run.rows(REPLICAS_DIR) if row["partition"] == 0 and not row["control"]]
             for broker, rows in groupby(replicas, key=lambda row: row["broker"]):
@@ -173,15 +172,16 @@ def _read(rows: Sequence[JournalRow], names: dict[tuple[int, int], str]) -> str:
     )
 
 
-def _ranges(
-    held: Sequence[tuple[int, tuple[int, int]]],
-    names: dict[tuple[int, int], str],
-    epochs: Sequence[tuple[int, ...]],
-) -> str:
-    def epoch_at(offset: int) -> int | None:
-        return max((epoch for epoch, start in epochs if start <= offset), default=None)
+def _files(detail: dict[str, Any], names: dict[tuple[int, int], str]) -> str:
+    """The records in a broker's files: each in the newest epoch that begins at it or before it."""
 
-    return _spans((offset, names.get(who, "?"), epoch_at(offset)) for offset, who in held)
+    def epoch_at(offset: int) -> int | None:
+        return max((epoch for epoch, start in detail["epochs"] if start <= offset), default=None)
+
+    return _spans(
+        (offset, names.get((producer, seq), "?"), epoch_at(offset))
+        for offset, producer, seq in detail["records"]
+    )
 
 
 def _spans(held: Iterable[tuple[int, str, int | None]]) -> str:
