@@ -117,7 +117,7 @@ class Wait(Frozen):
     """
 
     replicated: Literal[True] | None = None
-    isr: int | Members | None = Field(default=None)
+    isr: int | Members | None = None
     leader: Leads | None = None
     log_end: LogEnd | None = None
     high_watermark: HighWatermark | None = None
@@ -128,12 +128,9 @@ class Wait(Frozen):
 
     @model_validator(mode="after")
     def _one(self) -> Wait:
-        chosen = [
-            name for name in type(self).model_fields if name != "within" and getattr(self, name) is not None
-        ]
-        if len(chosen) != 1:
-            kinds = ", ".join(name for name in type(self).model_fields if name != "within")
-            raise ValueError(f"a wait step takes exactly one of {kinds}")
+        kinds = [name for name in type(self).model_fields if name != "within"]
+        if sum(getattr(self, name) is not None for name in kinds) != 1:
+            raise ValueError(f"a wait step takes exactly one of {', '.join(kinds)}")
         if isinstance(self.isr, int) and self.isr < 1:
             raise ValueError(f"isr: {self.isr} - an ISR has at least one member")
         return self

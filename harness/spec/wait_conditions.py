@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from pydantic import Field, model_validator
 
 from faults.targets import Target
-from harness.model.broker_views import TopologyView
+from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.frozen import Frozen
 
 
@@ -82,16 +82,8 @@ class LogEnd(OnReplicas):
     """The log end offset of each broker's own replica."""
 
     def value_of(self, look: ConditionView, broker: int) -> int | None:
-        states = (one for one in look.view().answered() if one.broker == broker)
-        return next(
-            (
-                state.log_end_offset
-                for one in states
-                for state in one.partitions
-                if state.partition == self.partition
-            ),
-            None,
-        )
+        state = _states(look, self.partition).get(broker)
+        return None if state is None else state.log_end_offset
 
     def missing(self, look: ConditionView) -> str | None:
         return self.missing_of(look, "log end offset")
@@ -141,12 +133,8 @@ class Members(Frozen):
 
     def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
-        led = [
-            state
-            for one in look.view().answered()
-            for state in one.partitions
-            if state.partition == self.partition and state.leader == one.broker
-        ]
+        states = _states(look, self.partition)
+        led = [state for broker, state in states.items() if state.leader == broker]
         # A former leader that does not know of the new one has a lower epoch.
         state = max(led, key=lambda state: state.leader_epoch, default=None)
         if state is None:
@@ -167,12 +155,7 @@ class Leads(Frozen):
 
     def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
-        believed = {
-            one.broker: state.leader
-            for one in look.view().answered()
-            for state in one.partitions
-            if state.partition == self.partition
-        }
+        believed = {broker: state.leader for broker, state in _states(look, self.partition).items()}
         if any(believed.get(number) == number for number in wanted):
             return None
         return f"leader of partition {self.partition} by broker: {_format_by_broker(believed)}"
@@ -208,3 +191,13 @@ def _format_by_broker(values: Mapping[int, int | None]) -> str:
     return ", ".join(
         f"{broker}: {'-' if value is None else value}" for broker, value in sorted(values.items())
     )
+
+
+def _states(look: ConditionView, partition: int) -> dict[int, PartitionState]:
+    """A partition as each answering broker reports it, by broker id."""
+    return {
+        view.broker: state
+        for view in look.view().answered()
+        for state in view.partitions
+        if state.partition == partition
+    }
