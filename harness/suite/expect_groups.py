@@ -18,7 +18,7 @@ from harness.model.result import FindingClass
 from harness.model.run import ApplicationMeta
 from harness.model.share_journal import DELIVERIES_DIR
 from harness.suite.expect_records import findings
-from harness.suite.expectations import Expectation, between, exactly, format_value, precondition
+from harness.suite.expectations import Expectation, between, exactly, precondition
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 
 _AT = itemgetter("at_ns")
@@ -111,11 +111,7 @@ def still_committed(group: str, offset: int, expected: bool) -> Expectation:
         last = max(_answers_about(run, group), key=_AT, default=None)
         return last is not None and last["error"] is None and last["offset"] == offset
 
-    return exactly(
-        f"offset {offset} of group {group} is still committed",
-        format_value(expected),
-        lambda run: format_value(of(run)),
-    )
+    return exactly(f"offset {offset} of group {group} is still committed", expected, of)
 
 
 def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
