@@ -10,7 +10,6 @@ from pydantic_core import PydanticCustomError
 
 from checkers import check_promise
 from faults.schedules.problems import Problem
-from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import BadInput, located_words_of, words_of
 from harness.model.frozen import Frozen, Setting
@@ -27,7 +26,6 @@ from harness.spec.step_problems import (
     commit_problems,
     driving_problems,
     fault_problems,
-    faults_before,
     restart_problems,
 )
 from harness.spec.steps import KIND, Drive, Step, Write
@@ -220,10 +218,6 @@ class Experiment(Frozen):
             applications=min((one.instances if one else 0 for one in applications), default=0),
             application_in_container=all(one is not None and one.in_container for one in applications),
         )
-
-    def open_before(self, index: int) -> dict[str, FaultSpec]:
-        """Faults that inject steps before this step leave open, by their path in the file."""
-        return faults_before(self.steps, index)
 
     def share_problems(self) -> Iterator[Problem]:
         """What the cluster cannot have of the share groups, with its path in the file."""

@@ -14,6 +14,7 @@ from faults.schedules.tracks import tracks
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
+from harness.spec.step_problems import faults_before
 from harness.spec.steps import Write
 
 
@@ -91,7 +92,8 @@ def schedule_seed(seed: int, write: Write) -> str:
 
 def down_before(experiment: Experiment, index: int) -> int:
     """The largest number of brokers that inject steps before this step may leave down."""
-    return sum(fault.max_brokers_down(experiment.shape) for fault in experiment.open_before(index).values())
+    faults = faults_before(experiment.steps, index).values()
+    return sum(fault.max_brokers_down(experiment.shape) for fault in faults)
 
 
 def fault_specs() -> dict[str, type[FaultSpec]]:

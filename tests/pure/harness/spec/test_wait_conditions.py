@@ -13,6 +13,7 @@ from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
 from harness.spec.run_plan import plan_of
+from harness.spec.step_problems import faults_before
 from harness.spec.steps import Wait
 from harness.spec.wait_conditions import Checkpoint, HighWatermark, Leads, LogEnd, Logged, Members
 
@@ -162,8 +163,8 @@ def test_step_by_step_in_a_file() -> None:
     assert lines[5:] == ["heal death", "heal cut"]
     # What is written can be read again: run folders keep it.
     assert Experiment.model_validate_json(experiment.model_dump_json(by_alias=True)) == experiment
-    assert list(experiment.open_before(6)) == ["steps[2].inject"]
-    assert list(experiment.open_before(7)) == []
+    assert list(faults_before(experiment.steps, 6)) == ["steps[2].inject"]
+    assert list(faults_before(experiment.steps, 7)) == []
 
 
 @pytest.mark.parametrize(
