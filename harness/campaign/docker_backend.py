@@ -1,15 +1,15 @@
-"""Kafka in containers as the backend of a campaign: the runner and the check that `kafka-chaos run` has."""
+"""How a campaign makes its runs: in containers, with the runner and the check that `kafka-chaos run` has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from checkers import EngineChoice
-from harness.campaign.backend import Feasibility
 from harness.campaign.cluster_reset import reset
 from harness.check_jobs.worker import CheckOptions, start_checking
 from harness.cluster import state_records
@@ -26,9 +26,21 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 
 
+@dataclass(frozen=True)
+class Feasibility:
+    """Which experiments this machine can run, by the name of their only arm. `possible` has each without the
+    faults that may be skipped, and a sentence about every one of those; `impossible` has the reason."""
+
+    possible: dict[str, tuple[Experiment, tuple[str, ...]]] = field(default_factory=dict)
+    impossible: dict[str, str] = field(default_factory=dict)
+
+
 class DockerBackend:
-    """Kafka in containers; `engine` is what checks the runs ("auto": Apache Spark), with `both_engines` the
-    other one checks them as well."""
+    """Starts clusters in containers, makes runs on them and checks what they leave. It is sent to worker
+    processes, so it must be picklable.
+
+    `engine` is what checks the runs ("auto": Apache Spark), with `both_engines` the other one checks them as
+    well."""
 
     def __init__(self, engine: EngineChoice | None = None, *, both_engines: bool = False) -> None:
         self._how = CheckOptions(engine or EngineChoice(), both_engines=both_engines)
@@ -56,9 +68,11 @@ class DockerBackend:
         return found
 
     def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:
+        """A running cluster that is removed at the end."""
         return running_cluster(spec, logs)
 
     def reset(self, cluster: Any) -> str:
+        """Make a used cluster as good as new; returns in words how that was verified."""
         return reset(cluster)
 
     def run(
@@ -69,13 +83,16 @@ class DockerBackend:
         seed: int,
         skipped: tuple[str, ...] = (),
     ) -> None:
+        """Make one run of these arms, each by the folder that it leaves."""
         ExperimentRun(cluster, experiment, arms, seed, skipped).execute()
 
     def delete_topics(self, cluster: Any, folders: Sequence[Path]) -> None:
+        """Delete the topics of these runs."""
         for folder in folders:
             if (folder / RUN_FILE).exists():
                 with suppress(KafkaChaosError):
                     cluster.admin().delete(RunMeta.load(folder).topic)
 
     def check(self, parent: Path, name: str) -> Future[ArmResult]:
+        """Begin to check the finished run in `parent`/`name`."""
         return start_checking(parent, name, self._how)

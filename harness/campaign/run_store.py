@@ -110,3 +110,27 @@ def set_aside(folder: Path, run: str) -> None:
         number += 1
     folder.rename(target)
     report_progress(f"{run}: it was interrupted; what it left is in {target.name}")
+
+
+def refuse_another(
+    kind: str, folder: Path, seed: tuple[int | None, int], cluster_options: tuple[str | None, ...], other: str
+) -> None:
+    """Refuse to resume a folder with other options than it was begun with. `seed` is the option and the
+    folder's own; `other` says what else differs, or is empty.
+
+    Raises:
+        BadInput: something differs.
+    """
+    option, begun_with = seed
+    found = other
+    if any(cluster_options):
+        found = "--kafka-version, --image and --profile cannot change with --resume"
+    elif option is not None and option != begun_with:
+        found = f"it was begun with --seed {begun_with}"
+    if found:
+        raise BadInput(
+            f"the folder holds another {kind}",
+            where=str(folder),
+            found=found,
+            next_step=f"leave that out, or begin a new {kind} without --resume",
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from harness.campaign.worker import RunRequest, Worker
+from harness.campaign.workers import RunRequest, Worker
 from harness.model.errors import ClusterError
 from harness.spec.cluster import ClusterSpec
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from harness.campaign.backend import Backend
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_time import format_duration
 from harness.explore.budget import ExploreSpent
@@ -29,7 +28,9 @@ class Exploration:
     """One exploration under way. The next run depends only on the seed and on the runs so far, so that a
     later process goes on where one stopped: runs that are over are taken from the folder."""
 
-    def __init__(self, plan: ExplorationPlan, store: ExploreStore, backend: Backend, command: str) -> None:
+    def __init__(
+        self, plan: ExplorationPlan, store: ExploreStore, backend: DockerBackend, command: str
+    ) -> None:
         self._plan = plan
         self._store = store
         self._backend = backend
@@ -275,7 +276,7 @@ class Exploration:
 
 
 def run_exploration(
-    plan: ExplorationPlan, store: ExploreStore, command: str, backend: Backend | None = None
+    plan: ExplorationPlan, store: ExploreStore, command: str, backend: DockerBackend | None = None
 ) -> ExploreResult:
     """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
     return Exploration(plan, store, backend or DockerBackend(), command).execute()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.campaign.resume import refuse_another
+from harness.campaign.run_store import refuse_another
 from harness.campaign.run_time import format_duration, run_seconds
 from harness.explore import menu as menus
 from harness.explore.budget import DEFAULT_SECONDS, SHRINK_SHARE, ExploreBudget, parse_confirm, parse_seconds

@@ -7,8 +7,8 @@ import zlib
 from typing import Any
 
 from checkers import bounds_of
-from harness.campaign.backend import Backend
 from harness.campaign.consecutive_failures import ConsecutiveFailures, broken_reasons
+from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_store import awaits_check, set_aside
 from harness.campaign.run_time import RunTimes
 from harness.cluster.holder import ClusterHolder
@@ -30,7 +30,7 @@ class TrialRunner:
     the number of cluster starts of earlier processes."""
 
     def __init__(
-        self, menu: ExploreMenu, store: ExploreStore, backend: Backend, clusters_before: int
+        self, menu: ExploreMenu, store: ExploreStore, backend: DockerBackend, clusters_before: int
     ) -> None:
         self._menu = menu
         self._store = store

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.campaign.resume import refuse_another
+from harness.campaign.run_store import refuse_another
 from harness.campaign.run_time import DAY, format_duration, run_seconds
 from harness.matrix.expand import MatrixArm, expand_matrix
 from harness.matrix.result import MatrixResult, load_result

@@ -8,14 +8,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.campaign.backend import Backend, Feasibility
 from harness.campaign.consecutive_failures import ConsecutiveFailures, broken_reasons
-from harness.campaign.docker_backend import DockerBackend
+from harness.campaign.docker_backend import DockerBackend, Feasibility
 from harness.campaign.run_store import awaits_check, set_aside
 from harness.campaign.run_time import RunTimes, format_duration
 from harness.campaign.work_queue import WorkQueue
-from harness.campaign.worker import RequestFinished, RunRequest, Worker, WorkerMessage, Workers
-from harness.campaign.worker_processes import workers_for
+from harness.campaign.workers import RequestFinished, RunRequest, Worker, WorkerMessage, Workers, workers_for
 from harness.matrix.figures import ArmState, arm_results, loss_width
 from harness.matrix.ordering import in_round, is_due
 from harness.matrix.plan import MatrixPlan
@@ -48,7 +46,7 @@ class MatrixRun:
     earlier process stopped."""
 
     def __init__(
-        self, plan: MatrixPlan, store: MatrixStore, backend: Backend, command: str, clusters: int = 1
+        self, plan: MatrixPlan, store: MatrixStore, backend: DockerBackend, command: str, clusters: int = 1
     ) -> None:
         self._plan = plan
         self._store = store
@@ -260,7 +258,11 @@ class MatrixRun:
 
 
 def run_matrix(
-    plan: MatrixPlan, store: MatrixStore, command: str, backend: Backend | None = None, clusters: int = 1
+    plan: MatrixPlan,
+    store: MatrixStore,
+    command: str,
+    backend: DockerBackend | None = None,
+    clusters: int = 1,
 ) -> MatrixResult:
     """Run a matrix on at most `clusters` clusters at once. Raises what `MatrixRun.execute` raises."""
     return MatrixRun(plan, store, backend or DockerBackend(), command, clusters).execute()

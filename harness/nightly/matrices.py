@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.campaign.backend import Backend
 from harness.campaign.docker_backend import DockerBackend
-from harness.campaign.worker_processes import clusters_at_once
+from harness.campaign.workers import clusters_at_once
 from harness.matrix.compare import breaches, compare
 from harness.matrix.export import junit_text
 from harness.matrix.page import matrix_page, write_pages
@@ -55,7 +54,7 @@ def run_matrices(
     last: Path | None,
     seed: int,
     repeat: int | None = None,
-    backend: Backend | None = None,
+    backend: DockerBackend | None = None,
 ) -> list[MatrixNight]:
     """Run every matrix on every version, each run checked by both engines; one that has an axis of versions
     only once. A matrix that cannot be run does not stop the others.

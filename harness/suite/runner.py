@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.campaign.backend import Backend
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.work_queue import WorkQueue
-from harness.campaign.worker import RequestFinished, RunFinished, RunRequest, Worker, Workers
-from harness.campaign.worker_processes import WorkerPool
+from harness.campaign.workers import RequestFinished, RunFinished, RunRequest, Worker, WorkerPool, Workers
 from harness.containers import engine, images
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.result import ArmResult, VerdictWord
@@ -159,7 +157,7 @@ def run_items(
     done: Callable[[SuiteResult], None] = lambda _: None,
     *,
     parallel: int = 2,
-    workers: Callable[[int, Backend], Workers] = WorkerPool,
+    workers: Callable[[int, DockerBackend], Workers] = WorkerPool,
 ) -> list[SuiteResult]:
     """Run items of a suite and judge them; the results are in the order given.
 

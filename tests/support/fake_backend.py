@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.campaign.backend import Feasibility
+from harness.campaign.docker_backend import Feasibility
 from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord

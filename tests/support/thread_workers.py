@@ -9,22 +9,22 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, Self
 
-from harness.campaign.backend import Backend
-from harness.campaign.worker_processes import WorkerPool, WorkerProcess, serve_requests
+from harness.campaign.docker_backend import DockerBackend
+from harness.campaign.workers import WorkerPool, WorkerProcess, serve_requests
 from harness.model.errors import ClusterError
 
 
 class ThreadWorker(WorkerProcess):
     """A worker whose process is a thread. An interrupted backend interrupts the test, as Ctrl-C does."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: DockerBackend) -> None:
         self.pipe, self._theirs = Pipe()
         self.spec = None
         self.busy = self.replace = self._stopped = False
         self._thread = threading.Thread(target=self._work, args=(self._theirs, backend), daemon=True)
         self._thread.start()
 
-    def _work(self, pipe: Connection, backend: Backend) -> None:
+    def _work(self, pipe: Connection, backend: DockerBackend) -> None:
         try:
             serve_requests(pipe, backend)
         except KeyboardInterrupt:
@@ -45,7 +45,7 @@ class ThreadWorker(WorkerProcess):
 
 
 class ThreadPool(WorkerPool):
-    def __init__(self, size: int, backend: Backend, _lock: IO[Any] | None = None) -> None:
+    def __init__(self, size: int, backend: DockerBackend, _lock: IO[Any] | None = None) -> None:
         super().__init__(size, backend)
 
     def __enter__(self) -> Self:

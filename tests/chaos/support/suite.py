@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.campaign.docker_backend import DockerBackend
-from harness.campaign.worker import LocalWorker
+from harness.campaign.workers import LocalWorker
 from harness.cluster.managed import ManagedCluster
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec

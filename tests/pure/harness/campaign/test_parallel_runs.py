@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.campaign import worker_processes
+from harness.campaign import workers
 from harness.campaign.work_queue import WorkQueue
-from harness.campaign.worker import RunRequest
-from harness.campaign.worker_processes import WorkerPool, clusters_at_once
+from harness.campaign.workers import RunRequest, WorkerPool, clusters_at_once
 from harness.matrix.plan import plan_matrix
 from harness.matrix.result import MatrixResult
 from harness.matrix.runner import run_matrix
@@ -32,7 +31,7 @@ A, B = ClusterSpec(brokers=1), ClusterSpec(brokers=3)
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers share the backend of the test. An interrupt arrives even where the process that started the
     tests ignores SIGINT, as a shell's background jobs do."""
-    monkeypatch.setattr(worker_processes, "WorkerPool", ThreadPool)
+    monkeypatch.setattr(workers, "WorkerPool", ThreadPool)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -10,8 +10,7 @@ from typing import Self
 import pytest
 
 from harness.campaign.work_queue import next_for
-from harness.campaign.worker import RequestFinished, RunRequest, WorkerMessage
-from harness.campaign.worker_processes import WorkerPool, WorkerProcess
+from harness.campaign.workers import RequestFinished, RunRequest, WorkerMessage, WorkerPool, WorkerProcess
 from harness.claims.claim import CLAIMS
 from harness.model.errors import ClusterError
 from harness.model.result import BrokenPromise, FindingClass

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.campaign import worker_processes
-from harness.campaign.worker import RequestFinished, RunFinished, RunRequest
-from harness.campaign.worker_processes import WorkerPool, WorkerProcess
+from harness.campaign import workers
+from harness.campaign.workers import RequestFinished, RunFinished, RunRequest, WorkerPool, WorkerProcess
 from harness.claims.claim import CLAIMS
 from harness.model.errors import ClusterError
 from harness.model.progress import report_progress
@@ -73,7 +72,7 @@ def serve(log: list[str], tmp_path: Path) -> Iterator[Serve]:
             runs = ({tmp_path / arm.name: arm},)
             ours.send(RunRequest(experiment, runs, 1, tmp_path / logs, reuse=reuse))
         ours.send(None)
-        worker_processes.serve(theirs, LoggingBackend(log))
+        workers.serve(theirs, LoggingBackend(log))
         return list(_received(ours))
 
     yield run
