@@ -68,8 +68,7 @@ def explore(
     from harness.explore.menu import BUILT_IN, MENU
     from harness.explore.page import explore_page, lines, write_pages
     from harness.explore.plan import ExploreOptions, plan_exploration
-    from harness.explore.result import load_result
-    from harness.explore.store import ExploreStore
+    from harness.explore.result import ExploreStore, load_result
     from harness.page.terminal import print_page
 
     if show or schema:

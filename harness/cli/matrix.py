@@ -92,9 +92,9 @@ def matrix(
     from harness.cli.results import indexed
     from harness.matrix.page import matrix_page, write_pages
     from harness.matrix.plan import MatrixOptions, plan_matrix
+    from harness.matrix.result import MatrixStore
     from harness.matrix.runner import run_matrix
     from harness.matrix.spec import MATRIX
-    from harness.matrix.store import MatrixStore
     from harness.page.terminal import print_page
 
     if list_:

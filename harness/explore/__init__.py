@@ -7,6 +7,6 @@ phases.py            reads from a run's journals which phase the cluster was in 
 explorer.py          decides what is run next; trial_runner.py makes the run
 shrinking.py         makes a violation smaller
 reproducers.py       writes a violation as an experiment file and a pytest test
-store.py, result.py  the folder, and what `result.json` holds
+result.py            the folder: what `result.json` holds, and `outcome.json` of each run
 page.py              what is told of the result
 """

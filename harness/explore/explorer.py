@@ -13,10 +13,9 @@ from harness.explore.menu import experiment_of
 from harness.explore.phases import ClusterPhase
 from harness.explore.plan import ExplorationPlan
 from harness.explore.reproducers import write_violation
-from harness.explore.result import ExploreResult, ShrinkState, TrialRun, Violation
+from harness.explore.result import ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
 from harness.explore.selection import choose
 from harness.explore.shrinking import Shrinking
-from harness.explore.store import ExploreStore
 from harness.explore.trial import Trial, TrialFault
 from harness.explore.trial_runner import TrialRunner
 from harness.model.errors import BadInput, JournalError

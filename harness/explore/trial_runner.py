@@ -14,8 +14,7 @@ from harness.campaign.run_time import RunTimes
 from harness.cluster.holder import ClusterHolder
 from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.phases import ClusterPhase, observed_faults
-from harness.explore.result import TrialRun
-from harness.explore.store import ExploreStore
+from harness.explore.result import ExploreStore, TrialRun
 from harness.explore.trial import Trial
 from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
@@ -80,32 +80,31 @@ class Comparison(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """`of` a run, as a number; `smallest` difference of `centre`s that matters."""
+    """A measure of a run: how many `findings` there are of a million records; without any, seconds."""
 
     name: str
-    of: Callable[[RunRow], float]
     findings: tuple[FindingClass, ...] = ()
-    smallest: float = 0.0
 
+    def of(self, run: RunRow) -> float:
+        """Its value in a run: findings per record, or seconds."""
+        if not self.findings:
+            return run.unavailable_seconds
+        records = self.records(run)
+        return self.events(run) / records if records else 0.0
 
-def _rate_of(findings: Sequence[FindingClass]) -> Callable[[RunRow], float]:
-    def rate(run: RunRow) -> float:
-        records = denominator(run, findings[0]) or run.sent
-        return sum(map(run.count, findings)) / records if records else 0.0
+    def events(self, run: RunRow) -> int:
+        return sum(map(run.count, self.findings))
 
-    return rate
+    def records(self, run: RunRow) -> int:
+        return denominator(run, self.findings[0]) or run.sent
 
 
 _MEASURES = (
-    _Measure("lost per million", _rate_of([FindingClass.LOST]), (FindingClass.LOST,)),
-    _Measure(
-        "unconfirmed and absent per million",
-        _rate_of([FindingClass.UNCONFIRMED_ABSENT]),
-        (FindingClass.UNCONFIRMED_ABSENT,),
-    ),
-    _Measure("duplicates per million", _rate_of([FindingClass.DUPLICATE]), (FindingClass.DUPLICATE,)),
-    _Measure("other findings per million", _rate_of(OTHER), OTHER),
-    _Measure("unavailable seconds", lambda run: run.unavailable_seconds, smallest=SMALLEST_SECONDS),
+    _Measure("lost per million", (FindingClass.LOST,)),
+    _Measure("unconfirmed and absent per million", (FindingClass.UNCONFIRMED_ABSENT,)),
+    _Measure("duplicates per million", (FindingClass.DUPLICATE,)),
+    _Measure("other findings per million", OTHER),
+    _Measure("unavailable seconds"),
 )
 
 
@@ -140,14 +139,14 @@ def compare(
     ]
     drafts = []
     for name in common:
-        pair = [_good(side[name]) for side in sides]
+        pair = [[run for run in side[name].runs if run.counts] for side in sides]
         if not all(pair):
             where = names[0] if not pair[0] else names[1]
             missing.append(f"{name} has no run that counts in {where}")
             continue
         drafts += [(name, measure, pair[1], pair[0]) for measure in _MEASURES]
     tests = [
-        rank_test([measure.of(run) for run in mine], [measure.of(run) for run in other], seed=new.seed)
+        rank_test(list(map(measure.of, mine)), list(map(measure.of, other)), seed=new.seed)
         for _, measure, mine, other in drafts
     ]
     level, count = shared_level([test.least for test in tests], alpha)
@@ -165,7 +164,7 @@ def compare(
         tests=count,
         alpha=alpha,
         measured=measured,
-        breaches=breaches(MatrixSpec.model_validate(new.spec), new.arms),
+        breaches=tuple(breaches(MatrixSpec.model_validate(new.spec), new.arms)),
         missing=tuple(missing),
         left_out=tuple(
             f"{where}: {arm.name}, {line}"
@@ -177,16 +176,12 @@ def compare(
     )
 
 
-def _good(arm: MatrixArmResult) -> list[RunRow]:
-    return [run for run in arm.runs if run.counts]
-
-
 def _measured(
     draft: tuple[str, _Measure, list[RunRow], list[RunRow]], p: float, least: float, level: float
 ) -> Measured:
     name, measure, new, base = draft
     sides = _gap(measure, new, base)
-    worse = p <= level and sides["new"] - sides["base"] >= measure.smallest
+    worse = p <= level and sides["new"] - sides["base"] >= (0 if measure.findings else SMALLEST_SECONDS)
     verdict: Literal["worse", "no worse", "cannot tell"] = "worse" if worse else "no worse"
     # If all values are equal there is no difference to detect, whatever the number of runs.
     if least > level and sides["new"] > sides["base"]:
@@ -197,20 +192,14 @@ def _measured(
 def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, Any]:
     """Both sides in the measure's unit, and their difference."""
     if measure.findings:
-        sides = [
-            (
-                [sum(map(run.count, measure.findings)) for run in runs],
-                [denominator(run, measure.findings[0]) or run.sent for run in runs],
-            )
-            for runs in (new, base)
-        ]
+        sides = [(list(map(measure.events, runs)), list(map(measure.records, runs))) for runs in (new, base)]
         found = rate_difference(sides[0], sides[1])
         values = [sum(events) / sum(records) * 1e6 if sum(records) else 0.0 for events, records in sides]
         gap, interval = found if found is not None else (None, None)
         if interval is not None and not sum(sides[0][0]) + sum(sides[1][0]):
             interval = None
     else:
-        values = [median([measure.of(run) for run in runs]) for runs in (new, base)]
+        values = [median(map(measure.of, runs)) for runs in (new, base)]
         gap, interval = values[0] - values[1], None
     return {
         "new": values[0],
@@ -230,12 +219,8 @@ def loss_gap(base: MatrixArmResult, new: MatrixArmResult) -> tuple[float, float,
     return gap, interval.low, interval.high if interval.high is not None else 1.0
 
 
-def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> tuple[SloBreach, ...]:
+def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[SloBreach]:
     """Every bound that an arm's runs exceed; runs of verdict `unknown` are ignored."""
-    return tuple(_breaches(spec, arms))
-
-
-def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[SloBreach]:
     for arm in arms:
         figures = arm.figures
         if figures is None or not figures.runs:

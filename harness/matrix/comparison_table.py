@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.matrix.compare import Comparison, Measured, loss_gap
-from harness.matrix.result import MatrixResult, ShareFigure
+from harness.matrix.result import MatrixResult
 from harness.page.blocks import Block, Cell, Lines, Status, Table, grid
 from harness.report.arms_table import three_digits
 
@@ -27,13 +27,9 @@ def _shares(base: MatrixResult, new: MatrixResult) -> Table:
         if other is None or gap is None or arm.figures is None or other.figures is None:
             continue
         middle, low, high = gap
-        both = (_share(other.figures.with_loss), _share(arm.figures.with_loss))
+        both = (f"{other.figures.with_loss}", f"{arm.figures.with_loss}")
         rows.append((arm.name, *both, f"{middle:+.0%}", f"{low:+.0%} to {high:+.0%}"))
     return Table(columns, rows, title="Runs with loss", right=columns[1:])
-
-
-def _share(figure: ShareFigure) -> str:
-    return f"{figure.k} of {figure.n}"
 
 
 def _measures(found: Comparison) -> Table:

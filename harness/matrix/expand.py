@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import KafkaException, Producer
 from pydantic import BaseModel, ValidationError
 
-from harness.matrix.client_refusal import librdkafka_refuses
 from harness.matrix.spec import MOST_ARMS, ArmSelector, MatrixSpec, Patch, matches
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Arm, Experiment
@@ -166,6 +166,22 @@ def _settings(producer: dict[str, Any], workload: WorkloadSpec, where: str) -> P
         return refusal if workload.client == "librdkafka" else f"{refusal} (librdkafka's words)"
     refusal = librdkafka_refuses(settings.properties()) if workload.client == "librdkafka" else None
     return refusal or settings
+
+
+def librdkafka_refuses(properties: Mapping[str, Any]) -> str | None:
+    """Why librdkafka cannot create a producer with these properties; None: it can.
+
+    No broker is needed: a producer connects in the background once it is created, so it gets an address where
+    none answers.
+    """
+    settings = {name: value for name, value in properties.items() if name != "extra"}
+    settings |= dict(properties.get("extra") or {})
+    try:
+        Producer({**settings, "bootstrap.servers": "127.0.0.1:1", "log_level": 0, "error_cb": lambda _: None})
+    except (KafkaException, TypeError, ValueError) as error:
+        cause = error.args[0] if error.args else error
+        return str(cause.str()) if hasattr(cause, "str") else str(cause)
+    return None
 
 
 def _merged(patches: Mapping[str, Patch], where: str) -> Patch:

@@ -11,15 +11,10 @@ from harness.matrix.result import MatrixResult
 from harness.report.junit import add_outcome, set_counts, xml_text
 
 
-def axes_of(result: MatrixResult) -> list[str]:
-    return list(result.arms[0].labels) if result.arms else []
-
-
 def csv_text(result: MatrixResult) -> str:
     """One row per arm: its level on each axis, its state, runs that count and not, and each figure with its
     interval."""
-    axes = axes_of(result)
-    target = io.StringIO()
+    axes, target = result.axes, io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     figures = ("lost_per_million", "unconfirmed_absent_per_million", "duplicates_per_million")
     ends = ("", "_low", "_high")

@@ -9,9 +9,8 @@ from pydantic import ValidationError
 
 from checkers import judge
 from harness.matrix.export import csv_text, junit_text
-from harness.matrix.heat_maps import ONE_SIDED, heat_maps
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.table import notes, reasons, table
+from harness.matrix.table import ONE_SIDED, heat_maps, notes, reasons, table
 from harness.model.errors import JournalError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary

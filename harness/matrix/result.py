@@ -1,10 +1,13 @@
-"""The result of a matrix (`matrix.json`), and the outcome of each run (`outcome.json` in its folder)."""
+"""The folder of a matrix: its result (`matrix.json`), and in `runs/ARM/NNN/` the outcome of each run
+(`outcome.json`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from harness.campaign.run_store import RUNS, RunStore
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, FindingClass, VerdictWord
@@ -81,6 +84,9 @@ class ShareFigure(Frozen):
     high: float
     one_sided: bool
 
+    def __str__(self) -> str:
+        return f"{self.k} of {self.n}"
+
 
 class RateFigure(Frozen):
     """Per million records, with the 95 % interval bootstrapped over runs. `value` None: no records. `low`
@@ -150,6 +156,10 @@ class MatrixResult(Frozen):
     ended: Literal["all runs made", "budget spent", "under way"]
     arms: tuple[MatrixArmResult, ...]
 
+    @property
+    def axes(self) -> list[str]:
+        return list(self.arms[0].labels) if self.arms else []
+
     def exit_code(self) -> int:
         """1 a run broke its promise; 3 none did, but an arm has no run with a known verdict; else 0."""
         ran = [arm for arm in self.arms if arm.state in ("ran", "waiting")]
@@ -185,4 +195,47 @@ _FILE = VersionedFile(
         next_step="use the version that wrote it, or run the matrix again",
     ),
     runs=lambda result: (run.run_schema_version for arm in result.arms for run in arm.runs),
+)
+
+
+class MatrixStore(RunStore):
+    """The folder of one matrix."""
+
+    def save(self, result: MatrixResult) -> None:
+        self.write(MATRIX_FILE, result)
+
+    def path_of(self, arm: str, repeat: int) -> str:
+        """A run's folder, relative to the matrix's."""
+        return f"{RUNS}/{arm}/{repeat + 1:03d}"
+
+    def run_folder(self, arm: str, repeat: int) -> Path:
+        return self.folder / self.path_of(arm, repeat)
+
+    def outcomes(self, arms: Sequence[str]) -> dict[tuple[str, int], RunRow]:
+        """All runs of these arms that are over, by arm and repeat.
+
+        Raises:
+            JournalError: one cannot be read, or is of another version.
+        """
+        found = {}
+        for arm in arms:
+            for path in self.outcome_paths(arm):
+                row = _OUTCOME.read(path)
+                if path.parent == self.run_folder(arm, row.repeat):
+                    found[arm, row.repeat] = row
+        return found
+
+
+_OUTCOME = VersionedFile(
+    RunRow,
+    MATRIX_VERSION,
+    damaged=Refusal(
+        "the outcome of a run cannot be read",
+        next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
+    ),
+    another=Refusal(
+        "a run was made by another version of kafka-chaos",
+        next_step="resume with the version that began the matrix, or begin it anew",
+    ),
+    runs=lambda run: (run.run_schema_version,),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Literal
@@ -15,10 +17,9 @@ from harness.campaign.run_time import RunTimes, format_duration
 from harness.campaign.work_queue import WorkQueue
 from harness.campaign.workers import RequestFinished, RunRequest, Worker, WorkerMessage, Workers, workers_for
 from harness.matrix.figures import ArmState, arm_results, loss_width
-from harness.matrix.ordering import in_round, is_due
 from harness.matrix.plan import MatrixPlan
-from harness.matrix.result import MatrixResult, RunRow, row_of
-from harness.matrix.store import MatrixStore
+from harness.matrix.result import MatrixResult, MatrixStore, RunRow, row_of
+from harness.matrix.spec import Repeats
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, VerdictWord
@@ -266,3 +267,30 @@ def run_matrix(
 ) -> MatrixResult:
     """Run a matrix on at most `clusters` clusters at once. Raises what `MatrixRun.execute` raises."""
     return MatrixRun(plan, store, backend or DockerBackend(), command, clusters).execute()
+
+
+def in_round(
+    arms: Sequence[str], cluster_of: Callable[[str], str], seed: int, repeat: int, up: str | None
+) -> list[str]:
+    """The arms of one round in random order, those that share a cluster together.
+
+    A round has each arm once, so that what changes with time (a busier machine, a warmer disk) affects all
+    arms alike. Arms of the cluster that is `up` come first: that saves a start, and reverses the order of
+    clusters from round to round.
+    """
+    generator = random.Random(f"{seed}/{repeat}")
+    shuffled = sorted(arms)
+    generator.shuffle(shuffled)
+    clusters = list(dict.fromkeys(cluster_of(arm) for arm in shuffled))
+    clusters.sort(key=lambda one: one != up)
+    return [arm for cluster in clusters for arm in shuffled if cluster_of(arm) == cluster]
+
+
+def is_due(repeats: Repeats, repeat: int, width: float) -> bool:
+    """Whether an arm takes part in a round (from 0); `width` is that of the interval of its share of runs
+    with loss after the rounds before."""
+    if repeat < repeats.at_least:
+        return True
+    if repeat >= repeats.most:
+        return False
+    return repeats.narrower_than is None or width > repeats.narrower_than

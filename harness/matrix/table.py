@@ -1,12 +1,13 @@
-"""The figures of a matrix as a table, and the notes below it."""
+"""The figures of a matrix as a table with notes below it, and as heat maps: a measure over all arms, one cell
+per arm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from harness.matrix.export import axes_of
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
-from harness.page.blocks import Table
+from harness.page.blocks import AnyCell, Cell, Section, Table, Text, section
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
@@ -15,6 +16,11 @@ _NARROW = (
     ("duplicates / M", "dupli-\ncates /\nmillion"),
     ("unavailable s", "unavail-\nable s"),
     ("as promised", "as\npromised"),
+)
+ONE_SIDED = (
+    '"from 55 %": every run showed it, and there are so few runs that the true share may still be as low as '
+    '55 %. "up to 45 %": no run showed it, and the true share may still be as high as 45 %: it is not known '
+    "to be zero."
 )
 
 
@@ -29,12 +35,12 @@ def cells(arm: MatrixArmResult) -> tuple[str, ...]:
     seconds = figures.unavailable_seconds.median
     return (
         f"{figures.runs} (+{figures.left_out})" if figures.left_out else f"{figures.runs}",
-        f"({share.k} of {share.n})" if aside else f"{share.k} of {share.n}",
+        f"({share})" if aside else f"{share}",
         interval_of(share),
         f"({rate(lost)})" if aside else rate(lost),
         rate(figures.duplicates_per_million),
         "-" if seconds is None else f"{seconds:.1f}",
-        f"{figures.as_promised.k} of {figures.as_promised.n}",
+        f"{figures.as_promised}",
     )
 
 
@@ -62,7 +68,7 @@ def rate(figure: RateFigure) -> str:
 
 def table(result: MatrixResult) -> Table:
     """One row per arm; its level on each axis has its own column."""
-    axes = axes_of(result)
+    axes = result.axes
     rows = [(arm, cells(arm)) for arm in result.arms]
     return Table(
         (*axes, *COLUMNS),
@@ -110,3 +116,70 @@ def _rates(figures: ArmFigures) -> str:
         if one.events and one.low is not None and one.high is not None:
             parts.append(f"{rate(one)} {what} per million ({one.low:,.0f} to {one.high:,.0f})")
     return ", ".join(parts)
+
+
+def heat_maps(result: MatrixResult) -> tuple[Section, ...]:
+    """Shares of runs with loss and with duplicates, and how long nothing could be written."""
+    figures = [arm.figures for arm in result.arms if arm.figures is not None]
+    longest = max((one.unavailable_seconds.median or 0.0 for one in figures), default=0.0)
+    lost = (
+        "k of n runs, with the 95 % interval of the share; in brackets where nothing was acknowledged by a "
+        "broker (acks=0): unconfirmed and absent."
+    )
+    duplicates = "k of n runs, with the 95 % interval of the share."
+    seconds = "Median over runs of the longest stretch in any partition; the interval encloses the median."
+    return (
+        _map(result, "Runs that lost acknowledged records", lost, _loss),
+        _map(result, "Runs with duplicates", duplicates, lambda one: _share(one.with_duplicates)),
+        _map(result, "Seconds without a success report", seconds, lambda one: _seconds(one, longest)),
+    )
+
+
+def _map(
+    result: MatrixResult, title: str, explanation: str, cell_of: Callable[[ArmFigures], Cell | None]
+) -> Section:
+    """One measure over all arms: the last axis goes across, the others down. `cell_of` figures is None: they
+    have no value for it."""
+    *down, across = result.axes or [""]
+    noted = {reason: number for number, reason in enumerate(reasons(result), 1)}
+    found: dict[str, dict[str, Cell]] = {}
+    for arm in result.arms:
+        cell = cell_of(arm.figures) if arm.figures is not None and arm.figures.runs else None
+        if cell is None:
+            cell = Cell("no run counts" if arm.state == "ran" else arm.state, strong=True)
+            if arm.reason is not None:
+                number = noted[arm.state, arm.reason]
+                cell = replace(cell, below=f"note {number}", link=f"#note-{number}")
+        label, level = ", ".join(arm.labels[axis] for axis in down), arm.labels[across]
+        coordinates = (label, f"{across}: {level}") if down else (level, "all")
+        found.setdefault(coordinates[0], {})[coordinates[1]] = cell
+    cells = [cell for row in found.values() for cell in row.values()]
+    bounded = any(cell.below.startswith(("from ", "up to ")) for cell in cells)
+    columns = list(dict.fromkeys(column for row in found.values() for column in row))
+    rows: list[tuple[AnyCell, ...]] = [
+        (label, *(row.get(column, "not in the matrix") for column in columns)) for label, row in found.items()
+    ]
+    table = Table((", ".join(down) or across, *columns), rows, look="heat")
+    about = Text(f"{explanation} {ONE_SIDED}" if bounded else explanation, note=True)
+    return section(title, about, table, id=title.lower().replace(" ", "-"), only="html")
+
+
+def _loss(figures: ArmFigures) -> Cell:
+    share, _, aside = loss_of(figures)
+    cell = _share(share)
+    return replace(cell, text=f"({cell.text})") if aside else cell
+
+
+def _share(share: ShareFigure) -> Cell:
+    heat = round(100 * share.k / share.n)
+    return Cell(f"{share}", strong=True, below=interval_of(share), heat=heat)
+
+
+def _seconds(figures: ArmFigures, longest: float) -> Cell | None:
+    found = figures.unavailable_seconds
+    if found.median is None:
+        return None
+    known = found.low is not None and found.high is not None
+    interval = f"{found.low:.1f} to {found.high:.1f} s" if known else "too few runs for an interval"
+    heat = round(100 * found.median / longest) if longest else 0
+    return Cell(f"{found.median:.1f} s", strong=True, below=interval, heat=heat)

@@ -12,10 +12,9 @@ from harness.matrix.compare import breaches, compare
 from harness.matrix.export import junit_text
 from harness.matrix.page import matrix_page, write_pages
 from harness.matrix.plan import MatrixOptions, plan_matrix
-from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
+from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, load_result
 from harness.matrix.runner import run_matrix
 from harness.matrix.spec import MATRIX, MatrixSpec
-from harness.matrix.store import MatrixStore
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.storage import write_whole

@@ -13,9 +13,8 @@ from harness.campaign import workers
 from harness.campaign.work_queue import WorkQueue
 from harness.campaign.workers import RunRequest, WorkerPool, clusters_at_once
 from harness.matrix.plan import plan_matrix
-from harness.matrix.result import MatrixResult
+from harness.matrix.result import MatrixResult, MatrixStore
 from harness.matrix.runner import run_matrix
-from harness.matrix.store import MatrixStore
 from harness.model.errors import ClusterError
 from harness.spec.cluster import ClusterSpec
 from tests.pure.harness.matrix.test_runner import QUIET, resumed, runs_made, write

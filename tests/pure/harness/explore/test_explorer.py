@@ -26,8 +26,7 @@ from harness.explore.page import (
 )
 from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.plan import ExploreOptions, plan_exploration
-from harness.explore.result import ExploreResult, load_result
-from harness.explore.store import ExploreStore
+from harness.explore.result import ExploreResult, ExploreStore, load_result
 from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError
 from harness.model.result import ShareCount

@@ -17,9 +17,8 @@ import yaml
 from harness.campaign.run_time import format_duration
 from harness.matrix import runner
 from harness.matrix.plan import MatrixOptions, plan_matrix
-from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
+from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, load_result
 from harness.matrix.runner import run_matrix
-from harness.matrix.store import MatrixStore
 from harness.matrix.table import cells, notes, reasons, table
 from harness.model.errors import BadInput, ClusterError, JournalError
 from tests.pure.harness.cli.test_app import call
@@ -116,7 +115,7 @@ import sys
 from pathlib import Path
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.runner import run_matrix
-from harness.matrix.store import MatrixStore
+from harness.matrix.result import MatrixStore
 from tests.support.fake_backend import FakeBackend
 spec, folder, log = sys.argv[1:]
 plan = plan_matrix(spec, None, MatrixOptions(), 5)

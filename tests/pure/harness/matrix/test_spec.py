@@ -9,10 +9,9 @@ import pytest
 import yaml
 
 from harness.campaign.run_time import format_duration, run_seconds
-from harness.matrix.client_refusal import librdkafka_refuses
-from harness.matrix.expand import MatrixArm, expand_matrix
-from harness.matrix.ordering import in_round, is_due
+from harness.matrix.expand import MatrixArm, expand_matrix, librdkafka_refuses
 from harness.matrix.plan import estimate
+from harness.matrix.runner import in_round, is_due
 from harness.matrix.spec import MATRIX, MatrixSpec, Repeats
 from harness.model.errors import BadInput
 
