@@ -7,16 +7,13 @@ from typing import Literal
 
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_time import format_duration
-from harness.explore.budget import ExploreSpent
-from harness.explore.coverage import Coverage
-from harness.explore.menu import experiment_of
+from harness.explore.menu import Trial, TrialFault, experiment_of
 from harness.explore.phases import ClusterPhase
-from harness.explore.plan import ExplorationPlan
+from harness.explore.plan import ExplorationPlan, ExploreSpent
 from harness.explore.reproducers import write_violation
 from harness.explore.result import ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
-from harness.explore.selection import choose
+from harness.explore.selection import Coverage, choose
 from harness.explore.shrinking import Shrinking
-from harness.explore.trial import Trial, TrialFault
 from harness.explore.trial_runner import TrialRunner
 from harness.model.errors import BadInput, JournalError
 from harness.model.progress import progress_under
@@ -123,24 +120,23 @@ class Exploration:
         number = len(self._violations) + 1
         limit = self._plan.budget.for_one(self._spent())
         shrinking = Shrinking(self._menu, run.trial)
-        outcomes, failed, of = [True], 1, 1
-        self._violations.append(self._violation(run, shrinking, number, failed, of, "under way"))
         # The run that showed it is one of the n runs of this schedule.
+        outcomes = [True]
+        self._violations.append(self._violation(run, shrinking, number, outcomes, "under way"))
         answer = self._vote(run.trial, run, number, limit, outcomes)
-        failed, of = sum(outcomes), len(outcomes)
         state: ShrinkState = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
         while state == "shrunk" and (candidate := shrinking.candidate()) is not None:
-            outcomes = []
-            answer = self._vote(candidate, run, number, limit, outcomes)
+            smaller: list[bool] = []
+            answer = self._vote(candidate, run, number, limit, smaller)
             if answer is None:
                 state = "budget spent"
                 break
             shrinking.record(answer)
             if answer:
-                failed, of = sum(outcomes), len(outcomes)
-            self._violations[-1] = self._violation(run, shrinking, number, failed, of, "under way")
+                outcomes = smaller
+            self._violations[-1] = self._violation(run, shrinking, number, outcomes, "under way")
             self._save_progress()
-        self._violations[-1] = self._violation(run, shrinking, number, failed, of, state)
+        self._violations[-1] = self._violation(run, shrinking, number, outcomes, state)
         self._save_progress()
 
     def _vote(
@@ -162,8 +158,9 @@ class Exploration:
         return answer
 
     def _violation(
-        self, run: TrialRun, shrinking: Shrinking, number: int, failed: int, of: int, state: ShrinkState
+        self, run: TrialRun, shrinking: Shrinking, number: int, outcomes: list[bool], state: ShrinkState
     ) -> Violation:
+        """As it is known now; `outcomes` are those of the runs of the minimal schedule."""
         mine = [one for one in self._runs if one.violation == number]
         found = Violation(
             number=number,
@@ -172,8 +169,8 @@ class Exploration:
             state=state,
             original=run.trial,
             minimal=shrinking.minimal,
-            failed=failed,
-            minimal_runs=of,
+            failed=sum(outcomes),
+            minimal_runs=len(outcomes),
             seed=run.seed,
             tried=shrinking.tried,
             runs=len(mine),

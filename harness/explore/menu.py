@@ -1,9 +1,9 @@
-"""The menu that schedules are drawn from: ordinary settings and ordinary faults, with weights."""
+"""The menu that schedules are drawn from, and a schedule drawn from it, as data. A menu has ordinary settings
+and ordinary faults, with weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -14,7 +14,6 @@ from faults.schedules.fields import NAME, IfImpossible
 from faults.schedules.problems import Problem
 from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind
-from harness.explore.trial import Trial, TrialFault
 from harness.model.errors import located_words_of
 from harness.model.frozen import Frozen, Setting
 from harness.spec.cluster import ClusterSpec
@@ -23,6 +22,53 @@ from harness.spec.topic import TopicSpec
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
 from workloads.config.workload_spec import WorkloadSpec
+
+GRID = 0.5
+"""Seconds: times and durations are multiples of it, so that shrinking them comes to an end."""
+
+
+class TrialFault(Frozen):
+    """A fault of the menu (by its name) injected `at` seconds after writing began, for `lasting` seconds."""
+
+    name: str
+    at: float = Field(ge=0)
+    lasting: float = Field(gt=0)
+
+    @property
+    def end(self) -> float:
+        return self.at + self.lasting
+
+
+class Trial(Frozen):
+    """A schedule. `settings` has the level of each setting that is not at its default; `rate` is in records/s
+    (0: the menu's first); `rest` is the number of seconds of writing after the last fault (None: the
+    menu's)."""
+
+    settings: dict[str, str] = {}
+    faults: tuple[TrialFault, ...] = ()
+    rate: int = Field(default=0, ge=0)
+    rest: float | None = None
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.settings.items()), self.faults, self.rate, self.rest))
+
+    def __str__(self) -> str:
+        faults = ", ".join(f"{one.name} at {one.at:g} s for {one.lasting:g} s" for one in self.faults)
+        return f"{describe_settings(self.settings)}: {faults or 'no fault'}"
+
+    def holds(self, other: Trial) -> bool:
+        """Whether this schedule includes another: its settings, and at least as many of each of its
+        faults."""
+        mine = [one.name for one in self.faults]
+        theirs = [one.name for one in other.faults]
+        return all(self.settings.get(axis) == label for axis, label in other.settings.items()) and all(
+            mine.count(name) >= theirs.count(name) for name in theirs
+        )
+
+
+def describe_settings(settings: Mapping[str, str]) -> str:
+    """`acks=1, min-isr=1`."""
+    return ", ".join(f"{axis}={label}" for axis, label in settings.items()) or "defaults"
 
 
 class Level(Frozen):
@@ -108,17 +154,26 @@ class ExploreMenu(Frozen):
                 yield Problem(f"{where}.name", f"two faults are named {fault.name!r}")
             seen.add(fault.name)
             planned = TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0])
-            if why := _why_impossible(lambda one=planned: experiment_of(self, Trial(faults=(one,)))):
+            if why := self.why_impossible(Trial(faults=(planned,))):
                 yield Problem(where, why)
         some = (TrialFault(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
         for axis, levels in self.settings.items():
             for label in levels:
-                chosen = Trial(settings={axis: label}, faults=some)
-                if why := _why_impossible(lambda one=chosen: experiment_of(self, one)):
+                if why := self.why_impossible(Trial(settings={axis: label}, faults=some)):
                     yield Problem(
                         f"settings.{axis}.{label}",
                         f"it is not possible with the defaults of the other settings: {why}",
                     )
+
+    def why_impossible(self, trial: Trial) -> str | None:
+        """Why a schedule makes no valid experiment; None: it does."""
+        try:
+            experiment_of(self, trial)
+        except ValidationError as error:
+            return located_words_of(error)
+        except ValueError as error:
+            return str(error)
+        return None
 
     def default_of(self, axis: str) -> str:
         return next(iter(self.settings[axis]))
@@ -132,18 +187,6 @@ class ExploreMenu(Frozen):
         return next(fault for fault in self.faults if fault.name == name)
 
 
-def _why_impossible(make: Any) -> str | None:
-    """Why an experiment is not valid; None: it is valid."""
-    try:
-        experiment = make()
-    except ValidationError as error:
-        return located_words_of(error)
-    except ValueError as error:
-        return str(error)
-    assert isinstance(experiment, Experiment)
-    return None
-
-
 MENU = FileKind(
     ExploreMenu,
     one="a menu",
@@ -153,18 +196,6 @@ MENU = FileKind(
     folder="menus",
 )
 BUILT_IN = "ordinary"
-
-
-def load(path: Path | str | None) -> ExploreMenu:
-    """A menu file, or a built-in menu by its name; None: the ordinary one.
-
-    Raises:
-        BadInput: no such file, not YAML, or not a menu: names the path in the file.
-    """
-    return MENU.builtin(BUILT_IN)[0] if path is None else MENU.load(str(path))[0]
-
-
-WRITE = "steady"
 
 
 def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
@@ -188,25 +219,23 @@ def experiment_of(
     arms = [(arm, trial.settings)]
     if control and trial.settings:
         arms.append(("defaults", {}))
-    base = _workload(menu, trial.settings)
+    clients = _clients(menu, trial.settings)
     return Experiment.model_validate(
         {
             "name": name,
             "title": str(trial),
             "cluster": menu.cluster.model_dump(),
             "topic": menu.topic.model_dump(),
-            "workload": base,
-            "readers": _readers(menu, trial.settings),
-            "share": _share(menu, trial.settings),
+            **clients,
             "steps": [{"write": _write(menu, trial)}],
-            "arms": [_arm(menu, label, settings, trial) for label, settings in arms],
+            "arms": [_arm(menu, label, settings, clients) for label, settings in arms],
         }
     )
 
 
 def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
     return {
-        "name": WRITE,
+        "name": "steady",
         "seconds": seconds_of(menu, trial),
         "rate": rate_of(menu, trial),
         "at_most_down": menu.at_most_down,
@@ -216,30 +245,27 @@ def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], trial: Trial) -> Arm:
-    arm: dict[str, Any] = {
-        "name": name,
-        "producer": _merged(menu, settings, "producer", menu.producer),
-        "topic": _merged(menu, settings, "topic"),
+def _clients(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
+    """Producers and readers under these settings, by the keys of an experiment file."""
+    clients: dict[str, Any] = {
+        "workload": _merged(menu, settings, "workload", menu.workload.model_dump(exclude_unset=True))
     }
-    for key, of in (("workload", _workload), ("readers", _readers), ("share", _share)):
-        if (own := of(menu, settings)) != of(menu, trial.settings):
-            arm[key] = own
-    return Arm.model_validate(arm)
+    for what, specs in (("readers", menu.readers), ("share", menu.share)):
+        patch = _merged(menu, settings, what)
+        clients[what] = [{**one.model_dump(exclude_unset=True), **patch} for one in specs]
+    return clients
 
 
-def _readers(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
-    patch = _merged(menu, settings, "readers")
-    return [{**reader.model_dump(exclude_unset=True), **patch} for reader in menu.readers]
-
-
-def _share(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
-    patch = _merged(menu, settings, "share")
-    return [{**group.model_dump(exclude_unset=True), **patch} for group in menu.share]
-
-
-def _workload(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
-    return _merged(menu, settings, "workload", menu.workload.model_dump(exclude_unset=True))
+def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], shared: Mapping[str, Any]) -> Arm:
+    """An arm, with what of its clients differs from those that all arms share."""
+    return Arm.model_validate(
+        {
+            "name": name,
+            "producer": _merged(menu, settings, "producer", menu.producer),
+            "topic": _merged(menu, settings, "topic"),
+            **{key: own for key, own in _clients(menu, settings).items() if own != shared[key]},
+        }
+    )
 
 
 def _merged(

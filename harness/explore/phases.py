@@ -4,8 +4,14 @@
     isr_shrunk        an ISR is not full, while another fault is open
     recovering        an ISR is not full, or a broker does not answer, and every other fault has been undone
     steady            none of these
-    transaction_open  in addition to one of these: a transaction was open
-    rebalancing, coordinator_moving: of groups, also in addition (harness.explore.group_phases)
+
+In addition to one of these:
+
+    transaction_open    a transaction was open
+    rebalancing         a partition that a group has read is owned by no member of it; or a member of a share
+                        group is gone, stands still, or has joined and been given nothing yet
+    coordinator_moving  the broker that last answered about a group's offsets does not answer any more, or it
+                        answered with an error
 
 What brokers believed is the last sample before the fault was injected.
 """
@@ -20,7 +26,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from harness.explore.group_phases import GroupEvents, ShareMembers
 from harness.model.broker_views import newness
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
@@ -50,6 +55,8 @@ class ClusterPhase(StrEnum):
 
 ADDITIONAL = (ClusterPhase.TRANSACTION_OPEN, ClusterPhase.REBALANCING, ClusterPhase.COORDINATOR_MOVING)
 """Phases that come in addition to one of the others."""
+_WORKS = {"joined": True, "resumed": True, "killed": False, "died": False, "closing": False, "paused": False}
+"""Whether a member of a share group takes records after the event."""
 
 
 class ObservedFault(Frozen):
@@ -93,17 +100,14 @@ def phases_at(
     moments: Sequence[SampledMoment], at_ns: int, *, replicas: int, others_open: bool, transaction: bool
 ) -> tuple[ClusterPhase, ...]:
     """The phases at a moment; `moments` in order of time, `replicas` is the replication factor."""
-    before = [moment for moment in moments if moment.at_ns <= at_ns][-2:]
+    before = [moment for moment in moments if moment.at_ns <= at_ns]
     if not before:
         return ()
-    found = _phase(before, replicas, others_open)
+    found = _phase(before[-1], silent_at(moments, at_ns), replicas, others_open)
     return (found, ClusterPhase.TRANSACTION_OPEN) if transaction else (found,)
 
 
-def _phase(before: Sequence[SampledMoment], replicas: int, others_open: bool) -> ClusterPhase:
-    now = before[-1]
-    # A broker on a busy machine may miss one sample; a broker that misses two counts as gone.
-    silent = frozenset.intersection(*(moment.silent for moment in before))
+def _phase(now: SampledMoment, silent: frozenset[int], replicas: int, others_open: bool) -> ClusterPhase:
     by_partition: dict[int, list[tuple[int, BrokerBelief]]] = {}
     for broker, beliefs in now.beliefs.items():
         for partition, belief in beliefs.items():
@@ -134,13 +138,11 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         hits = hits_of(fault_events(folder)) if (folder / FAULTS_FILE).exists() else []
         moments = moments_of(journal_rows(folder / SAMPLES_DIR)) if hits else []
         transactions = [(row["begun_ns"], row["ended_ns"]) for row in journal_rows(folder / TRANSACTIONS_DIR)]
-        share = ShareMembers.of(
+        share = ShareMembers(
             journal_rows(folder / SHARE_EVENTS_DIR),
             journal_rows(folder / DELIVERIES_DIR, ["member", "session", "acquired_ns"]),
         )
-        groups = GroupEvents.of(
-            journal_rows(folder / ASSIGNMENTS_DIR), journal_rows(folder / OFFSETS_DIR), share
-        )
+        groups = GroupEvents(journal_rows(folder / ASSIGNMENTS_DIR), journal_rows(folder / OFFSETS_DIR))
     except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "a journal of the run cannot be read",
@@ -163,7 +165,7 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
             ),
         )
         if phases:
-            if groups.rebalancing(hit.injected_ns):
+            if groups.rebalancing(hit.injected_ns) or share.rebalancing(hit.injected_ns):
                 phases += (ClusterPhase.REBALANCING,)
             if groups.coordinator_moving(hit.injected_ns, silent_at(moments, hit.injected_ns)):
                 phases += (ClusterPhase.COORDINATOR_MOVING,)
@@ -172,7 +174,8 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
 
 
 def silent_at(moments: Sequence[SampledMoment], at_ns: int) -> frozenset[int]:
-    """The brokers that did not answer the last two samples before a moment."""
+    """The brokers that did not answer the last two samples before a moment: on a busy machine one may miss a
+    single sample."""
     before = [moment.silent for moment in moments if moment.at_ns <= at_ns][-2:]
     return frozenset.intersection(*before) if before else frozenset()
 
@@ -210,3 +213,61 @@ def moments_of(rows: Iterable[Mapping[str, Any]]) -> list[SampledMoment]:
                 row["leader"], row["leader_epoch"], len(row["isr"] or ())
             )
     return [SampledMoment(at, beliefs[at], frozenset(silent.get(at, ()))) for at in sorted(beliefs)]
+
+
+class ShareMembers:
+    """What happened to members of share groups, and when each of their clients, by member and session, was
+    given its first record: rows of the journals of their events and of deliveries."""
+
+    def __init__(self, events: Iterable[Mapping[str, Any]], deliveries: Iterable[Mapping[str, Any]]) -> None:
+        about = (row for row in events if row["event"] in _WORKS)
+        self._events = sorted(about, key=lambda row: int(row["at_ns"]))
+        self._first: dict[tuple[str, int], int] = {}
+        for row in deliveries:
+            client = row["member"], row["session"]
+            self._first[client] = min(row["acquired_ns"], self._first.get(client, row["acquired_ns"]))
+
+    def rebalancing(self, at_ns: int) -> bool:
+        """Whether a member did not take records at a moment."""
+        last: dict[str, Mapping[str, Any]] = {}
+        for row in self._events:
+            if row["at_ns"] <= at_ns:
+                last[row["member"]] = row
+        return any(
+            not _WORKS[row["event"]] or self._first.get((row["member"], row["session"]), at_ns + 1) > at_ns
+            for row in last.values()
+        )
+
+
+class GroupEvents:
+    """What happened to groups: rows of the journal of assignments, and what brokers answered about offsets.
+    Members of a group are readers with the same name but for the number at its end."""
+
+    def __init__(
+        self, assignments: Iterable[Mapping[str, Any]], offsets: Iterable[Mapping[str, Any]]
+    ) -> None:
+        answers = [row for row in offsets if row["source"] == "fetch"]
+        self._assignments = sorted(assignments, key=lambda row: int(row["at_ns"]))
+        self._answers = sorted(answers, key=lambda row: int(row["at_ns"]))
+
+    def rebalancing(self, at_ns: int) -> bool:
+        """Whether a partition has no owner at a moment."""
+        owners: dict[tuple[str, int], set[str]] = {}
+        for row in self._assignments:
+            if row["at_ns"] > at_ns:
+                break
+            mine = owners.setdefault((row["reader"].rpartition("-")[0], row["partition"]), set())
+            if row["event"] == "assigned":
+                mine.add(row["reader"])
+            else:
+                mine.discard(row["reader"])
+        return any(not mine for mine in owners.values())
+
+    def coordinator_moving(self, at_ns: int, silent: frozenset[int]) -> bool:
+        """Whether a coordinator is away at a moment; `silent` are the brokers that did not answer then."""
+        last: dict[str, Mapping[str, Any]] = {}
+        for row in self._answers:
+            if row["at_ns"] > at_ns:
+                break
+            last[row["group"]] = row
+        return any(row["error"] is not None or row["broker"] in silent for row in last.values())

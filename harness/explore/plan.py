@@ -1,23 +1,66 @@
-"""From the options of `kafka-chaos explore` to the plan of an exploration."""
+"""From the options of `kafka-chaos explore` to the plan of an exploration, and its budget: in seconds or in
+runs, with a share for shrinking."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.campaign.run_store import refuse_another
 from harness.campaign.run_time import format_duration, run_seconds
-from harness.explore import menu as menus
-from harness.explore.budget import DEFAULT_SECONDS, SHRINK_SHARE, ExploreBudget, parse_confirm, parse_seconds
-from harness.explore.coverage import Coverage, all_levels, all_pairs, all_phases
-from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.menu import BUILT_IN, MENU, ExploreMenu, experiment_of
 from harness.explore.result import ExploreResult, load_result
-from harness.explore.selection import choose
+from harness.explore.selection import Coverage, all_levels, all_pairs, all_phases, choose
 from harness.explore.shrinking import Confirm
 from harness.model.errors import BadInput
 from harness.model.secrets import masked_at
 from harness.spec.cluster import ClusterSpec
 from harness.spec.overrides import override_cluster
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+DEFAULT_SECONDS = 1200.0
+SHRINK_SHARE = 0.6
+_ONE_VIOLATION = 0.75
+"""The largest share of the rest for shrinking that one violation may use, so that some is left for the
+next."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreSpent:
+    """What has been used: in total, and for shrinking."""
+
+    seconds: float = 0.0
+    runs: int = 0
+    shrinking: float = 0.0
+    """In seconds if the budget is in seconds, else in runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreBudget:
+    """`seconds` or `runs` (one is None), and at most `share` of it for shrinking."""
+
+    seconds: float | None = None
+    runs: int | None = None
+    share: float = SHRINK_SHARE
+
+    @property
+    def whole(self) -> float:
+        return float(self.seconds if self.seconds is not None else self.runs or 0)
+
+    def allows(self, spent: ExploreSpent, expected: float) -> bool:
+        """Whether a run of `expected` seconds may begin: it would end within the budget."""
+        if self.runs is not None:
+            return spent.runs < self.runs
+        return spent.seconds + expected <= self.whole
+
+    def for_one(self, spent: ExploreSpent) -> float:
+        """What the next violation may use for shrinking, in seconds or in runs."""
+        return max(0.0, self.whole * self.share - spent.shrinking) * _ONE_VIOLATION
+
+    def left(self, spent: ExploreSpent) -> float | None:
+        """Seconds that are left; None: the budget is in runs."""
+        return None if self.seconds is None else max(0.0, self.seconds - spent.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +127,7 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
             next_step="leave one out",
         )
     if resume is None:
-        menu = _with_options(menus.load(options.menu), options)
+        menu = _with_options(MENU.load(str(options.menu or BUILT_IN))[0], options)
         share = SHRINK_SHARE if options.share is None else options.share
         seconds = DEFAULT_SECONDS if options.budget is None else parse_seconds(options.budget)
         budget = ExploreBudget(None if options.runs else seconds, options.runs, share)
@@ -122,3 +165,39 @@ def _with_options(menu: ExploreMenu, options: ExploreOptions) -> ExploreMenu:
     if fields == before:
         return menu
     return menu.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
+
+
+def parse_seconds(text: str) -> float:
+    """Read `20m`, `90s`, `1h`, `1.5h`.
+
+    Raises:
+        BadInput: it is none of these.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip(), re.ASCII)
+    if match is None or float(match[1]) == 0:
+        raise BadInput(
+            "the budget cannot be read",
+            where="--budget",
+            expected="a time like 20m, 90s or 1h",
+            found=repr(text),
+            next_step="`--runs N` counts runs instead",
+        )
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def parse_confirm(text: str) -> Confirm:
+    """Read `2/3`: two of three runs must fail.
+
+    Raises:
+        BadInput: it is not K/N with 1 <= K <= N <= 20.
+    """
+    match = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text.strip(), re.ASCII)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 20:
+        raise BadInput(
+            "how often a schedule must fail cannot be read",
+            where="--confirm",
+            expected="K/N, such as 2/3: K of N runs fail, 1 <= K <= N <= 20",
+            found=repr(text),
+            next_step="correct --confirm, or leave it out",
+        )
+    return Confirm(int(match[1]), int(match[2]))

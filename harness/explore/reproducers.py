@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.menu import ExploreMenu, describe_settings, experiment_of
 from harness.explore.result import Violation
 from harness.explore.shrinking import Confirm
 from harness.model.errors import KafkaChaosError
@@ -91,8 +91,8 @@ def describe_violation(violation: Violation) -> str:
     """What broke, under which settings and faults."""
     what = ", ".join(violation.classes) or "a broken promise"
     faults = ", ".join(one.name for one in violation.minimal.faults) or "no fault"
-    settings = ", ".join(f"{axis}={label}" for axis, label in violation.minimal.settings.items())
-    return f"{what} under {faults}" + (f" with {settings}" if settings else "")
+    settings = violation.minimal.settings
+    return f"{what} under {faults}" + (f" with {describe_settings(settings)}" if settings else "")
 
 
 def as_data(experiment: Experiment) -> dict[str, Any]:

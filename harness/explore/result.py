@@ -9,9 +9,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from harness.campaign.run_store import RUNS, RunStore
-from harness.explore.menu import ExploreMenu
+from harness.explore.menu import ExploreMenu, Trial
 from harness.explore.phases import ClusterPhase, ObservedFault
-from harness.explore.trial import Trial
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import FindingClass, ShareCount, VerdictWord

@@ -1,5 +1,7 @@
 """Selects the next schedule: drawn by the menu's weights, and then by how much new it would cover.
 
+There is to cover: each fault in each phase, pairs of faults, and each fault under each level.
+
 Pure, and the same for the same seed and the same runs so far: `CANDIDATES` schedules are drawn by weight; one
 of them is then drawn in proportion to its novelty, per second that it takes.
 """
@@ -7,16 +9,15 @@ of them is then drawn in proportion to its novelty, per second that it takes.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from pydantic import ValidationError
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 
 from harness.campaign.run_time import PER_RUN
-from harness.explore.coverage import Coverage, pairs_of
-from harness.explore.menu import ExploreMenu, experiment_of, seconds_of
-from harness.explore.phases import ClusterPhase
-from harness.explore.trial import GRID, Trial, TrialFault
+from harness.explore.menu import GRID, ExploreMenu, Trial, TrialFault, seconds_of
+from harness.explore.phases import ADDITIONAL, ClusterPhase
+from harness.explore.result import CoverageResult, Covered, TrialRun
 from harness.model.errors import KafkaChaosError
 from harness.spec.cluster import PROFILES, SESSION_SECONDS
 
@@ -32,6 +33,84 @@ SIMILAR = 0.4
 _LAG_SECONDS = 30.0
 _FAULT_COUNTS = (0.35, 0.45, 0.2)
 """Probability that a schedule has one fault, two, three (or more)."""
+
+FaultInPhase = tuple[str, ClusterPhase]
+"""A fault of the menu (with its target) and a phase."""
+Pair = tuple[str, str]
+"""Two faults of one run, in alphabetical order."""
+FaultAtLevel = tuple[str, str, str]
+"""A fault, a setting, and its level."""
+
+
+@dataclass(slots=True)
+class Coverage:
+    """How often each item was covered. `missed`: a fault was aimed at that phase and did not hit it."""
+
+    phases: Counter[FaultInPhase] = field(default_factory=Counter)
+    pairs: Counter[Pair] = field(default_factory=Counter)
+    levels: Counter[FaultAtLevel] = field(default_factory=Counter)
+    missed: Counter[FaultInPhase] = field(default_factory=Counter)
+
+    def add(self, menu: ExploreMenu, run: TrialRun) -> None:
+        """Count a run. Only faults that were shown to take effect count."""
+        hit = {one.place: one for one in run.seen if one.verified}
+        names = {number: run.trial.faults[number].name for number in hit if number < len(run.trial.faults)}
+        for number, name in names.items():
+            for phase in hit[number].phases:
+                self.phases[name, phase] += 1
+            for axis, label in menu.labels(run.trial.settings):
+                self.levels[name, axis, label] += 1
+        for pair in pairs_of(list(names.values())):
+            self.pairs[pair] += 1
+        for number, (fault, aim) in enumerate(zip(run.trial.faults, run.aims, strict=False)):
+            if number not in hit or aim not in hit[number].phases:
+                self.missed[fault.name, aim] += 1
+
+    def result(self, menu: ExploreMenu, left_out: Collection[str] = ()) -> CoverageResult:
+        """Everything that can be covered, in the menu's order, with how often it was."""
+        names = [fault.name for fault in menu.faults if fault.name not in left_out]
+        return CoverageResult(
+            phases=tuple(
+                Covered(what=(name, phase.value), times=self.phases[name, phase])
+                for name, phase in all_phases(menu, names)
+            ),
+            pairs=tuple(Covered(what=pair, times=self.pairs[pair]) for pair in all_pairs(menu, names)),
+            levels=tuple(Covered(what=one, times=self.levels[one]) for one in all_levels(menu, names)),
+        )
+
+
+def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
+    """Pairs of faults in one run, each once."""
+    yield from {(min(pair), max(pair)) for pair in combinations(names, 2)}
+
+
+def all_phases(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultInPhase, ...]:
+    """Every fault in every phase that the menu makes possible: without transactions none is open, without
+    groups none rebalances, and coordinators are asked about consumer groups only."""
+    transactional = menu.workload.transactional or any(
+        level.workload.get("transactions") for levels in menu.settings.values() for level in levels.values()
+    )
+    impossible = set() if transactional else {ClusterPhase.TRANSACTION_OPEN}
+    if not menu.grouped:
+        impossible |= {ClusterPhase.COORDINATOR_MOVING}
+    if not menu.grouped and not menu.share:
+        impossible |= {ClusterPhase.REBALANCING}
+    phases = [phase for phase in ClusterPhase if phase not in impossible]
+    if menu.most_faults == 1:
+        phases = [phase for phase in phases if phase in (ClusterPhase.STEADY, *ADDITIONAL)]
+    return tuple((name, phase) for name in names for phase in phases)
+
+
+def all_pairs(menu: ExploreMenu, names: Sequence[str]) -> tuple[Pair, ...]:
+    if menu.most_faults == 1:
+        return ()
+    return tuple((min(one, two), max(one, two)) for number, one in enumerate(names) for two in names[number:])
+
+
+def all_levels(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultAtLevel, ...]:
+    return tuple(
+        (name, axis, label) for name in names for axis, levels in menu.settings.items() for label in levels
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +152,8 @@ def draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTr
     """One schedule, by weight alone; None: only impossible ones were drawn."""
     for _ in range(_TRIES):
         drawn = _draw(menu, names, rng)
-        try:
-            experiment_of(menu, drawn.trial)
-        except (ValidationError, ValueError):
-            continue
-        return drawn
+        if menu.why_impossible(drawn.trial) is None:
+            return drawn
     return None
 
 

@@ -12,10 +12,9 @@ from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_store import awaits_check, set_aside
 from harness.campaign.run_time import RunTimes
 from harness.cluster.holder import ClusterHolder
-from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.menu import ExploreMenu, Trial, experiment_of
 from harness.explore.phases import ClusterPhase, observed_faults
 from harness.explore.result import ExploreStore, TrialRun
-from harness.explore.trial import Trial
 from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, FindingClass, VerdictWord

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from harness.explore import explorer, trial_runner
-from harness.explore.budget import parse_seconds
 from harness.explore.explorer import run_exploration
 from harness.explore.menu import MENU, experiment_of
 from harness.explore.page import (
@@ -25,7 +24,7 @@ from harness.explore.page import (
     write_pages,
 )
 from harness.explore.phases import ClusterPhase, ObservedFault
-from harness.explore.plan import ExploreOptions, plan_exploration
+from harness.explore.plan import ExploreOptions, parse_seconds, plan_exploration
 from harness.explore.result import ExploreResult, ExploreStore, load_result
 from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError

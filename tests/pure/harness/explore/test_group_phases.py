@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.explore.group_phases import GroupEvents, ShareMembers
+from harness.explore.phases import GroupEvents, ShareMembers
 
 pytestmark = pytest.mark.pure
 
@@ -33,7 +33,7 @@ MOVES = [
     ("at", "rebalancing"), [(5, False), (15, False), (20, True), (29, True), (35, False), (50, False)]
 )
 def test_a_group_rebalances_while_a_partition_has_no_owner(at: int, rebalancing: bool) -> None:
-    found = GroupEvents.of(MOVES, [])
+    found = GroupEvents(MOVES, [])
     assert found.rebalancing(at) is rebalancing
     assert not found.coordinator_moving(at, frozenset())
 
@@ -54,7 +54,7 @@ def test_a_group_rebalances_while_a_partition_has_no_owner(at: int, rebalancing:
 def test_a_coordinator_moves_when_the_last_one_is_silent_or_refuses(
     answers: list[dict[str, Any]], silent: set[int], moving: bool
 ) -> None:
-    found = GroupEvents.of([], answers)
+    found = GroupEvents([], answers)
     assert found.coordinator_moving(50, frozenset(silent)) is moving
     assert not found.rebalancing(50)
 
@@ -67,7 +67,7 @@ def given(at: int, name: str = "q-0", session: int = 0) -> dict[str, Any]:
     return {"acquired_ns": at, "member": name, "session": session}
 
 
-LIVES = ShareMembers.of(
+LIVES = ShareMembers(
     [
         member(30, "killed"),
         member(10, "joined"),
@@ -97,6 +97,5 @@ LIVES = ShareMembers.of(
     ],
 )
 def test_a_share_group_rebalances_while_a_member_takes_nothing(at: int, rebalancing: bool) -> None:
-    found = GroupEvents.of([], [], LIVES)
-    assert found.rebalancing(at) is rebalancing
-    assert not found.coordinator_moving(at, frozenset())
+    assert LIVES.rebalancing(at) is rebalancing
+    assert not GroupEvents([], []).coordinator_moving(at, frozenset())

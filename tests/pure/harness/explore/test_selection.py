@@ -10,13 +10,19 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.explore import menu as menus
-from harness.explore.coverage import Coverage, all_levels, all_pairs, all_phases
-from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.menu import BUILT_IN, MENU, ExploreMenu, Trial, TrialFault, experiment_of
 from harness.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
 from harness.explore.result import TrialRun
-from harness.explore.selection import DrawnTrial, choose, draw, novelty
-from harness.explore.trial import Trial, TrialFault
+from harness.explore.selection import (
+    Coverage,
+    DrawnTrial,
+    all_levels,
+    all_pairs,
+    all_phases,
+    choose,
+    draw,
+    novelty,
+)
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import VerdictWord
 from tests.support.fake_explore_backend import SMALL, menu_of
@@ -164,14 +170,14 @@ def test_weights_decide() -> None:
 def test_without_transactions_none_is_to_be_covered() -> None:
     menu = menu_of()
     assert len(all_phases(menu, NAMES)) == 12
-    built_in = menus.load(None)
+    built_in = MENU.load(BUILT_IN)[0]
     names = [fault.name for fault in built_in.faults]
     assert len(all_phases(built_in, names)) == 5 * len(names)
     assert len(all_pairs(built_in, names)) == len(names) * (len(names) + 1) // 2
 
 
 def test_the_menu_of_groups_has_phases_of_its_own() -> None:
-    menu = menus.load("groups")
+    menu = MENU.load("groups")[0]
     names = [fault.name for fault in menu.faults]
     assert menu.grouped
     assert {phase for _, phase in all_phases(menu, names)} == set(ClusterPhase) - {
@@ -190,7 +196,7 @@ def test_the_menu_of_groups_has_phases_of_its_own() -> None:
 
 
 def test_the_menu_of_share_groups_sets_what_they_have() -> None:
-    menu = menus.load("share-groups")
+    menu = MENU.load("share-groups")[0]
     made = experiment_of(menu, alone("kill-leader", acknowledge="mixed", members="killed"), control=True)
     groups = [made.share_of(arm)[0] for arm in made.arms]
     assert [(one.acknowledge, one.kills, one.lock) for one in groups] == [
@@ -209,9 +215,9 @@ def test_the_menu_of_share_groups_sets_what_they_have() -> None:
 
 
 def test_the_built_in_menu_names_no_loss() -> None:
-    text = menus.MENU.builtin_text(menus.BUILT_IN)
+    text = MENU.builtin_text(BUILT_IN)
     assert not any(word in text for word in ("lost", "loss", "promise"))
-    menu = menus.load(None)
+    menu = MENU.load(BUILT_IN)[0]
     assert {"acks", "min-isr", "unclean"} <= set(menu.settings)
     assert all(menu.default_of(axis) in ("all", "2", "1", "false") for axis in menu.settings)
 
@@ -255,12 +261,12 @@ def test_bad_menus_are_refused_with_their_place(changes: dict[str, Any], says: s
 def test_a_menu_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     with pytest.raises(BadInput, match="the menu file cannot be read"):
-        menus.load(path)
+        MENU.load(str(path))
     path.write_text(yaml.safe_dump(SMALL, sort_keys=False))
-    assert menus.load(path) == menu_of()
+    assert MENU.load(str(path)) == menu_of()
     path.write_text("- a list")
     with pytest.raises(BadInput, match="this is not a menu"):
-        menus.load(path)
+        MENU.load(str(path))
 
 
 def test_a_menu_of_which_no_schedule_is_possible() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.explore.menu import ExploreMenu, experiment_of, rate_of
+from harness.explore.menu import GRID, ExploreMenu, Trial, TrialFault, experiment_of, rate_of
 from harness.explore.shrinking import (
     LEAST_AT,
     LEAST_RATE,
@@ -20,7 +20,6 @@ from harness.explore.shrinking import (
     candidates,
     size,
 )
-from harness.explore.trial import GRID, Trial, TrialFault
 from tests.support.fake_explore_backend import menu_of
 
 pytestmark = pytest.mark.pure
