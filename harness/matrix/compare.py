@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
-from checkers import ALPHA, difference, rank_test, rate_difference, runs_needed, shared_level
+from checkers import ALPHA, rank_test, rate_difference, runs_needed, shared_level
 from harness.matrix.figures import denominator
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.matrix.spec import MatrixSpec, matches
@@ -208,15 +208,6 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
         "low": interval.low if interval is not None else None,
         "high": interval.high if interval is not None else None,
     }
-
-
-def loss_gap(base: MatrixArmResult, new: MatrixArmResult) -> tuple[float, float, float] | None:
-    """Share of runs with loss, new less base, with Newcombe's interval; None: no runs that count."""
-    if base.figures is None or new.figures is None or not base.figures.runs or not new.figures.runs:
-        return None
-    mine, other = new.figures.with_loss, base.figures.with_loss
-    gap, interval = difference(mine.k, mine.n, other.k, other.n)
-    return gap, interval.low, interval.high if interval.high is not None else 1.0
 
 
 def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[SloBreach]:

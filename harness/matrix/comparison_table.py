@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.matrix.compare import Comparison, Measured, loss_gap
+from checkers import difference
+from harness.matrix.compare import Comparison, Measured
 from harness.matrix.result import MatrixResult
 from harness.page.blocks import Block, Cell, Lines, Status, Table, grid
 from harness.report.arms_table import three_digits
@@ -19,16 +20,16 @@ def comparison(base: MatrixResult, new: MatrixResult, found: Comparison) -> tupl
 
 def _shares(base: MatrixResult, new: MatrixResult) -> Table:
     columns = ("arm", "base", "new", "difference", "95 %")
+    before, after = (
+        {arm.name: arm.figures.with_loss for arm in one.arms if arm.figures is not None and arm.figures.runs}
+        for one in (base, new)
+    )
     rows = []
-    known = {arm.name: arm for arm in base.arms}
-    for arm in new.arms:
-        other = known.get(arm.name)
-        gap = loss_gap(other, arm) if other is not None else None
-        if other is None or gap is None or arm.figures is None or other.figures is None:
-            continue
-        middle, low, high = gap
-        both = (f"{other.figures.with_loss}", f"{arm.figures.with_loss}")
-        rows.append((arm.name, *both, f"{middle:+.0%}", f"{low:+.0%} to {high:+.0%}"))
+    for name, share in after.items():
+        if name in before:
+            gap, interval = difference(share.k, share.n, before[name].k, before[name].n)
+            spread = f"{interval.low:+.0%} to {interval.high:+.0%}"
+            rows.append((name, f"{before[name]}", f"{share}", f"{gap:+.0%}", spread))
     return Table(columns, rows, title="Runs with loss", right=columns[1:])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -190,32 +190,34 @@ def _merged(patches: Mapping[str, Patch], where: str) -> Patch:
     Raises:
         BadInput: two of them set the same thing to different values.
     """
-    found: dict[str, Any] = {}
-    by: dict[tuple[str, ...], str] = {}
+    set_by: dict[tuple[str, ...], tuple[str, Any]] = {}
     for level, patch in patches.items():
-        for field in type(patch).model_fields:
-            value = getattr(patch, field)
-            if value is None or value == {}:
-                continue
-            entries = value.items() if isinstance(value, dict) else [(None, value)]
-            for key, one in entries:
-                path = (field,) if key is None else (field, str(key))
-                held = found.get(field) if key is None else found.get(field, {}).get(key)
-                if path in by and held != one:
-                    raise BadInput(
-                        f"two axes set {'.'.join(path)} differently",
-                        where=where,
-                        found=f"{by[path]} sets {_shortened(held)}, {level} sets {_shortened(one)}",
-                        next_step="let one axis set it, or exclude the arms in which both do",
-                    )
-                by[path] = level
-                if key is None:
-                    found[field] = one
-                else:
-                    found.setdefault(field, {})[key] = one
-    return Patch.model_construct(
-        **{field: found.get(field, info.get_default()) for field, info in Patch.model_fields.items()}
-    )
+        for path, value in _settings_in(patch):
+            other, held = set_by.get(path, (level, value))
+            if held != value:
+                raise BadInput(
+                    f"two axes set {'.'.join(path)} differently",
+                    where=where,
+                    found=f"{other} sets {_shortened(held)}, {level} sets {_shortened(value)}",
+                    next_step="let one axis set it, or exclude the arms in which both do",
+                )
+            set_by[path] = level, value
+    found: dict[str, Any] = {}
+    for (field, *key), (_, value) in set_by.items():
+        if key:
+            found.setdefault(field, {})[key[0]] = value
+        else:
+            found[field] = value
+    return Patch.model_construct(**found)
+
+
+def _settings_in(patch: Patch) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Everything that a level sets, by its path."""
+    for field, value in patch:
+        if isinstance(value, dict):
+            yield from (((field, key), one) for key, one in value.items())
+        elif value is not None:
+            yield (field,), value
 
 
 def _shortened(value: object) -> str:

@@ -8,7 +8,7 @@ import itertools
 from xml.etree import ElementTree as Xml
 
 from harness.matrix.result import MatrixResult
-from harness.report.junit import add_outcome, set_counts, xml_text
+from harness.report.ci import add_outcome, set_counts, xml_text
 
 
 def csv_text(result: MatrixResult) -> str:

@@ -115,21 +115,11 @@ def _number_or_mapping(value: Any) -> Any:
     return {"at_least": value, "at_most": value} if isinstance(value, int) else value
 
 
-ArmSelector = Annotated[
-    dict[str, tuple[str, ...]],
-    BeforeValidator(
-        lambda value: (
-            {
-                axis: tuple(
-                    label_of(one) for one in (labels if isinstance(labels, (list, tuple)) else [labels])
-                )
-                for axis, labels in value.items()
-            }
-            if isinstance(value, Mapping)
-            else value
-        )
-    ),
-]
+def _labels_of(value: Any) -> tuple[str, ...]:
+    return tuple(map(label_of, value if isinstance(value, (list, tuple)) else [value]))
+
+
+ArmSelector = dict[str, Annotated[tuple[str, ...], BeforeValidator(_labels_of)]]
 """Selects arms: one or several labels by axis; axes that are not named match any label."""
 
 
@@ -166,8 +156,7 @@ class MatrixSpec(Frozen):
 
     def stored_form(self) -> dict[str, Any]:
         """The spec as `matrix.json` stores it: as written, with its secrets masked."""
-        data = without_secret_values(self.model_dump(mode="json", by_alias=True, exclude_unset=True))
-        return dict(data)
+        return dict(without_secret_values(self.model_dump(mode="json", by_alias=True, exclude_unset=True)))
 
     @model_validator(mode="after")
     def _names_exist(self) -> MatrixSpec:

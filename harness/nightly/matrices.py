@@ -19,7 +19,7 @@ from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.storage import write_whole
 from harness.page.blocks import Section, Text, section
-from harness.report.job_summary import ArmCounts
+from harness.report.ci import ArmCounts
 
 OWN_VERSIONS = "its own versions"
 """The entry instead of a version for a matrix that has versions as an axis."""
@@ -83,13 +83,14 @@ def run_matrices(
             report_progress(f"{name} on Kafka {shown}: {error}")
             nights.append(MatrixNight(shown, name, error=str(error)))
             continue
-        worse, uncompared = _compared_with(result, _folder_in(last, shown, result.name))
+        base = None if last is None else _folder_in(last, shown, result.name)
+        worse, uncompared = _compared_with(result, base)
         nights.append(MatrixNight(shown, result.name, store.folder, result, "", worse, uncompared))
     return nights
 
 
-def _folder_in(last: Path | None, version: str, name: str) -> Path | None:
-    return None if last is None else last / "matrices" / version.replace(" ", "-") / name
+def _folder_in(last: Path, version: str, name: str) -> Path:
+    return last / "matrices" / version.replace(" ", "-") / name
 
 
 def _compared_with(result: MatrixResult, base: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -147,8 +148,7 @@ def junit_suites(nights: Sequence[MatrixNight]) -> list[str]:
 def keep(nights: Sequence[MatrixNight], last: Path) -> None:
     """Make these the results that the next night is compared with."""
     for one in nights:
-        target = _folder_in(last, one.version, one.name)
-        if target is None or one.folder is None:
-            continue
-        target.mkdir(parents=True, exist_ok=True)
-        write_whole(target / MATRIX_FILE, (one.folder / MATRIX_FILE).read_text())
+        if one.folder is not None:
+            target = _folder_in(last, one.version, one.name)
+            target.mkdir(parents=True, exist_ok=True)
+            write_whole(target / MATRIX_FILE, (one.folder / MATRIX_FILE).read_text())

@@ -19,8 +19,7 @@ from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
 from harness.model.storage import write_whole
 from harness.nightly import matrices
-from harness.report.job_summary import headline, summary_text
-from harness.report.junit import SeriesOutcome, junit_text
+from harness.report.ci import SeriesOutcome, headline, junit_text, summary_text
 from harness.report.page import write_report
 from harness.run import executor
 from harness.spec import experiment_files
@@ -33,35 +32,43 @@ Key = tuple[str, str, str]
 """Kafka version, experiment, arm."""
 
 
-def run_experiments(
-    names: Sequence[str],
-    versions: Sequence[str],
-    *,
-    results: Path,
-    seed: int,
-    repeat: int = 1,
-) -> list[SeriesOutcome]:
+@dataclass(frozen=True, slots=True)
+class NightlyOptions:
+    """What a night runs. `last` is the folder with the results of the last good night; `matrix_repeat` is the
+    number of runs of each arm of a matrix (None: as the matrix says)."""
+
+    experiments: Sequence[str]
+    matrices: Sequence[str]
+    versions: Sequence[str]
+    results: Path
+    seed: int
+    last: Path | None = None
+    repeat: int = 1
+    matrix_repeat: int | None = None
+
+
+def run_experiments(options: NightlyOptions) -> list[SeriesOutcome]:
     """Run every experiment on every version, each run checked by both engines. One that cannot be run does
     not stop the others.
 
     Raises:
         BadInput: no such experiment: before anything is started.
     """
-    experiments = [(name, experiment_files.load(name)) for name in names]
+    experiments = [(name, experiment_files.load(name)) for name in options.experiments]
     outcomes = []
-    for version in versions:
+    for version in options.versions:
         for name, experiment in experiments:
-            command = ["kafka-chaos", "run", name, "--seed", str(seed), "--kafka-version", version]
-            options = executor.Options(
-                results=results / version,
-                seed=seed,
-                repeat=repeat,
+            command = ["kafka-chaos", "run", name, "--seed", str(options.seed), "--kafka-version", version]
+            run = executor.Options(
+                results=options.results / version,
+                seed=options.seed,
+                repeat=options.repeat,
                 command=shlex.join(command),
                 both_engines=True,
             )
             try:
                 one = overridden(experiment, version, None, None)
-                ((folder, result),) = executor.execute([one], options)
+                ((folder, result),) = executor.execute([one], run)
                 write_report(result, folder)
             except (KafkaChaosError, ValidationError) as error:
                 report_progress(f"{name} on Kafka {version}: {error}")
@@ -136,21 +143,6 @@ def exit_code(
     return max(codes, default=3)
 
 
-@dataclass(frozen=True, slots=True)
-class NightlyOptions:
-    """What a night runs. `last` is the folder with the results of the last good night; `matrix_repeat` is the
-    number of runs of each arm of a matrix (None: as the matrix says)."""
-
-    experiments: Sequence[str]
-    matrices: Sequence[str]
-    versions: Sequence[str]
-    results: Path
-    seed: int
-    last: Path | None = None
-    repeat: int = 1
-    matrix_repeat: int | None = None
-
-
 def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
     """Run everything, write the summary and JUnit XML, and keep the results if they are good.
 
@@ -169,15 +161,8 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
     for name in options.matrices:
         MATRIX.load(name)
     # Before the run: its own results may go below the same folder.
-    has_last = options.last is not None and options.last.is_dir()
-    last, left_out = last_results(options.last) if has_last and options.last is not None else ({}, ())
-    outcomes = run_experiments(
-        options.experiments,
-        options.versions,
-        results=options.results,
-        seed=options.seed,
-        repeat=options.repeat,
-    )
+    last, left_out = last_results(options.last) if options.last is not None else ({}, ())
+    outcomes = run_experiments(options)
     nights = matrices.run_matrices(
         options.matrices,
         options.versions,

@@ -108,7 +108,7 @@ def table(result: ExperimentResult) -> Table:
     return Table(
         COLUMNS,
         rows,
-        title="\n".join([title, *expected_lines(result), *application_lines(result)]),
+        title="\n".join([title, *expected_lines(result), *_lines_of(result, application_sentence)]),
         note=UNCONFIRMED_NOTE if any("(" in text_of(cell) for cells in rows for cell in cells) else "",
         right=COUNTS,
         no_wrap=COUNTS,
@@ -151,11 +151,6 @@ def application_sentence(arm: ArmResult) -> str | None:
     counts = ", ".join(f"{name} {count:,}" for name, count in found if count)
     processed = f"{application.guarantee}, {summary.processed:,} of {summary.inputs:,} inputs processed"
     return f"{processed}; {counts}" if counts else processed
-
-
-def application_lines(result: ExperimentResult) -> list[str]:
-    """One line per arm with an application."""
-    return _lines_of(result, application_sentence)
 
 
 def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None]) -> list[str]:

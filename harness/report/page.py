@@ -23,7 +23,7 @@ from harness.page.blocks import (
 )
 from harness.page.html import REPORT_FILE, render, save_pages
 from harness.report import arm_tables
-from harness.report.arm_section import arm_section
+from harness.report.arm_section import arm_section, cell_evidence
 from harness.report.arms_table import (
     ARM_AND_PROMISE,
     COLUMNS,
@@ -34,7 +34,6 @@ from harness.report.arms_table import (
     expected_lines,
     row,
 )
-from harness.report.cell_evidence import cell_evidence
 from harness.spec.cluster import PROFILES, Profile
 
 MOST_ARMS = 40
@@ -244,13 +243,8 @@ def _arms_headline(result: ExperimentResult) -> str:
         expected = expected_lines(result)
         more = f"; and {len(expected) - MOST_EXPECTED} more" if len(expected) > MOST_EXPECTED else ""
         return "; ".join([kept, *expected[:MOST_EXPECTED]]) + more
-    parts: list[str] = []
-    if broken:
-        parts.append(f"{len(broken)} of {total} arms did not do as promised: {_some(broken)}")
-    if unclear:
-        parts.append(f"{len(unclear)} of {total} arms are undecided: {_some(unclear)}")
-    text = "; ".join(parts)
-    return text[0].upper() + text[1:]
+    told = ((broken, "did not do as promised"), (unclear, "are undecided"))
+    return "; ".join(f"{len(arms)} of {total} arms {what}: {_some(arms)}" for arms, what in told if arms)
 
 
 def sentence(arm: ArmResult) -> str:

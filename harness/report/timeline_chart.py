@@ -10,16 +10,23 @@ from harness.model.run import RunMeta
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import (
     ALIVE_HEIGHT,
+    LEFT,
+    LETTER,
     MARK_HEIGHT,
     MARK_PITCH,
+    PLOT_HEIGHT,
+    RIGHT,
     STRIP_HEIGHT,
     STRIP_PITCH,
+    WIDTH,
+    Box,
     MarkRow,
     PartitionRow,
+    Scale,
+    Tick,
     mark_rows,
     partition_rows,
 )
-from harness.report.timeline_scale import LEFT, LETTER, PLOT_HEIGHT, RIGHT, WIDTH, Box, Scale, Tick
 
 GEOMETRY = {
     "width": WIDTH,

@@ -1,14 +1,18 @@
-"""The rows of a timeline below its plot: findings and rebalances over time, and a strip per partition."""
+"""The rows of a timeline below its plot: findings and rebalances over time, and a strip per partition. The
+shapes and the scale are those of the whole drawing."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.report.timeline import Strip, Timeline
-from harness.report.timeline_scale import LETTER, Box, Scale, Tick
 
+WIDTH, LEFT, RIGHT = 960, 64, 12
+PLOT_HEIGHT = 190
+LETTER = 6.6
+"""Approximate width of a letter in labels, in units of the view box."""
 MARK_HEIGHT, MARK_PITCH = 16, 20
 _MARK_LABELS = {"duplicates": "dupl.", "rebalanced": "rebal."}
 MOST_MARKS = 60
@@ -18,6 +22,47 @@ BROKER_COLOURS = 8
 _THINNEST = 0.4
 MOST_SPANS = 250
 """The most stretches of leadership in one drawing, the longest ones; the size of a page is bounded by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle with a label (empty where it would not fit) and a longer `hint`. `kind` is a CSS class."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    label: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Converts time and rate to coordinates. The scale of rates is a square root, so that a burst does not
+    flatten the rest."""
+
+    origin_ns: int
+    seconds: float
+    top: float
+    most: float
+
+    def x(self, at_ns: int) -> float:
+        share = (at_ns - self.origin_ns) / 1e9 / self.seconds
+        return round(LEFT + min(1.0, max(0.0, share)) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, rate: float) -> float:
+        return round(self.top + PLOT_HEIGHT * (1 - math.sqrt(rate / self.most)), 1)
+
+    def edge(self, timeline: Timeline, index: int) -> float:
+        """Where a bucket begins."""
+        return self.x(timeline.origin_ns + index * timeline.bucket_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +101,21 @@ class FoundSpan:
 
 def found_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
     """The bars of lost records and duplicates: at most `MOST_MARKS` of each."""
-    return _spans(timeline, (("lost", timeline.lost), ("duplicates", timeline.duplicates)))
+    return (*_spans(timeline, "lost", timeline.lost), *_spans(timeline, "duplicates", timeline.duplicates))
 
 
 def rebalance_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
     """The bars of partitions that were assigned to members of groups or taken from them."""
-    return _spans(timeline, (("rebalanced", timeline.rebalances),))
+    return _spans(timeline, "rebalanced", timeline.rebalances)
 
 
-def _spans(timeline: Timeline, series: Iterable[tuple[str, Sequence[int]]]) -> tuple[FoundSpan, ...]:
-    spans = []
-    for kind, counts in series:
-        width = max(1, -(-len(counts) // MOST_MARKS))
-        seconds = timeline.bucket_ns / 1e9
-        for first in range(0, len(counts), width):
-            count = sum(counts[first : first + width])
-            if count:
-                spans.append(FoundSpan(kind, first * seconds, (first + width) * seconds, count))
-    return tuple(spans)
+def _spans(timeline: Timeline, kind: str, counts: Sequence[int]) -> tuple[FoundSpan, ...]:
+    width, seconds = max(1, -(-len(counts) // MOST_MARKS)), timeline.bucket_ns / 1e9
+    return tuple(
+        FoundSpan(kind, first * seconds, (first + width) * seconds, count)
+        for first in range(0, len(counts), width)
+        if (count := sum(counts[first : first + width]))
+    )
 
 
 def mark_rows(scale: Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ...]:

@@ -16,8 +16,7 @@ from harness.check_jobs.recheck import RESULT_FILE
 from harness.model.errors import ClusterError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.nightly import series
-from harness.report.job_summary import MOST_BYTES, headline, summary_text
-from harness.report.junit import SeriesOutcome, junit_text
+from harness.report.ci import MOST_BYTES, SeriesOutcome, headline, junit_text, summary_text
 from harness.run import executor
 from harness.spec.experiment_files import EXPERIMENT, load
 from tests.pure.harness.cli.test_app import call

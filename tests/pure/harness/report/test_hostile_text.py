@@ -19,8 +19,7 @@ from harness.matrix.page import matrix_page, worst_runs
 from harness.matrix.result import MatrixResult
 from harness.model.errors import BadInput
 from harness.page import html, markdown
-from harness.report.job_summary import summary_text
-from harness.report.junit import SeriesOutcome
+from harness.report.ci import SeriesOutcome, summary_text
 from harness.report.page import write_report
 from harness.spec.experiment_files import parse
 from harness.suite.expectations import Observation
