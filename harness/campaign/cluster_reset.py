@@ -19,7 +19,6 @@ from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
 
 _SECONDS = 60.0
-_INTERNAL = "__"
 
 
 def reset(cluster: LiveCluster) -> str:
@@ -101,4 +100,4 @@ def _topics(cluster: LiveCluster) -> dict[int, tuple[str, ...] | None]:
 
 
 def _own(topic: str) -> bool:
-    return topic.startswith(_INTERNAL)
+    return topic.startswith("__")

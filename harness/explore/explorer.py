@@ -56,7 +56,7 @@ class Exploration:
             self._save("under way")
         names = self._possible_faults()
         try:
-            with self._runner:
+            with self._runner.holder:
                 self._explore(names)
         finally:
             self._save_progress()
@@ -260,7 +260,7 @@ class Exploration:
             command=self._command,
             started_ns=self._started_ns,
             seconds=round(self._elapsed(), 1),
-            clusters=self._runner.clusters,
+            clusters=self._runner.holder.starts,
             ended=ended,
             left_out=self._left_out,
             coverage=self._coverage.result(self._menu, self._left_out),

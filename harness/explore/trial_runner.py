@@ -24,8 +24,8 @@ _NOT_KNOWN = "not known: the process that made the run ended before it was kept"
 
 
 class TrialRunner:
-    """Holds the cluster. Use it as a context manager: the cluster is removed at the end. `clusters_before` is
-    the number of cluster starts of earlier processes."""
+    """Runs schedules on the cluster of its `holder`. `clusters_before` is the number of cluster starts of
+    earlier processes."""
 
     def __init__(
         self, menu: ExploreMenu, store: ExploreStore, backend: DockerBackend, clusters_before: int
@@ -33,21 +33,10 @@ class TrialRunner:
         self._menu = menu
         self._store = store
         self._backend = backend
-        self._holder = ClusterHolder(backend.start, self._reset)
-        self._holder.starts = clusters_before
+        self.holder = ClusterHolder(backend.start, self._reset)
+        self.holder.starts = clusters_before
         self._times = RunTimes()
         self._failures = ConsecutiveFailures(f"kafka-chaos explore --resume {store.folder}")
-
-    def __enter__(self) -> TrialRunner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._holder.remove()
-
-    @property
-    def clusters(self) -> int:
-        """Number of cluster starts so far."""
-        return self._holder.starts
 
     def expected(self, trial: Trial) -> float:
         """Seconds of a run: the estimate, corrected by what runs took so far."""
@@ -72,7 +61,7 @@ class TrialRunner:
         except KafkaChaosError as error:
             report_progress(f"run {number} broke: {error.what}")
             if not isinstance(error, BadInput):
-                self._holder.remove()
+                self.holder.remove()
             self._failures.add(f"run {number}", error)
             found = {"verdict": VerdictWord.UNKNOWN, "reasons": broken_reasons(error)}
         else:
@@ -97,8 +86,8 @@ class TrialRunner:
         folder, condition, (arm,) = self._store.run_folder(number), _NOT_KNOWN, experiment.arms
         if not awaits_check(folder, arm.name):
             set_aside(folder, f"run {number}")
-            cluster = self._holder.get(self._menu.cluster, self._store.new_log_folder())
-            proof = self._holder.proof
+            cluster = self.holder.get(self._menu.cluster, self._store.new_log_folder())
+            proof = self.holder.proof
             condition = "a new cluster" if proof is None else f"reused: {proof}"
             self._backend.run(cluster, experiment, {folder: arm}, seed)
         result = self._backend.check(folder.parent, folder.name).result()

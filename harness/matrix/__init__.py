@@ -6,6 +6,6 @@ plan.py            from the options of the command line to what is run, and how 
 runner.py          the runs: seeded, interleaved, on clusters that arms share, until the interval is narrow
 result.py          the results folder: what matrix.json holds, and outcome.json of each finished run
 figures.py         shares, rates and percentiles of each arm
-page.py, table.py  what is told of the result; export.py for other programs
-compare.py, comparison_table.py    is a new result worse than a base
+page.py, table.py  what is told of the result, and of two, to people and to other programs
+compare.py         is a new result worse than a base
 """

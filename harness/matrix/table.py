@@ -1,13 +1,15 @@
 """The figures of a matrix as a table with notes below it, and as heat maps: a measure over all arms, one cell
-per arm."""
+per arm. And what `kafka-chaos compare` prints of two of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from checkers import difference
+from harness.matrix.compare import Comparison, Measured
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
-from harness.page.blocks import AnyCell, Cell, Section, Table, Text, section
+from harness.page.blocks import AnyCell, Block, Cell, Lines, Section, Status, Table, Text, grid, section
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
@@ -17,6 +19,7 @@ _NARROW = (
     ("unavailable s", "unavail-\nable s"),
     ("as promised", "as\npromised"),
 )
+_STATUSES: dict[str, Status] = {"worse": "bad", "no worse": "good", "cannot tell": "unclear"}
 ONE_SIDED = (
     '"from 55 %": every run showed it, and there are so few runs that the true share may still be as low as '
     '55 %. "up to 45 %": no run showed it, and the true share may still be as high as 45 %: it is not known '
@@ -183,3 +186,69 @@ def _seconds(figures: ArmFigures, longest: float) -> Cell | None:
     interval = f"{found.low:.1f} to {found.high:.1f} s" if known else "too few runs for an interval"
     heat = round(100 * found.median / longest) if longest else 0
     return Cell(f"{found.median:.1f} s", strong=True, below=interval, heat=heat)
+
+
+def comparison(base: MatrixResult, new: MatrixResult, found: Comparison) -> tuple[Block, ...]:
+    """Runs with loss in both results, every measure that was compared, and the result in sentences."""
+    return _compared_shares(base, new), _compared_measures(found), Lines(list(_sentences(found)))
+
+
+def _compared_shares(base: MatrixResult, new: MatrixResult) -> Table:
+    columns = ("arm", "base", "new", "difference", "95 %")
+    before, after = (
+        {arm.name: arm.figures.with_loss for arm in one.arms if arm.figures is not None and arm.figures.runs}
+        for one in (base, new)
+    )
+    rows = []
+    for name, share in after.items():
+        if name in before:
+            gap, interval = difference(share.k, share.n, before[name].k, before[name].n)
+            spread = f"{interval.low:+.0%} to {interval.high:+.0%}"
+            rows.append((name, f"{before[name]}", f"{share}", f"{gap:+.0%}", spread))
+    return Table(columns, rows, title="Runs with loss", right=columns[1:])
+
+
+def _compared_measures(found: Comparison) -> Table:
+    columns, rows = grid(
+        {
+            "arm": one.arm,
+            "measure": one.measure,
+            "base": three_digits(one.base),
+            "new": three_digits(one.new),
+            "difference (95 %)": _gap(one),
+            "p": f"{one.p:.2g}",
+            "": Cell(one.verdict, _STATUSES[one.verdict], strong=one.verdict == "worse"),
+        }
+        for one in found.measured
+    )
+    return Table(columns, rows, title="Is the new one worse?", right=columns[2:6])
+
+
+def _sentences(found: Comparison) -> Iterator[str]:
+    """The result of the comparison in sentences."""
+    for breach in found.breaches:
+        bounds = f"{breach.bound} is {three_digits(breach.found)}, allowed {three_digits(breach.allowed)}"
+        yield f"SLO broken: {breach.arm}: {bounds}"
+    for one in found.worse:
+        change = f"from {three_digits(one.base)} to {three_digits(one.new)} (p = {one.p:.2g})"
+        yield f"worse: {one.arm}: {one.measure} {change}"
+    for line in found.missing:
+        yield f"not compared: {line}"
+    for line in found.left_out:
+        yield f"left out: {line}"
+    if found.runs_for_a_verdict is not None:
+        yield (
+            f"`cannot tell`: with so few runs no difference can be distinguished from chance, because "
+            f"all tests share {found.alpha:.0%}; make at least {found.runs_for_a_verdict} runs per side"
+        )
+    if not found.worse and not found.breaches:
+        each = f"at {found.level:.2g} for each of {found.tests} tests, {found.alpha:.0%} in all"
+        yield f"no arm is worse ({each})"
+
+
+def _gap(one: Measured) -> str:
+    if one.gap is None:
+        return "-"
+    if one.low is None or one.high is None:
+        return f"{one.gap:+,.1f}"
+    return f"{one.gap:+,.1f} ({one.low:+,.1f} to {one.high:+,.1f})"

@@ -9,8 +9,7 @@ from pathlib import Path
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.workers import clusters_at_once
 from harness.matrix.compare import breaches, compare
-from harness.matrix.export import junit_text
-from harness.matrix.page import matrix_page, write_pages
+from harness.matrix.page import junit_text, matrix_page, write_pages
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, load_result
 from harness.matrix.runner import run_matrix

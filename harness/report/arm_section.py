@@ -120,11 +120,10 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
     for name, target, opened, closed, *_ in arm_tables.windows(meta).rows:
         parts.append(f"The fault {name} on {target} was open from {opened} to {closed}.")
     for kind, counts in (("lost", timeline.lost), ("duplicate", timeline.duplicates)):
-        if any(counts):
-            begin = next(number for number, count in enumerate(counts) if count)
-            end = max(number for number, count in enumerate(counts) if count) + 1
+        buckets = [number for number, count in enumerate(counts) if count]
+        if buckets:
             seconds = timeline.bucket_ns / 1e9
-            span = f"from {begin * seconds:.2f} s to {end * seconds:.2f} s"
+            span = f"from {buckets[0] * seconds:.2f} s to {(buckets[-1] + 1) * seconds:.2f} s"
             parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
     if any(timeline.rebalances):
         parts.append(f"{sum(timeline.rebalances):,} changes of the owners of partitions are marked.")

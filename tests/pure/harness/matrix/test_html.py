@@ -11,8 +11,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from harness.matrix.export import csv_text, junit_text
-from harness.matrix.page import headline, matrix_page, overall, worst_runs, write_pages
+from harness.matrix.page import csv_text, headline, junit_text, matrix_page, overall, worst_runs, write_pages
 from harness.matrix.result import MatrixResult
 from harness.matrix.table import heat_maps
 from harness.model.errors import KafkaChaosError

@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from harness.bugs.bug import BUGS, BugResult
 from harness.claims.claim import CLAIMS, ClaimResult
 from harness.docgen import bugs, claims
-from harness.matrix.export import junit_text
-from harness.matrix.page import matrix_page, worst_runs
+from harness.matrix.page import junit_text, matrix_page, worst_runs
 from harness.matrix.result import MatrixResult
 from harness.model.errors import BadInput
 from harness.page import html, markdown
