@@ -27,9 +27,8 @@ from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink
 from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
-from harness.subjects.arguments import command_line
 from harness.subjects.built_in import BuiltIn, built_in_names, find
-from harness.subjects.lifecycle import JARS_VARIABLE
+from harness.subjects.lifecycle import JARS_VARIABLE, command_line
 from harness.subjects.spark_checkpoint import processed_offsets
 
 _RUNS_SECONDS = 1.0

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.model.errors import KafkaChaosError
-from harness.subjects.arguments import parsed
 from harness.subjects.built_in import BUILT_IN
-from harness.subjects.lifecycle import given_jars, say
+from harness.subjects.lifecycle import given_jars, parsed, say
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,6 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     program = importlib.import_module(f"harness.subjects.{built_in.program}")
+    options.state.mkdir(parents=True, exist_ok=True)
     try:
         return int(program.main(options))
     except Py4JError as error:

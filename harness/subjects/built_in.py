@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, create_model
 
+import compose
 from harness.check_jobs.spark_jars import KAFKA, jars_of
 from harness.config.yaml_files import FileKind
-from harness.model.errors import BadInput, did_you_mean, located_words_of
-from harness.model.frozen import Frozen
+from harness.host.maven import copy_dependencies, jar_cache, require_commands
+from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean, located_words_of
+from harness.model.frozen import Frozen, Setting
+from harness.model.progress import report_progress
 from harness.spec.application import DrainedWhen, ReadyWhen
-from harness.subjects.jars import jars_of_pom
-from harness.subjects.option import Option, options_model
 
 
 class MavenJars(Frozen):
@@ -26,6 +28,67 @@ class MavenJars(Frozen):
     versions: dict[str, str] = Field(
         default_factory=dict, description="a property of the pom, and the option that sets it"
     )
+
+    def fetched(self, options: object) -> tuple[Path, ...]:
+        """Their files, fetched at their first use; `options` has the versions as attributes.
+
+        Raises:
+            PrerequisiteMissing: Maven is missing, or cannot resolve these versions.
+        """
+        versions = {key: getattr(options, option) for key, option in self.versions.items()}
+        folder = jar_cache() / "-".join((self.pom, *versions.values()))
+        if not folder.is_dir():
+            purpose = " ".join((self.title, *versions.values()))
+            require_commands({"mvn": "maven"}, purpose)
+            report_progress(f"fetching the jars of {purpose} (Maven)")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            pom = compose.FOLDER / "applications" / self.pom / "pom.xml"
+            with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
+                fetched = Path(scratch) / self.pom
+                properties = (f"-D{key}={value}" for key, value in versions.items())
+                error = copy_dependencies(pom, fetched, *properties)
+                if error is not None:
+                    raise PrerequisiteMissing(
+                        f"Maven could not resolve the jars of {purpose}",
+                        where=str(pom),
+                        found=error,
+                        next_step="use a released version, or check that Maven reaches its repository",
+                    )
+                if not folder.is_dir():
+                    fetched.replace(folder)
+        return tuple(sorted(folder.glob("*.jar")))
+
+
+class Option(Frozen):
+    """What `options` of an experiment may hold under the option's name. An option without a default may be
+    left out, and is null then."""
+
+    type: Literal["text", "integer", "integers", "boolean", "settings"] = "text"
+    help: str
+    default: Any = None
+    choices: tuple[str, ...] = Field(default=(), description="of a text: all that it may be")
+    pattern: str | None = Field(default=None, description="of a text: what it looks like")
+    least: int | None = Field(default=None, description="of integers")
+    refused: dict[str, str] = Field(default_factory=dict, description="choices that are refused, and why")
+
+    @property
+    def annotation(self) -> Any:
+        """The type of its values for pydantic."""
+        integer = Annotated[int, Field(ge=self.least)]
+        text = Literal[self.choices] if self.choices else Annotated[str, Field(pattern=self.pattern)]
+        found: Any = {
+            "text": Annotated[text, AfterValidator(self._not_refused)],
+            "integer": integer,
+            "integers": Annotated[tuple[integer, ...], Field(min_length=1)],
+            "boolean": bool,
+            "settings": dict[str, Setting],
+        }[self.type]
+        return found if self.default is not None else found | None
+
+    def _not_refused(self, value: str) -> str:
+        if value in self.refused:
+            raise ValueError(self.refused[value])
+        return value
 
 
 class BuiltIn(Frozen):
@@ -52,7 +115,11 @@ class BuiltIn(Frozen):
     @cached_property
     def options_model(self) -> type[Frozen]:
         """The model of its options."""
-        return options_model(self.options)
+        fields: dict[str, Any] = {
+            name: (one.annotation, Field(default=one.default, validate_default=True, description=one.help))
+            for name, one in self.options.items()
+        }
+        return create_model("Options", __base__=Frozen, **fields)
 
     def parsed(self, options: Mapping[str, Any]) -> Frozen:
         """The options as a model.
@@ -80,10 +147,7 @@ class BuiltIn(Frozen):
         """
         if self.jars is None:
             return ()
-        if self.jars == "spark-kafka":
-            return jars_of(KAFKA)
-        versions = {key: getattr(options, option) for key, option in self.jars.versions.items()}
-        return jars_of_pom(self.jars.pom, self.jars.title, versions)
+        return jars_of(KAFKA) if self.jars == "spark-kafka" else self.jars.fetched(options)
 
 
 BUILT_IN = FileKind(

@@ -1,17 +1,47 @@
-"""The settings of a Connect worker, of its connectors, and of MirrorMaker, as data."""
+"""The settings of a Connect worker, of its connectors, and of MirrorMaker, as data, and the clusters that
+they are made for."""
 
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 
-from harness.subjects.clusters import Clusters
+from confluent_kafka.admin import AdminClient
 
 MIRROR, FILE_SOURCE, FILE_SINK = "mirror", "file-source", "file-sink"
 EXACTLY_ONCE = "exactly-once"
+SYNCED, SAME = "synced", "same"
+"""Values of the option `offsets`; the third one is "translated"."""
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _TEXT = "org.apache.kafka.connect.storage.StringConverter"
 _TRANSACTIONS = {"transaction.timeout.ms": "10000"}
 """Until the transaction of a killed worker ends, its successor waits, by default a minute."""
+_ANSWER_SECONDS = 30.0
+_CHECKPOINT_SECONDS = "1"
+"""Between two looks at the group; by default 60."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """`host:port` of the brokers of the input and of the output, which may be the same, and the number of
+    replicas that internal topics have in each."""
+
+    source: str
+    target: str
+    source_replicas: int = 1
+    target_replicas: int = 1
+
+    @classmethod
+    def of(cls, source: str, target: str | None) -> Clusters:
+        """The clusters with these brokers (None: there is only one), which are asked how many they are."""
+        target = target or source
+        return cls(source, target, replicas_for(source), replicas_for(target))
+
+
+def replicas_for(bootstrap: str) -> int:
+    """How many replicas an internal topic can have: three, or the number of brokers if there are fewer."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    return min(3, len(admin.list_topics(timeout=_ANSWER_SECONDS).brokers))
 
 
 def aliases(topic: str) -> tuple[str, str]:
@@ -141,3 +171,29 @@ def mirrormaker_settings(
         settings["dedicated.mode.enable.internal.rest"] = "true"
         settings["listeners"] = "http://127.0.0.1:0"
     return settings
+
+
+def mirror_of(topic: str) -> str:
+    """The topic that MirrorMaker makes for `topic` on the other cluster (DefaultReplicationPolicy)."""
+    return f"{aliases(topic)[0]}.{topic}"
+
+
+def failover_settings(*, clusters: Clusters, topic: str, group: str, commit_ms: int) -> dict[str, str]:
+    """MirrorMaker 2 as `mirrormaker_settings`, with checkpoints of `group` and without a name of our own for
+    the mirror, since checkpoints hold MirrorMaker's."""
+    source, target = aliases(topic)
+    flow = f"{source}->{target}"
+    plain = mirrormaker_settings(
+        clusters=clusters, topic=topic, output="", exactly_once=False, commit_ms=commit_ms
+    )
+    settings = {name: value for name, value in plain.items() if ".transforms" not in name}
+    return {
+        **settings,
+        f"{flow}.groups": group,
+        f"{flow}.emit.checkpoints.enabled": "true",
+        f"{flow}.emit.checkpoints.interval.seconds": _CHECKPOINT_SECONDS,
+        f"{flow}.sync.group.offsets.enabled": "true",
+        f"{flow}.sync.group.offsets.interval.seconds": _CHECKPOINT_SECONDS,
+        # As committed records only: the numbers of offsets then differ where there were transactions.
+        f"{flow}.consumer.isolation.level": "read_committed",
+    }

@@ -14,18 +14,16 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from harness.subjects.clusters import Clusters
 from harness.subjects.connect_settings import (
     EXACTLY_ONCE,
     FILE_SINK,
     FILE_SOURCE,
+    Clusters,
     connector_settings,
     worker_settings,
 )
-from harness.subjects.connector_states import watch_tasks
 from harness.subjects.feeder import Feeder
-from harness.subjects.java_maps import LOG_TO_STDERR, java_map
-from harness.subjects.jvm_process import start_jvm
+from harness.subjects.jvm import LOG_TO_STDERR, java_map, start_jvm, watch_tasks
 from harness.subjects.lifecycle import say, stop_event
 
 _REQUEST_SECONDS = 60.0
@@ -33,7 +31,6 @@ _CONNECTOR = "subject"
 
 
 def main(options: argparse.Namespace) -> int:
-    options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
     # Its sink has no guarantee to choose.
     once = "guarantee" in options and options.guarantee == EXACTLY_ONCE

@@ -21,17 +21,8 @@ from typing import Any, BinaryIO, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 
-from harness.subjects.clusters import Clusters
-from harness.subjects.connect_settings import aliases
-from harness.subjects.connector_states import FAILED, RUNNING, task_states
-from harness.subjects.failover_settings import (
-    SAME,
-    SYNCED,
-    failover_settings,
-    mirror_of,
-)
-from harness.subjects.java_maps import LOG_TO_STDERR, java_map
-from harness.subjects.jvm_process import start_jvm
+from harness.subjects.connect_settings import SAME, SYNCED, Clusters, aliases, failover_settings, mirror_of
+from harness.subjects.jvm import FAILED, LOG_TO_STDERR, RUNNING, java_map, start_jvm, task_states
 from harness.subjects.lifecycle import ready, say, stop_event
 
 _T = TypeVar("_T")
@@ -136,7 +127,6 @@ def start_number(state: Path) -> int:
 
 def main(options: argparse.Namespace) -> int:
     stopping = stop_event()
-    options.state.mkdir(parents=True, exist_ok=True)
     number = start_number(options.state)
     clusters = Clusters.of(options.bootstrap, options.output_bootstrap)
     gateway = start_jvm(options.jars, ("-Xmx384m", *LOG_TO_STDERR))

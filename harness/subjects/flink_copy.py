@@ -15,9 +15,9 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from harness.subjects.death_between_checkpoints import DeathBetweenCheckpoints
-from harness.subjects.jvm_process import start_jvm
+from harness.subjects.jvm import start_jvm
 from harness.subjects.lifecycle import ready, say, stop_event
+from harness.subjects.planted_deaths import DeathBetweenCheckpoints
 
 CHECKPOINTS = "checkpoints"
 """Their folder in the state folder."""
@@ -112,10 +112,12 @@ def _start(gateway: Any, options: argparse.Namespace) -> Any:
     environments = flink.streaming.api.environment.StreamExecutionEnvironment
     environment = environments.createLocalEnvironment(1, settings)
     environment.enableCheckpointing(options.checkpoint_ms)
+    topics = gateway.new_array(jvm.String, 1)
+    topics[0] = options.input
     source = (
         flink.connector.kafka.source.KafkaSource.builder()
         .setBootstrapServers(options.bootstrap)
-        .setTopics(_texts(gateway, options.input))
+        .setTopics(topics)
         .setGroupId(options.group)
         .setStartingOffsets(flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer.earliest())
         .setProperty("isolation.level", "read_committed")
@@ -166,13 +168,6 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     if (newest := newest_checkpoint(options.state)) is not None:
         settings["execution.savepoint.path"] = newest.resolve().as_uri()
     return settings
-
-
-def _texts(gateway: Any, *texts: str) -> Any:
-    made = gateway.new_array(gateway.jvm.String, len(texts))
-    for number, text in enumerate(texts):
-        made[number] = text
-    return made
 
 
 def _class(gateway: Any, name: str) -> Any:

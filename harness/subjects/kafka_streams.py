@@ -12,8 +12,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from harness.subjects.java_maps import LOG_TO_STDERR
-from harness.subjects.jvm_process import start_jvm
+from harness.subjects.jvm import LOG_TO_STDERR, start_jvm
 from harness.subjects.lifecycle import ready, say, stop_event
 
 _POLL_SECONDS = 0.2
@@ -41,7 +40,6 @@ def settings(options: argparse.Namespace) -> dict[str, str]:
 
 
 def main(options: argparse.Namespace) -> int:
-    options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
     mark = options.state / "started"
     if options.raised_limit is not None and mark.exists():

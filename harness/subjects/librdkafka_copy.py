@@ -142,7 +142,6 @@ class Copier:
 
 
 def main(options: argparse.Namespace) -> int:
-    options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
     try:
         copier = Copier(options)

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from harness.subjects.clusters import Clusters
-from harness.subjects.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
-from harness.subjects.connector_states import task_states, watch_tasks
-from harness.subjects.java_maps import LOG_TO_STDERR, java_map
-from harness.subjects.jvm_process import start_jvm
+from harness.subjects.connect_settings import EXACTLY_ONCE, Clusters, aliases, mirrormaker_settings
+from harness.subjects.jvm import LOG_TO_STDERR, java_map, start_jvm, task_states, watch_tasks
 from harness.subjects.lifecycle import stop_event
 
 _CONNECTOR = "MirrorSourceConnector"

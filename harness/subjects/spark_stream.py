@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from harness.subjects.lifecycle import ready, say, stop_event
-from harness.subjects.planted_death import PlantedDeath
+from harness.subjects.planted_deaths import PlantedDeath
 from harness.subjects.spark_checkpoint import CHECKPOINT
 from harness.subjects.transactional_batches import TransactionalBatches
 
@@ -45,7 +45,7 @@ def main(options: argparse.Namespace) -> int:
     stopping = stop_event()
     spark = _session(options.jars)
     query = _start(_source(spark, options), options, checkpoint)
-    death.plant(_jvm_pid(spark))
+    death.plant(int(spark.sparkContext._gateway.proc.pid))  # type: ignore[union-attr]
     try:
         _await_first_trigger(query, stopping)
         ready()
@@ -94,10 +94,6 @@ def _await_first_trigger(query: Any, stopping: threading.Event) -> None:
         query.awaitTermination(_POLL_SECONDS)
 
 
-def _jvm_pid(spark: SparkSession) -> int:
-    return int(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
-
-
 def _source(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
     reader = (
         spark.readStream.format("kafka")
@@ -128,15 +124,10 @@ def _start(records: DataFrame, options: argparse.Namespace, checkpoint: Path) ->
     elif options.sink == "file":
         writer = plain.writeStream.format("parquet").option("path", options.output)
     else:
-        writer = plain.writeStream.foreachBatch(_append(options.output))
+        writer = plain.writeStream.foreachBatch(
+            lambda batch, _: batch.write.mode("append").parquet(options.output)
+        )
     return writer.option("checkpointLocation", str(checkpoint)).start()
-
-
-def _append(folder: str) -> Callable[[DataFrame, int], None]:
-    def append(batch: DataFrame, _: int) -> None:
-        batch.write.mode("append").parquet(folder)
-
-    return append
 
 
 def _first_line(error: Exception) -> str:

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from harness.subjects import connect_settings as settings
-from harness.subjects.clusters import Clusters
-from harness.subjects.connect_settings import FILE_SINK, FILE_SOURCE, MIRROR
+from harness.subjects.connect_settings import FILE_SINK, FILE_SOURCE, MIRROR, Clusters
 
 pytestmark = pytest.mark.pure
 

@@ -14,9 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from harness.model.errors import BadInput
 from harness.subjects import failover
 from harness.subjects.built_in import find
-from harness.subjects.clusters import Clusters
-from harness.subjects.connect_settings import aliases
-from harness.subjects.failover_settings import failover_settings, mirror_of
+from harness.subjects.connect_settings import Clusters, aliases, failover_settings, mirror_of
 
 pytestmark = pytest.mark.pure
 
