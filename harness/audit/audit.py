@@ -1,24 +1,32 @@
-"""Audits a configuration: its settings, findings and unknown names, as data."""
+"""Audits a configuration: its settings, findings and unknown names, as data and as text; and what an audit
+advises about the findings of a run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.guarantees import guarantees
-from harness.audit.known_settings import ClientLibrary, canonical, closest_setting, known_settings
+from harness.audit.known_settings import ClientLibrary, canonical, closest_setting, guarantees, known_settings
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
 from harness.audit.setting_values import expected_values
 from harness.config.properties import PropertyLine
 from harness.model.frozen import Frozen
+from harness.model.result import ArmResult, VerdictWord
+from harness.model.run import RunMeta
 from harness.model.secrets import MASK, masked
 
 RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
+_LIBRARY = {
+    "librdkafka": ClientLibrary.LIBRDKAFKA,
+    "java": ClientLibrary.JAVA,
+    "driven": ClientLibrary.JAVA,
+}
+"""Whose names and defaults the settings of a run have, by `RunMeta.client`; of others the audit finds out."""
 
 
 class AuditedSetting(Frozen):
@@ -184,3 +192,65 @@ def _value(name: str, subject: EffectiveSettings) -> str:
         if found is not None:
             return f"{found} (default)"
     return ""
+
+
+def lines(found: Audit) -> Iterator[str]:
+    """An audit as text: the promise of each setting, then the findings, the worst first."""
+    yield f"read as settings of the client {found.client} (--client names another one)"
+    yield ""
+    for setting in found.settings:
+        yield f"{setting.name}={setting.value}"
+        if setting.promise is not None:
+            yield f"    {setting.promise}"
+            yield f"    [{setting.source}]"
+    quiet = sum(1 for setting in found.settings if setting.promise is None)
+    if quiet:
+        yield f"({quiet} of them promise nothing about records)"
+    for unknown in found.unknown:
+        yield ""
+        meant = f"; did you mean {unknown.did_you_mean!r}?" if unknown.did_you_mean else ""
+        yield f"UNKNOWN {unknown.name} ({unknown.where}): {unknown.says}{meant}"
+    for finding in found.findings:
+        yield ""
+        yield from _finding_lines(finding)
+    if not found.findings and not found.unknown:
+        yield ""
+        yield "no contradictions, and no setting that is known to lose records"
+
+
+def _finding_lines(one: AuditFinding) -> Iterator[str]:
+    yield f"{one.severity.upper()} {one.rule}: {one.says}"
+    yield "    " + ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    yield f"    do: {one.do}"
+    yield f"    source: {one.source}"
+    if one.experiment is not None:
+        arms = "".join(f" --arm {arm}" for arm in one.arms)
+        shows = f" (findings of class {one.finding})" if one.finding else ""
+        yield f"    shown by: kafka-chaos run {one.experiment}{arms}{shows}"
+    elif one.finding is not None:
+        yield f"    would show as: {one.finding}"
+
+
+def remedies(arm: ArmResult) -> tuple[str, ...]:
+    """What to change in the settings of an arm whose verdict is `invalid`: of each rule of the audit that
+    applies to them and explains a class of findings that the run has."""
+    if arm.summary is None or arm.judgement.verdict is not VerdictWord.INVALID:
+        return ()
+    found = arm.summary.findings
+    return tuple(
+        f"against {one.finding}: {one.do}"
+        for one in audit(_settings_of(arm.meta), _LIBRARY.get(arm.meta.client)).findings
+        if one.finding in found
+    )
+
+
+def _settings_of(meta: RunMeta) -> tuple[PropertyLine, ...]:
+    settings = {
+        **meta.cluster.properties,
+        **meta.topic_config,
+        "replication.factor": str(meta.replication_factor),
+        **meta.producer_config,
+        "acks": meta.acks,
+        "enable.idempotence": str(meta.idempotent).lower(),
+    }
+    return tuple(PropertyLine(name, value, "run.json", 0) for name, value in settings.items())

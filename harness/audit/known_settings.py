@@ -1,5 +1,5 @@
-"""The known setting names: their clients, kinds and defaults, and the closest known name to a misspelt
-one."""
+"""The known setting names: their clients, kinds, defaults and promises, and the closest known name to a
+misspelt one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 
-from harness.model.errors import closest
+import yaml
+from pydantic import TypeAdapter
+
+from harness.model.did_you_mean import closest
+from harness.model.frozen import Frozen
 
 OURS = {
     "replication.factor": "replicas of each partition, as kafka-topics.sh and Streams take it",
@@ -111,3 +115,18 @@ def default(name: str, client: ClientLibrary, kind: SettingKind) -> str | None:
         return None
     by = client if kind in (SettingKind.PRODUCER, SettingKind.CONSUMER) else ClientLibrary.JAVA
     return known.defaults.get((by, kind)) or None
+
+
+class Guarantee(Frozen):
+    """A setting's promise; `by_value` has more exact ones for values in lower case."""
+
+    says: str
+    source: str
+    by_value: dict[str, str] = {}
+
+
+@cache
+def guarantees() -> dict[str, Guarantee]:
+    """The promises of `guarantees.yaml` by the setting's name."""
+    text = (resources.files("harness.audit") / "guarantees.yaml").read_text()
+    return TypeAdapter(dict[str, Guarantee]).validate_python(yaml.safe_load(text))

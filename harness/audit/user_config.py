@@ -1,4 +1,5 @@
-"""Puts a user's own configuration of producer, topic and brokers into an experiment."""
+"""Puts a user's own configuration of producer, topic and brokers into an experiment; Java's names of producer
+settings become librdkafka's, which our producers use."""
 
 from __future__ import annotations
 
@@ -10,8 +11,14 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
-from harness.audit.known_settings import SettingKind, canonical, closest_setting, known_settings
-from harness.audit.to_librdkafka import to_librdkafka_settings
+from harness.audit.effective_settings import EffectiveSettings, client_of
+from harness.audit.known_settings import (
+    ClientLibrary,
+    SettingKind,
+    canonical,
+    closest_setting,
+    known_settings,
+)
 from harness.config.properties import PropertyLine, read_properties
 from harness.model.errors import BadInput, located_words_of
 from harness.model.secrets import is_secret, without_secrets
@@ -31,6 +38,27 @@ _OURS = (
 _FIELDS = frozenset(
     str(one.alias or name) for name, one in ProducerSettings.model_fields.items() if name != "extra"
 )
+"""The settings with a field in `ProducerSettings`, by Kafka's names."""
+_OTHER_NAMES = {
+    "max.request.size": "message.max.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
+    "compression.gzip.level": "compression.level",
+    "compression.lz4.level": "compression.level",
+    "compression.zstd.level": "compression.level",
+}
+"""Java's name -> librdkafka's of the same meaning."""
+_CONNECTION = ("bootstrap.servers", "security.", "sasl.", "ssl.", "client.dns.lookup", "metadata.recovery.")
+_NO_EQUIVALENT = (
+    "max.block.ms",
+    "partitioner.class",
+    "interceptor.classes",
+    "key.serializer",
+    "value.serializer",
+)
+_JAVA_IN_FLIGHT = 5
+_LONGEST_SOCKET_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +110,7 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
 def _arm(
     experiment: Experiment, entries: Sequence[PropertyLine], path: Path
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    translated = to_librdkafka_settings(entries, _FIELDS)
+    translated = _to_librdkafka(entries)
     values = {entry.name: entry.value for entry in entries}
     try:
         settings = ProducerSettings.model_validate({**translated.settings, "extra": translated.extra})
@@ -107,6 +135,72 @@ def _arm(
         promise={"lost": "0", "duplicate": "0" if idempotent else "any"},
     )
     return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), translated.left_out
+
+
+@dataclass(frozen=True, slots=True)
+class _LibrdkafkaSettings:
+    """`settings` are those of `ProducerSettings`, `extra` other settings of librdkafka. `transactional`: the
+    configuration has a transactional.id. `left_out` names the unused settings, each with the reason."""
+
+    settings: dict[str, str]
+    extra: dict[str, str]
+    transactional: bool
+    left_out: tuple[str, ...]
+
+
+def _to_librdkafka(entries: Sequence[PropertyLine]) -> _LibrdkafkaSettings:
+    """The configuration for librdkafka. A Java configuration keeps the Java client's defaults
+    (idempotence, and 5 requests in flight), to reproduce its behaviour."""
+    subject = EffectiveSettings(tuple(entries), client_of(entries))
+    java = subject.client is ClientLibrary.JAVA
+    settings: dict[str, str] = {}
+    if java:
+        settings["enable.idempotence"] = str(subject.idempotent).lower()
+        settings["max.in.flight.requests.per.connection"] = str(_JAVA_IN_FLIGHT)
+    extra: dict[str, str] = {}
+    left_out = []
+    for name, value in subject.written.items():
+        why = _reason_unused(name, java)
+        if why is not None:
+            left_out.append(f"{name}: {why}")
+        elif name == "transactional.id":
+            continue
+        elif name in _FIELDS:
+            settings[name] = value
+        elif java and name == "buffer.memory":
+            extra["queue.buffering.max.kbytes"] = _kbytes(value)
+        else:
+            extra[_OTHER_NAMES.get(name, name)] = value
+    if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
+        # Java's setting is how long the client waits for an answer: librdkafka's socket.timeout.ms.
+        waiting = subject.number("request.timeout.ms", SettingKind.PRODUCER)
+        if waiting is not None:
+            settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
+    return _LibrdkafkaSettings(settings, extra, subject.transactional, tuple(left_out))
+
+
+def _reason_unused(name: str, java: bool) -> str | None:
+    """Why a setting is not used; None: it is used."""
+    if name.startswith(_CONNECTION) or is_secret(name):
+        return "the experiment has its own cluster"
+    known = known_settings().get(name)
+    if name in _NO_EQUIVALENT or name.startswith(("metric", "enable.metrics")):
+        return "librdkafka has no equivalent"
+    if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
+        return "not a producer setting"
+    only_java = known is not None and ClientLibrary.LIBRDKAFKA not in _producers(name)
+    if java and only_java and name not in _OTHER_NAMES and name != "buffer.memory":
+        return "librdkafka has no equivalent"
+    return None
+
+
+def _producers(name: str) -> set[ClientLibrary]:
+    """The clients whose producers have this setting."""
+    return {client for client, kind in known_settings()[name].defaults if kind is SettingKind.PRODUCER}
+
+
+def _kbytes(value: str) -> str:
+    return str(max(1, int(value) // 1024)) if value.isascii() and value.isdigit() else value
 
 
 def _workload(experiment: Experiment, transactional: bool) -> Any:

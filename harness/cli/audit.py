@@ -82,7 +82,7 @@ def audit_settings(
     Exit codes: 0 no contradiction (there may be risks), 1 something is refused by the client,
     contradictory or misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
     """
-    from harness.audit import audit, text
+    from harness.audit import audit
     from harness.audit.known_settings import ClientLibrary
     from harness.cli.next_step import after_audit
     from harness.config import properties
@@ -93,7 +93,7 @@ def audit_settings(
     if as_json:
         data = found.model_dump(mode="json")
     else:
-        for line in text.lines(found):
+        for line in audit.lines(found):
             typer.echo(line)
     code = found.exit_code()
     if prove:

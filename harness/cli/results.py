@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.audit.remedy import remedies
+from harness.audit.audit import remedies
 from harness.cli.options import ERRORS, print_text
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult

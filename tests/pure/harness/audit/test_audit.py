@@ -11,13 +11,16 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from rich.console import Console
 
-from harness.audit.audit import RULES, Audit, audit
-from harness.audit.guarantees import guarantees
-from harness.audit.known_settings import ClientLibrary, canonical, closest_setting, known_settings
-from harness.audit.remedy import remedies
+from harness.audit.audit import RULES, Audit, audit, lines, remedies
+from harness.audit.known_settings import (
+    ClientLibrary,
+    canonical,
+    closest_setting,
+    guarantees,
+    known_settings,
+)
 from harness.audit.rule import Severity
 from harness.audit.setting_values import expected_values
-from harness.audit.text import lines
 from harness.cli.results import print_result
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
@@ -434,7 +437,7 @@ def test_the_remedy_is_of_the_client_that_wrote(monkeypatch: pytest.MonkeyPatch,
         seen.append(client)
         return audit(entries, client)
 
-    monkeypatch.setattr("harness.audit.remedy.audit", record)
+    monkeypatch.setattr("harness.audit.audit.audit", record)
     for name in ("librdkafka", "java", "driven", "my tool"):
         remedies(arm.model_copy(update={"meta": arm.meta.model_copy(update={"client": name})}))
     assert seen == [ClientLibrary.LIBRDKAFKA, ClientLibrary.JAVA, ClientLibrary.JAVA, None]
