@@ -112,11 +112,10 @@ def command_of(fault: FaultSpec, naming: PodNaming, where: str) -> dict[str, Any
         {
             "apiVersion": API,
             "kind": kind,
-            "metadata": {"name": "@NAME@", "namespace": naming.namespace},
+            "metadata": {"name": "$name", "namespace": naming.namespace},
             "spec": spec,
         }
     )
-    manifest = manifest.replace("@NAME@", "$name")
     for mark, variable in ((_TARGETS, "KAFKA_CHAOS_TARGETS"), (_OTHERS, "KAFKA_CHAOS_OTHERS")):
         pods = naming.pod.replace("{broker}", "%s")
         manifest = manifest.replace(f'"{mark}"', f"$(printf '\"{pods}\",' ${variable} | sed 's/,$//')")
@@ -124,14 +123,9 @@ def command_of(fault: FaultSpec, naming: PodNaming, where: str) -> dict[str, Any
     one = f"{kind.lower()}.chaos-mesh.org"
     wait = f'kubectl wait -n {naming.namespace} --for=condition=AllInjected --timeout=5s {one} "$name"'
     gone = f'kubectl delete -n {naming.namespace} --ignore-not-found --timeout={_WAIT_SECONDS}s {one} "$name"'
-    target, other = _sides(fault)
-    sides = {"target": target, "other": other}
+    sides = zip(("target", "other"), _sides(fault), strict=True)
     return {
-        **{
-            key: side.model_dump(mode="json", by_alias=True)
-            for key, side in sides.items()
-            if side is not None
-        },
+        **{key: side.model_dump(mode="json", by_alias=True) for key, side in sides if side is not None},
         "inject": f"{named}kubectl apply -f - <<END\n{manifest}\nEND\n",
         "verify": named + wait,
         "heal": named + gone,

@@ -38,7 +38,6 @@ class VerifiableImport:
     idempotent: bool = False
     topic: str | None = None
     partitions: int | None = None
-    replication_factor: int = 1
     keys: int | None = None
 
 
@@ -141,7 +140,7 @@ def metadata(
         arm=topic or "nothing",
         topic=topic,
         partitions=partitions,
-        replication_factor=request.replication_factor,
+        replication_factor=1,
         acks=request.acks,
         idempotent=request.idempotent,
         client=CLIENT,

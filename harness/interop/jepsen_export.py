@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,7 +147,3 @@ def _partitions_read(folder: Path, reads: list[Path]) -> dict[tuple[int, int], t
                 if (producer, seq) in wanted:
                     found.setdefault((producer, seq), (topic, partition))
     return found
-
-
-EXPORTS: dict[str, Callable[[Path, Path], Exported]] = {"jepsen": export_jepsen}
-"""By the name of the format."""
