@@ -9,6 +9,7 @@ from faults.shared.fault_cluster import CommandOutput
 from harness.application.instance import Instance
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
+from harness.cluster.node_control import RunningNodes
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_APPLICATION_ID
@@ -127,29 +128,23 @@ class ClusterWithApplication:
         return self._instance(number).log_since(since_ns)
 
     def address(self, number: int) -> str:
-        return self._cluster.address(number) if _is_node(number) else self._instance(number).address()
+        return self._containers(number).address(number)
 
     def inspect(self, number: int) -> dict[str, Any]:
         return self._cluster.inspect(number) if _is_node(number) else self._instance(number).inspect()
 
     def limit(self, number: int, **limits: int) -> None:
-        if _is_node(number):
-            self._cluster.limit(number, **limits)
-        elif number in self.application_ids:
-            self._instance(number).limit(**limits)
+        if _is_node(number) or number in self.application_ids:
+            self._containers(number).limit(number, **limits)
 
     def stats(self, number: int) -> dict[str, Any]:
         return self._cluster.stats(number) if _is_node(number) else self._instance(number).stats()
 
     def in_network(self, number: int, script: str) -> CommandOutput:
-        if _is_node(number):
-            return self._cluster.in_network(number, script)
-        return self._instance(number).in_network(script)
+        return self._containers(number).in_network(number, script)
 
     def in_node(self, number: int, script: str) -> CommandOutput:
-        if _is_node(number):
-            return self._cluster.in_node(number, script)
-        return self._instance(number).in_node(script)
+        return self._containers(number).in_node(number, script)
 
     def in_files(self, number: int, script: str) -> CommandOutput:
         return self._node(number).in_files(number, script)
@@ -161,6 +156,9 @@ class ClusterWithApplication:
         if not _is_node(number):
             raise FaultError("this fault cannot be aimed at an application", where=_name(number))
         return self._cluster
+
+    def _containers(self, number: int) -> RunningNodes:
+        return self._cluster if _is_node(number) else self._instance(number).containers
 
     def _instance(self, number: int) -> Instance:
         if self._application is None or number not in self._application.instances:

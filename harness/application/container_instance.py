@@ -15,12 +15,11 @@ from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import EndpointConfig
 
-from harness.application.placeholders import Command
+from harness.application.instance import Command
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node
 from harness.containers import capabilities, engine
-from harness.containers.exec import ContainerOutput
 from harness.host.maven import last_lines
 from harness.model.errors import BadInput, ClusterError
 from harness.model.node_layout import FIRST_APPLICATION_ID, INTERNAL_PORT
@@ -145,7 +144,7 @@ class ContainerInstance:
         log: Path,
         state: Path,
     ) -> None:
-        self._containers, self._number, self._spec, self._command = containers, number, spec, command
+        self.containers, self._number, self._spec, self._command = containers, number, spec, command
         self._log, self._state = log, state
         self.name = f"application {number - FIRST_APPLICATION_ID}"
         self._terminated = False
@@ -155,12 +154,12 @@ class ContainerInstance:
         return None
 
     def start(self) -> None:
-        if self._containers.handle(self._number) is None:
-            self._containers.make(self._number, self._spec, self._command)
+        if self.containers.handle(self._number) is None:
+            self.containers.make(self._number, self._spec, self._command)
         if self._terminated:
             self._await_end(STOP_SECONDS)
         try:
-            self._containers.start_node(self._number)
+            self.containers.start_node(self._number)
         except ClusterError as error:
             raise BadInput(
                 "the application's container cannot be started",
@@ -178,75 +177,63 @@ class ContainerInstance:
         self._keep()
 
     def remove(self) -> None:
-        if self._containers.handle(self._number) is not None:
+        if self.containers.handle(self._number) is not None:
             self._keep()
-            self._containers.forget(self._number)
+            self.containers.forget(self._number)
 
     def last_lines(self, count: int = 8) -> str:
-        if self._containers.handle(self._number) is None:
+        if self.containers.handle(self._number) is None:
             return ""
-        return last_lines(self._containers.log_tail(self._number, count), count)
+        return last_lines(self.containers.log_tail(self._number, count), count)
 
     def is_running(self) -> bool:
-        created = self._containers.handle(self._number) is not None
-        return created and self._containers.is_running(self._number)
+        created = self.containers.handle(self._number) is not None
+        return created and self.containers.is_running(self._number)
 
     def kill(self) -> None:
         if self.is_running():
-            self._containers.kill(self._number)
+            self.containers.kill(self._number)
 
     def terminate(self) -> None:
         self._terminated = True
-        self._containers.terminate(self._number)
+        self.containers.terminate(self._number)
 
     def pause(self) -> None:
-        self._containers.pause(self._number)
+        self.containers.pause(self._number)
 
     def unpause(self) -> None:
-        self._containers.unpause(self._number)
+        self.containers.unpause(self._number)
 
     def is_paused(self) -> bool:
-        created = self._containers.handle(self._number) is not None
-        return created and self._containers.is_paused(self._number)
+        created = self.containers.handle(self._number) is not None
+        return created and self.containers.is_paused(self._number)
 
     def exit_code(self) -> int | None:
-        return self._containers.exit_code(self._number)
+        return self.containers.exit_code(self._number)
 
     def started_ns(self) -> int:
-        created = self._containers.handle(self._number) is not None
-        started = self._containers.started_ns(self._number) if created else 0
+        created = self.containers.handle(self._number) is not None
+        started = self.containers.started_ns(self._number) if created else 0
         # A container that has never been started tells the year 1.
         return max(0, started)
 
     def log_since(self, since_ns: int) -> str:
-        return self._containers.log_since(self._number, since_ns)
+        return self.containers.log_since(self._number, since_ns)
 
     def inspect(self) -> dict[str, Any]:
-        return self._containers.inspect(self._number)
+        return self.containers.inspect(self._number)
 
     def stats(self) -> dict[str, Any]:
-        return self._containers.stats(self._number)
-
-    def limit(self, **limits: int) -> None:
-        self._containers.limit(self._number, **limits)
-
-    def address(self) -> str:
-        return self._containers.address(self._number)
-
-    def in_network(self, script: str) -> ContainerOutput:
-        return self._containers.in_network(self._number, script)
-
-    def in_node(self, script: str) -> ContainerOutput:
-        return self._containers.in_node(self._number, script)
+        return self.containers.stats(self._number)
 
     def table_size(self, folder: str) -> object:
         """Any value that changes when the files below a folder of the container do."""
-        return self.in_node(f"ls -lR {folder}").text if self.is_running() else None
+        return self.containers.in_node(self._number, f"ls -lR {folder}").text if self.is_running() else None
 
     def table_bytes(self, folder: str) -> int:
         """The size of all files below a folder of the container; 0 while it is paused or does not run."""
         with suppress(ClusterError):
-            found = re.match(r"\d+", self.in_node(f"du -sk {folder}").text)
+            found = re.match(r"\d+", self.containers.in_node(self._number, f"du -sk {folder}").text)
             return int(found[0]) * 1024 if found else 0
         return 0
 
@@ -258,7 +245,7 @@ class ContainerInstance:
 
     def _keep(self) -> None:
         """Copy what can be read of its log and its state folder into the run folder."""
-        container = self._containers.handle(self._number)
+        container = self.containers.handle(self._number)
         if container is None:
             return
         with suppress(DockerException, OSError, tarfile.TarError):

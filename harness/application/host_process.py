@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from faults.shared.fault_cluster import CommandOutput
+from harness.application.instance import Command
 from harness.application.orphans import MARK, end_marked
-from harness.application.placeholders import Command
+from harness.cluster.node_control import RunningNodes
 from harness.host import process_group
 from harness.host.maven import last_lines
 from harness.model.environment import users_environment
@@ -155,37 +155,35 @@ class HostProcess:
         used = sum(one.cpu_ns for one in self._members())
         return {"cpu_stats": {"cpu_usage": {"total_usage": used}}}
 
-    def limit(self, **_: int) -> None:
-        """A process of this machine has no control group of ours.
+    @property
+    def containers(self) -> RunningNodes:
+        """It has none.
 
         Raises:
             FaultError: always.
         """
-        raise needs_container(self.name)
+        raise FaultError(
+            "this fault needs an application in a container",
+            where=self.name,
+            expected="`run: {container: ...}`, which has a network and control groups of its own",
+            found="a process of this machine",
+            next_step="run the application as a `container`",
+        )
 
-    def address(self) -> str:
-        """It shares the address of this machine.
-
-        Raises:
-            FaultError: always.
-        """
-        raise needs_container(self.name)
-
-    def in_network(self, script: str) -> CommandOutput:  # noqa: ARG002
-        """As `address`."""
-        raise needs_container(self.name)
-
-    def in_node(self, script: str) -> CommandOutput:  # noqa: ARG002
-        """As `address`."""
-        raise needs_container(self.name)
-
-    def table_size(self, folder: str) -> object:
+    def table_size(self, folder: str) -> tuple[tuple[str, int], ...]:
         """Name and size of every file below a folder, in order of their names."""
-        return table_size(Path(folder))
+        found = []
+        for path in Path(folder).rglob("*"):
+            try:
+                if path.is_file():
+                    found.append((str(path.relative_to(folder)), path.stat().st_size))
+            except OSError:
+                continue  # It was renamed or removed meanwhile.
+        return tuple(sorted(found))
 
     def table_bytes(self, folder: str) -> int:
         """The size of all files below a folder."""
-        return sum(size for _, size in table_size(Path(folder)))
+        return sum(size for _, size in self.table_size(folder))
 
     def last_lines(self, count: int = 8) -> str:
         """The last lines that it has printed since it was last started."""
@@ -217,26 +215,3 @@ class HostProcess:
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None and self.is_running():
             process_group.send(self._process.pid, number)
-
-
-def table_size(folder: Path) -> tuple[tuple[str, int], ...]:
-    """Name and size of every file below a folder, in order of their names."""
-    found = []
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                found.append((str(path.relative_to(folder)), path.stat().st_size))
-        except OSError:
-            continue  # It was renamed or removed meanwhile.
-    return tuple(sorted(found))
-
-
-def needs_container(name: str) -> FaultError:
-    """The error of a fault that is possible in containers only."""
-    return FaultError(
-        "this fault needs an application in a container",
-        where=name,
-        expected="`run: {container: ...}`, which has a network and control groups of its own",
-        found="a process of this machine",
-        next_step="run the application as a `container`",
-    )

@@ -1,10 +1,46 @@
-"""What every instance of an application can do, as a protocol: a process of this machine or a container."""
+"""What starts an instance of an application, and what every instance can do, as a protocol: a process of this
+machine or a container."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from faults.shared.fault_cluster import CommandOutput
+from harness.cluster.node_control import RunningNodes
+from harness.spec.application import PLACEHOLDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """The values for one instance. `bootstrap` is `host:port` of the brokers as the instance sees them,
+    `output_bootstrap` that of the output's brokers, which are the same unless there is a second cluster.
+
+    `input` is the topic that it reads, `output` the topic (or the folder of the table) that it writes,
+    `state` a folder of its own that survives restarts.
+    """
+
+    bootstrap: str
+    input: str
+    output: str
+    state: Path
+    group: str
+    instance: int
+    output_bootstrap: str
+
+    def filled(self, text: str) -> str:
+        """The text with the values of its placeholders; other braces stay."""
+        for name in PLACEHOLDERS:
+            text = text.replace(f"{{{name}}}", str(getattr(self, name)))
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What starts one instance: arguments, and variables that are added to the environment."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
 
 
 class Instance(Protocol):
@@ -17,6 +53,15 @@ class Instance(Protocol):
     @property
     def pid(self) -> int | None:
         """Process id of its first process on this machine; None: not started, or in a container."""
+        ...
+
+    @property
+    def containers(self) -> RunningNodes:
+        """The containers that it is one of, for faults that act on these.
+
+        Raises:
+            FaultError: it is a process of this machine.
+        """
         ...
 
     def start(self) -> None: ...
@@ -54,14 +99,6 @@ class Instance(Protocol):
     def inspect(self) -> dict[str, Any]: ...
 
     def stats(self) -> dict[str, Any]: ...
-
-    def limit(self, **limits: int) -> None: ...
-
-    def address(self) -> str: ...
-
-    def in_network(self, script: str) -> CommandOutput: ...
-
-    def in_node(self, script: str) -> CommandOutput: ...
 
     def table_size(self, folder: str) -> object:
         """Any value that changes when the files below a folder of the instance do."""

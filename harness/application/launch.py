@@ -16,20 +16,26 @@ from harness.application.container_instance import (
 )
 from harness.application.group_watch import GroupWatch
 from harness.application.host_process import HostProcess
-from harness.application.input_lookup import identity_of
-from harness.application.instance import Instance
+from harness.application.instance import Command, Instance, Placeholders
 from harness.application.orphans import mark_of
-from harness.application.placeholders import Command, Placeholders
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink
-from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+from harness.spec.application import (
+    ApplicationSpec,
+    CallableIdentity,
+    DrainedWhen,
+    HeaderIdentity,
+    JsonIdentity,
+    ReadyWhen,
+)
 from harness.subjects.built_in import BuiltIn, built_in_names, find
 from harness.subjects.lifecycle import JARS_VARIABLE, command_line
 from harness.subjects.spark_checkpoint import processed_offsets
+from workloads.outputs.output_identity import OutputIdentity
 
 _RUNS_SECONDS = 1.0
 _QUIET_SECONDS = 1.0
@@ -102,6 +108,30 @@ def prepare(spec: ApplicationSpec) -> Prepared:
         )
     options = built_in.parsed(spec.run.options)
     return Prepared(spec, built_in, options, built_in.fetched_jars(options))
+
+
+def identity_of(spec: ApplicationSpec) -> OutputIdentity:
+    """What maps the outputs of an application to their inputs.
+
+    Raises:
+        BadInput: the path cannot be read, the function cannot be imported, or a table has no headers.
+    """
+    match spec.identity:
+        case HeaderIdentity():
+            if spec.output.table is not None:
+                raise BadInput(
+                    "an application's outputs cannot name their inputs in a header",
+                    where="application.identity.header",
+                    expected="value, key, json or callable, since the output is a table",
+                    found=f"header {spec.identity.header}",
+                    next_step="write the identity into a column, and name it with json or callable",
+                )
+            return OutputIdentity("header", spec.identity.header)
+        case JsonIdentity():
+            return OutputIdentity("json", spec.identity.json_)
+        case CallableIdentity():
+            return OutputIdentity("callable", spec.identity.callable)
+    return OutputIdentity(spec.identity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from harness.application.conditions import (
+    Drain,
+    describe_table_flood,
+    describe_topic_flood,
+    describe_unready,
+)
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
-from harness.application.output_limit import describe_table_flood, describe_topic_flood
-from harness.application.ready_and_drained import Drain, describe_unready
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID

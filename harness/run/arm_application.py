@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from harness.application.input_lookup import identity_of
-from harness.application.launch import Prepared, Surroundings, group_of, launch, prepare
+from harness.application.launch import Prepared, Surroundings, group_of, identity_of, launch, prepare
 from harness.application.running_application import RunningApplication
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster

@@ -11,10 +11,18 @@ from typing import Any, cast
 import pytest
 
 from harness.application.container_instance import _archive, _below, bootstrap_of, require_image
-from harness.application.launch import Prepared, Surroundings, command_of, placeholders_of, prepare
+from harness.application.launch import (
+    Prepared,
+    Surroundings,
+    command_of,
+    identity_of,
+    placeholders_of,
+    prepare,
+)
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
+from harness.run.arm_application import output_config
 from harness.spec.application import ApplicationSpec, ContainerApplication, DrainedWhen, ReadyWhen
 
 pytestmark = pytest.mark.pure
@@ -116,3 +124,31 @@ def test_a_container_reaches_brokers_inside_the_network() -> None:
     ]
     cluster = cast(ManagedCluster, SimpleNamespace(nodes=nodes))
     assert bootstrap_of(cluster) == "broker-1:9094,broker-2:9094"
+
+
+@pytest.mark.parametrize(
+    "identity",
+    ["value", "key", {"header": "origin"}, {"json": "$.id"}, {"callable": "json:loads"}],
+)
+def test_every_identity_is_known(identity: Any) -> None:
+    assert identity_of(_spec(identity=identity)) is not None
+
+
+@pytest.mark.parametrize(
+    "identity", [{"json": "$.a["}, {"callable": "nowhere_to_be_found:function"}, {"callable": "json:absent"}]
+)
+def test_what_cannot_be_used_is_refused_before_anything_starts(identity: Any) -> None:
+    with pytest.raises(BadInput):
+        prepare(_spec(identity=identity))
+
+
+def test_a_table_has_no_headers() -> None:
+    with pytest.raises(BadInput, match="table"):
+        prepare(_spec(identity={"header": "origin"}, output={"table": "parquet"}))
+
+
+def test_an_output_topic_keeps_what_the_input_does_not_and_has_the_brokers_timestamps() -> None:
+    of_input = {"retention.ms": 1000, "retention.bytes": 5, "cleanup.policy": "compact", "segment.bytes": 9}
+    assert output_config(of_input, {}) == {"segment.bytes": 9, "message.timestamp.type": "LogAppendTime"}
+    own = {"message.timestamp.type": "CreateTime", "retention.ms": 7}
+    assert output_config(of_input, own) == {"segment.bytes": 9} | own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.application.output_limit import MARGIN, describe_table_flood, describe_topic_flood
+from harness.application.conditions import MARGIN, describe_table_flood, describe_topic_flood
 from harness.spec.application import ApplicationSpec
 
 pytestmark = pytest.mark.pure
