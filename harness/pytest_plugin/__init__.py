@@ -115,7 +115,7 @@ def kafka_cluster(
     equal cluster run on the same one. How long it is held: `chaos_cluster_scope`.
     """
     from harness.pytest_plugin.cluster_pool import spec_of
-    from harness.pytest_plugin.error_reporting import readable
+    from harness.pytest_plugin.messages import readable
 
     settings = request.config.stash[_SETTINGS]
     with readable(settings.missing):

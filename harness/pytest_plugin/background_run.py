@@ -1,4 +1,5 @@
-"""An experiment under way in a thread, for tests whose own application consumes its topic."""
+"""An experiment under way in a thread, for tests whose own application consumes its topic; and the errors
+that end threads of such an application."""
 
 from __future__ import annotations
 
@@ -101,3 +102,27 @@ class Running:
         """Wait for the end, and ignore errors."""
         if self._thread is not None:
             self._thread.join()
+
+
+class ThreadErrors:
+    """Notes the errors that end threads of a test, such as that of a consumer under test, from `listen` to
+    `stop`; the hook that was there is called too."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._before: Callable[[threading.ExceptHookArgs], object] | None = None
+
+    def listen(self) -> None:
+        if self._before is not None:
+            return
+        before = self._before = threading.excepthook
+
+        def noted(error: threading.ExceptHookArgs) -> None:
+            self.found.append(f"{error.exc_type.__name__}: {error.exc_value}")
+            before(error)
+
+        threading.excepthook = noted
+
+    def stop(self) -> None:
+        if self._before is not None:
+            threading.excepthook, self._before = self._before, None

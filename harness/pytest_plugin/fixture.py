@@ -17,18 +17,14 @@ import pytest
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.model.result import FailedTest
-from harness.pytest_plugin.application_experiment import Run, experiment_around
-from harness.pytest_plugin.background_run import Running
+from harness.pytest_plugin.background_run import Running, ThreadErrors
 from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.pytest_plugin.cluster_pool import SessionClusters
-from harness.pytest_plugin.error_reporting import readable
-from harness.pytest_plugin.experiment_lookup import load_experiment
-from harness.pytest_plugin.failed_tests import note_failed_test
+from harness.pytest_plugin.experiments import Run, experiment_around, load_experiment
 from harness.pytest_plugin.marks import ChaosMarker
-from harness.pytest_plugin.messages import failure
+from harness.pytest_plugin.messages import failure, note_failed_test, readable
 from harness.pytest_plugin.settings import Settings
 from harness.pytest_plugin.single_fault import OpenedFault, open_fault
-from harness.pytest_plugin.thread_errors import ThreadErrors
 from harness.report.page import write_report
 from harness.run import executor, replay
 from harness.spec.experiment import Experiment

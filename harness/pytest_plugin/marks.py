@@ -73,7 +73,7 @@ def arms_of(item: pytest.Item) -> tuple[str, ...]:
         pytest.UsageError: the marker names no experiment, or one that cannot be read.
     """
     from harness.model.errors import BadInput
-    from harness.pytest_plugin.experiment_lookup import load_experiment
+    from harness.pytest_plugin.experiments import load_experiment
 
     mark = marker_of(item)
     if mark.experiment is None:

@@ -19,7 +19,7 @@ from harness.model.errors import BadInput, FaultError, PrerequisiteMissing
 from harness.model.journal import FAULTS, FAULTS_FILE
 from harness.preflight import kernel_probes
 from harness.preflight.feasibility import unmet_needs
-from harness.pytest_plugin.error_reporting import readable
+from harness.pytest_plugin.messages import readable
 from harness.pytest_plugin.settings import Missing
 from harness.run.faults.ledger import FaultLedger
 from harness.spec.cluster import SESSION_SECONDS

@@ -10,8 +10,8 @@ import pytest
 from harness.model.errors import BadInput
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import ApplicationMeta
-from harness.pytest_plugin.application_experiment import experiment_around
 from harness.pytest_plugin.chaos_result import ChaosResult
+from harness.pytest_plugin.experiments import experiment_around
 from harness.spec.run_plan import lines, plan_of
 from tests.support.builders.summaries import summary_with
 from tests.support.history import run_meta

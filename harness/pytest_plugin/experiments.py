@@ -1,17 +1,44 @@
-"""The experiment of `chaos.application(...)`: an application under test, records, and faults meanwhile."""
+"""The experiment that a test names, or that it describes by an application under test."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from harness.model.errors import BadInput, located_words_of
+from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
 
 Run = Sequence[str] | Mapping[str, Any]
 """A command with its arguments, or `run` as an experiment file has it."""
+
+
+def load_experiment(named: str | Path | dict[str, Any] | Experiment, beside: Path) -> Experiment:
+    """The experiment that a test names. A file is searched for where pytest was started, then `beside` the
+    test.
+
+    Raises:
+        BadInput: there is no such experiment, or it is not valid.
+    """
+    if isinstance(named, Experiment):
+        return named
+    if isinstance(named, dict):
+        try:
+            text = json.dumps(named)
+        except TypeError as error:
+            raise BadInput(
+                "the experiment is not valid",
+                where="the dict given to chaos",
+                expected="text, numbers, lists and dicts only, as in an experiment file",
+                found=str(error),
+            ) from error
+        return experiment_files.parse(text, "the dict given to chaos")
+    near = beside / named
+    return experiment_files.load(str(near if near.is_file() and not Path(named).is_file() else named))
 
 
 def experiment_around(
@@ -23,7 +50,8 @@ def experiment_around(
     topic: Mapping[str, Any] | None,
     fields: Mapping[str, Any],
 ) -> Experiment:
-    """An experiment of one arm and one write step.
+    """The experiment of `chaos.application(...)`, of one arm and one write step: an application under test,
+    records, and faults meanwhile.
 
     Raises:
         BadInput: it is not valid.
