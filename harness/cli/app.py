@@ -11,24 +11,21 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
-from harness.cli import audit, explore, images, interop, matrix, nightly, run, sql, suites
-from harness.cli.commands import Group, add_command, complete_experiment, complete_fault
-from harness.cli.example_files import write_example
+from harness.cli import audit, interop, machine, many_runs, run, saved_runs, suites
+from harness.cli.commands import Command, Group, complete_experiment, complete_fault
 from harness.cli.options import (
     ERRORS,
     JsonOption,
-    QuietOption,
     SeedOption,
     console,
-    interruptible,
     print_json,
     print_text,
     seed_or_now,
+    write_example,
 )
 from harness.model.errors import KafkaChaosError
 from harness.model.secrets import redact
@@ -71,7 +68,7 @@ def _options(
 def main() -> NoReturn:
     """Entry point of the `kafka-chaos` command."""
     # SIGTERM ends it like Ctrl-C: faults are healed, journals closed, containers removed.
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _run()
     except KafkaChaosError as error:
@@ -103,10 +100,6 @@ def _run() -> None:
         raise
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    raise KeyboardInterrupt
-
-
 def plan(
     experiment: Annotated[
         str,
@@ -127,13 +120,6 @@ def plan(
         return
     for line in run_plan.lines(planned):
         print_text(_out, line)
-
-
-def doctor(as_json: JsonOption = False) -> None:
-    """Check whether this machine has what is needed, and which faults its kernel allows."""
-    from harness.preflight import doctor as examination
-
-    raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
 
 
 def experiments(as_json: JsonOption = False) -> None:
@@ -183,35 +169,6 @@ def findings(as_json: JsonOption = False) -> None:
         print_table(_out, findings.table(rows))
 
 
-def heal(
-    cluster: Annotated[
-        str | None, typer.Argument(help="Heal only this cluster (kc-...), even if its harness still runs.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include clusters whose harness still runs.")
-    ] = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Heal the faults that a killed harness left on running clusters of this machine.
-
-    Does nothing where no fault is left. Exit code 3: something could not be healed.
-    """
-    from harness.cli.progress import show_progress
-    from harness.containers import engine
-    from harness.run.faults import healing
-
-    with interruptible("`kafka-chaos heal` goes on where it stopped"), show_progress(ERRORS, quiet):
-        client = engine.connect_if_there()
-        done = healing.heal_recorded(client, cluster=cluster, everything=everything)
-    if as_json:
-        print_json([asdict(one) | {"clean": one.clean} for one in done])
-    else:
-        for line in healing.summary_lines(done):
-            print_text(_out, line)
-    raise typer.Exit(0 if all(one.clean for one in done) else 3)
-
-
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
 ) -> None:
@@ -226,79 +183,57 @@ def schema() -> None:
     typer.echo(EXPERIMENT.schema_text(), nl=False)
 
 
-def clean(
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include what a running harness is using.")
-    ] = False,
-) -> None:
-    """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
-    its processes."""
-    from harness.application.orphans import end_orphans
-    from harness.check_jobs.engines import sweep_engines
-    from harness.cluster import state_records
-    from harness.containers import engine
-
-    processes = end_orphans(everything=everything)
-    servers = sweep_engines(everything=everything)
-    client = engine.connect()
-    swept = engine.sweep(client, everything=everything)
-    state_records.prune(client)
-    _out.print(
-        f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)"
-        + (f", and ended {processes} process(es) of applications" if processes else "")
-        + (f", and ended {servers} process(es) of engines" if servers else ""),
-        highlight=False,
-    )
-
-
-def compose(
-    write: Annotated[bool, typer.Option("--write", help="Rewrite the files that are out of date.")] = False,
-) -> None:
-    """List or rewrite the Docker Compose files of the same clusters, for manual use."""
-    from compose import FOLDER
-    from harness.cluster import compose_files
-
-    if write:
-        changed = compose_files.write_all()
-        _out.print(f"written: {', '.join(changed) or 'nothing, all are up to date'}", highlight=False)
-        return
-    drifted = compose_files.drifted()
-    for name in compose_files.VARIANTS:
-        state = "drifted" if name in drifted else "up to date"
-        _out.print(f"{FOLDER / name}: {state}", highlight=False, soft_wrap=True)
-    raise typer.Exit(1 if drifted else 0)
-
-
-_FUNCTIONS: dict[str, Callable[..., None]] = {
-    "run": run.run,
-    "plan": plan,
-    "init": init,
-    "matrix": matrix.matrix,
-    "explore": explore.explore,
-    "nightly": nightly.nightly,
-    "check": run.check,
-    "sql": sql.sql,
-    "audit": audit.audit_settings,
-    "compare": matrix.compare,
-    "rates": matrix.rates,
-    "claims": suites.claims,
-    "bugs": suites.bugs,
-    "experiments": experiments,
-    "faults": faults,
-    "findings": findings,
-    "schema": schema,
-    "import": interop.import_run,
-    "import-sends": interop.import_sends,
-    "export": interop.export_run,
-    "chaos-mesh": interop.chaos_mesh,
-    "doctor": doctor,
-    "heal": heal,
-    "clean": clean,
-    "compose": compose,
-    "images": images.images,
+_GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
+    "Run": {
+        "run": (run.run, "cut-then-kill"),
+        "plan": (plan, "storm --seed 7"),
+        "init": (init, "my.yaml"),
+        "matrix": (many_runs.matrix, "acks-idempotence --repeat 5 --dry-run"),
+        "explore": (many_runs.explore, "--budget 20m"),
+        "nightly": (many_runs.nightly, "kill-leader --kafka-version 4.3.1 --kafka-version 3.9.2"),
+    },
+    "Analyse": {
+        "check": (run.check, "results/kill-leader-20260101T000000000000Z"),
+        "sql": (saved_runs.sql, 'results/mine/acks=1 "select outcome, count(*) from sends group by outcome"'),
+        "audit": (audit.audit_settings, "producer.properties topic.properties --prove"),
+        "compare": (saved_runs.compare, "results/acks-idempotence-1 results/acks-idempotence-2"),
+        "rates": (saved_runs.rates, "results/ --by acks,faults"),
+    },
+    "Suites": {
+        "claims": (suites.claims, "R12 mine.yaml --seed 7"),
+        "bugs": (suites.bugs, "KIP-903"),
+    },
+    "Data": {
+        "experiments": (experiments, ""),
+        "faults": (faults, "partition"),
+        "findings": (findings, ""),
+        "schema": (schema, "> schema.json"),
+        "import": (interop.import_run, "results/mine --producer producer.jsonl --consumer consumer.jsonl"),
+        "import-sends": (interop.import_sends, "results/mine --journal sent --bootstrap-servers kafka:9092"),
+        "export": (interop.export_run, "results/mine history.edn --to jepsen"),
+        "chaos-mesh": (interop.chaos_mesh, "kill-leader --namespace kafka > mesh.yaml"),
+    },
+    "Machine": {
+        "doctor": (machine.doctor, ""),
+        "heal": (machine.heal, ""),
+        "clean": (machine.clean, "--all"),
+        "compose": (machine.compose, "--write"),
+        "images": (machine.images, "--version 4.3.1"),
+    },
 }
-for command, function in _FUNCTIONS.items():
-    add_command(app, command, function)
+"""Every command in the order of `kafka-chaos --help`, by group and name, with an example of its arguments."""
+EXAMPLES: dict[str, str] = {}
+"""An example of each command, for its help."""
+for group, commands in _GROUPS.items():
+    for name, (function, arguments) in commands.items():
+        EXAMPLES[name] = f"kafka-chaos {name} {arguments}".rstrip()
+        app.command(
+            name,
+            cls=Command,
+            rich_help_panel=group,
+            epilog=f"Example: {EXAMPLES[name]}",
+            hidden=name == "images",
+        )(function)
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.cli.options import ERRORS, interruptible, print_json, print_text, seed_or_now
+from harness.cli.options import (
+    ERRORS,
+    interruptible,
+    print_json,
+    print_text,
+    seed_or_now,
+    show_progress,
+)
 
 if TYPE_CHECKING:
     from harness.audit.audit import Audit
@@ -84,7 +91,7 @@ def audit_settings(
     """
     from harness.audit import audit
     from harness.audit.known_settings import ClientLibrary
-    from harness.cli.next_step import after_audit
+    from harness.cli.results import after_audit
     from harness.config import properties
     from harness.model.secrets import this_command
 
@@ -112,7 +119,6 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     """Run the experiments that show the findings; each result with its exit code."""
     from rich.console import Console
 
-    from harness.cli.progress import show_progress
     from harness.cli.results import indexed, print_result
     from harness.report.page import write_report
     from harness.run import executor

@@ -1,18 +1,24 @@
-"""Options that several commands share, and how lines are printed."""
+"""Options that several commands share, and what commands print: lines, progress, files to start from."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
+from rich.text import Text
+
+from harness.model.errors import BadInput
+from harness.model.progress import NewActivity, progress_to
 
 EngineWord = Literal["auto", "spark", "sail"]
 """Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
@@ -41,8 +47,7 @@ SideBySideOption = Annotated[
 
 WIDE = 160
 """Characters per line, for a table of seven columns."""
-
-
+_EVERY_SECONDS = 5.0
 ERRORS = Console(stderr=True)
 """Standard error."""
 
@@ -85,3 +90,44 @@ def kept(commands: Sequence[str]) -> str:
     return (
         "".join(("journals are kept; to read them:", *(f"\n  {one}" for one in commands))) if commands else ""
     )
+
+
+def write_example(path: Path, package: str, command: str) -> None:
+    """Write the example.yaml of a package to a file that does not exist yet; `command` runs such files.
+
+    Raises:
+        BadInput: the file exists, or cannot be written.
+    """
+    if path.exists():
+        raise BadInput("the file exists already", where=str(path), next_step="choose another file")
+    try:
+        path.write_text((resources.files(package) / "example.yaml").read_text())
+    except OSError as error:
+        raise BadInput("the file cannot be written", where=str(path), found=str(error)) from error
+    print_text(console(80), f"wrote {path}; run it with: {command} {path}")
+
+
+class _Handler(logging.Handler):
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__()
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._show(record.getMessage())
+
+
+@contextmanager
+def show_progress(console: Console, quiet: bool = False) -> Iterator[None]:
+    """Show the progress that is reported in the block on `console`: one line that changes on a terminal, a
+    line now and then elsewhere; `quiet` shows none."""
+    if quiet:
+        yield
+    elif console.is_terminal:
+        # As plain text: "[0]" is a partition here, not markup.
+        with console.status("") as status, progress_to(_Handler(lambda text: status.update(Text(text)))):
+            yield
+    else:
+        handler = _Handler(lambda text: console.print(text, soft_wrap=True, highlight=False, markup=False))
+        handler.addFilter(NewActivity(_EVERY_SECONDS))
+        with progress_to(handler):
+            yield

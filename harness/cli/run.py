@@ -25,6 +25,7 @@ from harness.cli.options import (
     print_json,
     print_text,
     seed_or_now,
+    show_progress,
 )
 from harness.model.errors import BadInput
 from harness.model.secrets import this_command
@@ -85,9 +86,7 @@ def run(
     With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
     from checkers import EngineChoice
-    from harness.cli.next_step import after_run
-    from harness.cli.progress import show_progress
-    from harness.cli.results import indexed, print_result
+    from harness.cli.results import after_run, indexed, print_result
     from harness.page.terminal import print_table
     from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
@@ -181,7 +180,6 @@ def check(
     itself. Exit codes are those of `run`.
     """
     from harness.check_jobs import options, recheck
-    from harness.cli.progress import show_progress
     from harness.cli.results import print_engines, print_result, refresh_index
     from harness.model.storage import storage_path
     from harness.page.html import INDEX_FILE

@@ -11,8 +11,16 @@ from pathlib import Path
 import typer
 
 from harness.check_jobs.recheck import check_commands
-from harness.cli.options import ERRORS, WIDE, console, kept, print_json, print_text, seed_or_now
-from harness.cli.progress import show_progress
+from harness.cli.options import (
+    ERRORS,
+    WIDE,
+    console,
+    kept,
+    print_json,
+    print_text,
+    seed_or_now,
+    show_progress,
+)
 from harness.cli.results import indexed
 from harness.config.yaml_files import SUFFIXES, FileKind
 from harness.model.errors import BadInput

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, QuietOption, ResultsOption, SeedOption, SideBySideOption
+from harness.cli.options import (
+    JsonOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    SideBySideOption,
+    write_example,
+)
 
 ListOption = Annotated[bool, typer.Option("--list", help="List them and run nothing.")]
 ShowOption = Annotated[
@@ -46,7 +53,6 @@ def claims(
     or unknown if nothing was shown. Exit codes are those of `run`: 0 all yes, 1 at least one no, 3 otherwise.
     """
     from harness.claims.claim import CLAIM, CLAIMS
-    from harness.cli.example_files import write_example
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
     from harness.suite.runner import on_version
 

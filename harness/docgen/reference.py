@@ -53,14 +53,13 @@ def pages() -> dict[str, str]:
 
 
 def _commands() -> str:
-    from harness.cli.app import app
-    from harness.cli.commands import COMMANDS
+    from harness.cli.app import EXAMPLES, app
 
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     return files.render(
         "cli.md.j2",
         commands=[(name, command) for name, command in sorted(commands.items()) if not command.hidden],
-        example=lambda name: COMMANDS[name].example,
+        example=EXAMPLES.get,
         one_line=_one_line,
         section=_section,
     )

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from harness.cli.app import app
-from harness.cli.commands import COMMANDS
+from harness.cli.app import EXAMPLES, app
 from harness.spec.experiment_files import EXPERIMENT
 from harness.spec.fault_index import fault_specs
 from tests.pure.harness.cli.test_app import call
@@ -24,25 +23,25 @@ SUBCOMMANDS: dict[str, Any] = ROOT_COMMAND.commands
 
 
 def test_every_command_has_a_group_and_an_example() -> None:
-    assert set(SUBCOMMANDS) == set(COMMANDS)
+    assert set(SUBCOMMANDS) == set(EXAMPLES)
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize("name", list(EXAMPLES))
 def test_an_example_has_only_options_and_arguments_that_exist(name: str) -> None:
-    program, command, *words = shlex.split(COMMANDS[name].example.partition(" > ")[0])
+    program, command, *words = shlex.split(EXAMPLES[name].partition(" > ")[0])
     assert (program, command) == ("kafka-chaos", name)
     # Raises for an option that does not exist, a value that it cannot take, and a missing argument.
     SUBCOMMANDS[name].make_context(name, words)
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize("name", list(EXAMPLES))
 def test_help_shows_the_example_and_no_type_of_a_flag(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert call(monkeypatch, name, "--help") == 0
     printed = capsys.readouterr().out
-    assert f"Example: {COMMANDS[name].example}" in printed
+    assert f"Example: {EXAMPLES[name]}" in printed
     assert "<bool>" not in printed
     assert "BOOLEAN" not in printed
 

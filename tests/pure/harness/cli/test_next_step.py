@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.audit import audit
-from harness.cli.next_step import after_audit, after_run
+from harness.cli.results import after_audit, after_run
 from harness.config.properties import parse_properties
 from harness.matrix.spec import MATRIX
 from harness.model.result import ExperimentResult
@@ -58,9 +58,9 @@ def test_after_one_good_run_many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_matrices_that_are_named_exist() -> None:
-    from harness.cli import next_step
+    from harness.cli import results
 
-    assert set(next_step._MATRICES.values()) <= set(MATRIX.builtin_names())
+    assert set(results._MATRICES.values()) <= set(MATRIX.builtin_names())
 
 
 def test_after_a_contradiction_its_remedy() -> None:

@@ -8,7 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
-from harness.cli.progress import show_progress
+from harness.cli.options import show_progress
 from harness.model.progress import report_progress
 
 pytestmark = pytest.mark.pure

@@ -1,4 +1,4 @@
-"""`kafka-chaos sql`: the user's own questions to a saved run."""
+"""Commands about saved runs: sql, the user's own questions; rates; compare, of two results of a matrix."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from harness.cli.options import (
     ERRORS,
     WIDE,
     EngineOption,
+    JsonOption,
     QuietOption,
     console,
     interruptible,
     print_json,
     print_text,
+    show_progress,
 )
 from harness.model.errors import BadInput
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 SHOWN = 100
 """Rows that a table shows if nothing else is said."""
 
-_out = console(WIDE)
+_out, _wide = console(120), console(WIDE)
 
 
 def sql(
@@ -58,7 +60,6 @@ def sql(
     """
     from checkers import ask, query_words
     from harness.check_jobs.saved_run_queries import open_views
-    from harness.cli.progress import show_progress
     from harness.page.terminal import print_table
     from harness.report import answer_table
 
@@ -85,7 +86,7 @@ def sql(
     elif as_csv:
         typer.echo(answer_table.csv_text(answer.table), nl=False)
     else:
-        print_table(_out, answer_table.shown(answer.table, _out.width))
+        print_table(_wide, answer_table.shown(answer.table, _wide.width))
     if answer.more:
         print_text(ERRORS, f"there are more rows: the first {most:,} are here; --limit 0 gives all")
 
@@ -129,12 +130,12 @@ def _print_views(views: RunViews, as_json: bool) -> None:
         )
         return
     for name, columns in described.items():
-        print_text(_out, f"{name}: {VIEW_DESCRIPTIONS[name]}")
-        _out.print(
+        print_text(_wide, f"{name}: {VIEW_DESCRIPTIONS[name]}")
+        _wide.print(
             "  " + ", ".join(f"{column} {kind}" for column, kind in columns), markup=False, highlight=False
         )
     if not views.checked:
-        print_text(_out, f"findings: none, since the run was not checked: kafka-chaos check {views.folder}")
+        print_text(_wide, f"findings: none, since the run was not checked: kafka-chaos check {views.folder}")
 
 
 def _write(table: object, target: Path) -> None:
@@ -146,3 +147,94 @@ def _write(table: object, target: Path) -> None:
         raise BadInput(
             "the file cannot be written", where=str(target), found=error.strerror or str(error)
         ) from error
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(help="The result to compare with: a folder with matrix.json.")],
+    new: Annotated[Path, typer.Argument(help="The result to judge.")],
+    alpha: Annotated[
+        float,
+        typer.Option(
+            min=0.0001, max=0.5, help="Largest probability that two equal results are called worse."
+        ),
+    ] = 0.05,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge whether a matrix's new result is worse than a base, arm by arm, over runs.
+
+    Compares losses, duplicates and other findings per million records, and seconds without a successful
+    write, by exact rank tests that share one probability of a false alarm. The SLOs of the new matrix
+    (`slo:` in its file) are bounds that it must keep, whatever the base did. See docs/how-to/matrix.md.
+
+    Exit codes: 0 no arm is worse, 1 an arm is worse or breaks an SLO, 2 bad input, 3 an arm could not be
+    compared, or a result could not be read.
+    """
+    from harness.matrix.compare import compare as compared
+    from harness.matrix.comparison_table import comparison
+    from harness.matrix.result import load_result
+    from harness.page.terminal import print_blocks
+
+    results = [load_result(folder) for folder in (base, new)]
+    found = compared(results[0], results[1], alpha=alpha, names=(str(base), str(new)))
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        print_blocks(_out, comparison(results[0], results[1], found))
+    raise typer.Exit(found.exit_code())
+
+
+def rates(
+    results: Annotated[str, typer.Argument(help="A folder or URL below which run folders are.")],
+    by: Annotated[
+        str,
+        typer.Option(
+            help="What to group by, separated by commas: experiment, arm, acks, idempotent, client, version, "
+            "profile, brokers, faults, seed, an axis of a matrix, or producer:NAME, topic:NAME, broker:NAME."
+        ),
+    ] = "experiment,arm",
+    parquet: Annotated[
+        str | None, typer.Option(help="File for the rows; default: rates.parquet in the folder.")
+    ] = None,
+    latency: Annotated[
+        bool, typer.Option("--latency/--no-latency", help="Include latencies, which reads every send.")
+    ] = True,
+    engine: EngineOption = "auto",
+    driver_memory: Annotated[str, typer.Option(help="Heap of the local Spark JVM.")] = "4g",
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
+
+    Prints a table and writes the same rows as Parquet. Runs that are not finished, not checked or of verdict
+    `unknown` are left out and listed. Runs of another schema version are refused.
+
+    Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
+    """
+    from checkers import EngineChoice
+    from harness.check_jobs.saved_run_queries import run_rates
+    from harness.page.terminal import print_table
+    from harness.report import rates_table
+
+    axes = tuple(one.strip() for one in by.split(",") if one.strip())
+    if not axes or len(set(axes)) < len(axes):
+        raise BadInput(
+            "the axes to group by are not valid",
+            where="--by",
+            expected="names with commas between, each once: experiment,arm",
+            found=by,
+        )
+    with show_progress(ERRORS, quiet):
+        found, target = run_rates(
+            results,
+            axes,
+            latencies=latency,
+            parquet=parquet,
+            engine=EngineChoice(engine, driver_memory=driver_memory),
+        )
+    if as_json:
+        print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
+        return
+    print_table(_out, rates_table.table(found))
+    for line in found.left_out:
+        print_text(_out, f"left out: {line}")
+    print_text(_out, f"rows: {target}")

@@ -1,0 +1,110 @@
+"""Commands about this machine: what it has, what a killed harness left on it, images and Compose files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import (
+    ERRORS,
+    JsonOption,
+    QuietOption,
+    console,
+    interruptible,
+    print_json,
+    print_text,
+    show_progress,
+)
+from harness.model.defaults import DEFAULT_VERSION
+
+_out = console(100)
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """Check whether this machine has what is needed, and which faults its kernel allows."""
+    from harness.preflight import doctor as examination
+
+    raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
+
+
+def heal(
+    cluster: Annotated[
+        str | None, typer.Argument(help="Heal only this cluster (kc-...), even if its harness still runs.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include clusters whose harness still runs.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Heal the faults that a killed harness left on running clusters of this machine.
+
+    Does nothing where no fault is left. Exit code 3: something could not be healed.
+    """
+    from harness.containers import engine
+    from harness.run.faults import healing
+
+    with interruptible("`kafka-chaos heal` goes on where it stopped"), show_progress(ERRORS, quiet):
+        client = engine.connect_if_there()
+        done = healing.heal_recorded(client, cluster=cluster, everything=everything)
+    if as_json:
+        print_json([asdict(one) | {"clean": one.clean} for one in done])
+    else:
+        for line in healing.summary_lines(done):
+            print_text(_out, line)
+    raise typer.Exit(0 if all(one.clean for one in done) else 3)
+
+
+def clean(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include what a running harness is using.")
+    ] = False,
+) -> None:
+    """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
+    its processes."""
+    from harness.application.orphans import end_orphans
+    from harness.check_jobs.engines import sweep_engines
+    from harness.cluster import state_records
+    from harness.containers import engine
+
+    processes = end_orphans(everything=everything)
+    servers = sweep_engines(everything=everything)
+    client = engine.connect()
+    swept = engine.sweep(client, everything=everything)
+    state_records.prune(client)
+    _out.print(
+        f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)"
+        + (f", and ended {processes} process(es) of applications" if processes else "")
+        + (f", and ended {servers} process(es) of engines" if servers else ""),
+        highlight=False,
+    )
+
+
+def compose(
+    write: Annotated[bool, typer.Option("--write", help="Rewrite the files that are out of date.")] = False,
+) -> None:
+    """List or rewrite the Docker Compose files of the same clusters, for manual use."""
+    from compose import FOLDER
+    from harness.cluster import compose_files
+
+    if write:
+        changed = compose_files.write_all()
+        _out.print(f"written: {', '.join(changed) or 'nothing, all are up to date'}", highlight=False)
+        return
+    drifted = compose_files.drifted()
+    for name in compose_files.VARIANTS:
+        state = "drifted" if name in drifted else "up to date"
+        _out.print(f"{FOLDER / name}: {state}", highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if drifted else 0)
+
+
+def images(
+    version: Annotated[str, typer.Option(help="Kafka version.")] = DEFAULT_VERSION,
+    image: Annotated[str | None, typer.Option(help="Use this image and no other.")] = None,
+) -> None:
+    """Pull or build the Kafka image and the sidecar image if they are not on this machine."""
+    from harness.containers.images import prepare
+
+    prepare(version, image)

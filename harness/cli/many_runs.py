@@ -1,0 +1,274 @@
+"""Commands that make many runs: matrix, explore, nightly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.commands import complete_experiment, complete_matrix
+from harness.cli.options import (
+    ERRORS,
+    EngineOption,
+    JsonOption,
+    ProfileOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    console,
+    interruptible,
+    print_json,
+    print_text,
+    seed_or_now,
+    show_progress,
+)
+from harness.model.defaults import DEFAULT_VERSION
+from harness.model.progress import progress_on_stdout, report_progress
+from harness.model.secrets import this_command
+
+_out, _wide = console(120), console(140)
+
+
+def matrix(
+    spec: Annotated[
+        str | None,
+        typer.Argument(
+            help="A built-in matrix (see --list) or a YAML file (docs/how-to/matrix.md).",
+            autocompletion=complete_matrix,
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Resume the matrix in this folder; finished runs are not made again.")
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Runs of each arm; overrides the spec.")
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1, help="Minutes in total, including resumed parts; no run is begun that would end later."
+        ),
+    ] = None,
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all arms.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image, for all arms.")] = None,
+    profile: ProfileOption = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."
+        ),
+    ] = None,
+    engine: EngineOption = "auto",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the arms and how long it would take.")
+    ] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Allow a matrix that is estimated to take more than a day."),
+    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the built-in matrices.")] = False,
+    show: Annotated[str | None, typer.Option(help="Print this built-in matrix, to start your own.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of matrix files.")] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run many configurations many times each, and report what each loses, with confidence intervals.
+
+    `kafka-chaos matrix --list`, then `kafka-chaos matrix acks-idempotence --dry-run`.
+
+    Arms are run in turns, in random order by the seed. Prints a table, and writes a folder below results/
+    with report.html, matrix.json (also .csv, .md, .junit.xml) and every run. An arm that the client refuses
+    is reported with the client's message and is not an error.
+
+    Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 an arm has no run
+    with a known verdict.
+    """
+    from checkers import EngineChoice
+    from harness.campaign.docker_backend import DockerBackend
+    from harness.campaign.worker_processes import clusters_at_once
+    from harness.cli.results import indexed
+    from harness.matrix.page import matrix_page, write_pages
+    from harness.matrix.plan import MatrixOptions, plan_matrix
+    from harness.matrix.runner import run_matrix
+    from harness.matrix.spec import MATRIX
+    from harness.matrix.store import MatrixStore
+    from harness.page.terminal import print_page
+
+    if list_:
+        for name in MATRIX.builtin_names():
+            print_text(_out, f"{name}: {MATRIX.builtin(name)[0].title}")
+        return
+    if show is not None:
+        typer.echo(MATRIX.builtin_text(show), nl=False)
+        return
+    if schema:
+        typer.echo(MATRIX.schema_text(), nl=False)
+        return
+    chosen_seed = seed_or_now(seed)
+    options = MatrixOptions(repeat, budget, seed, kafka_version, image, profile)
+    plan = plan_matrix(spec, resume, options, chosen_seed)
+    if dry_run:
+        if as_json:
+            print_json(plan.as_json())
+        else:
+            for line in plan.lines():
+                print_text(_out, line)
+        return
+    plan.refuse_days(yes)
+    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
+    store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, plan.spec.name)
+    if not quiet:
+        print_text(ERRORS, f"results: {store.folder}")
+    go_on = f"go on: kafka-chaos matrix --resume {store.folder}"
+    with interruptible(go_on), store.locked(), show_progress(ERRORS, quiet):
+        report_progress(plan.lines()[-1])
+        result = run_matrix(
+            plan,
+            store,
+            this_command(*again),
+            DockerBackend(EngineChoice(engine)),
+            clusters=clusters or clusters_at_once(),
+        )
+    with indexed(store.folder.resolve().parent):
+        file = write_pages(result, store.folder)
+    if as_json:
+        typer.echo(result.model_dump_json(indent=2))
+    else:
+        print_page(_out, matrix_page(result))
+        print_text(_out, f"result: {store.folder / 'matrix.json'}, report: {file}")
+    raise typer.Exit(result.exit_code())
+
+
+def explore(
+    menu: Annotated[Path | None, typer.Option(help="ordinary, groups, share-groups, or a file.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time in total: 20m (default), 1h, ...")] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Number of runs in total, instead of a time.")
+    ] = None,
+    seed: SeedOption = None,
+    confirm: Annotated[
+        str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
+    ] = None,
+    shrink_share: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Resume the exploration in this folder; finished runs are not made again."),
+    ] = None,
+    results: ResultsOption = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image.")] = None,
+    profile: ProfileOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what can be explored.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the built-in menu, to start your own.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of menu files.")] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search for failures: draw schedules of ordinary faults and settings, and shrink what breaks.
+
+    Schedules are drawn by weight and by what has not been
+    covered yet. Every violation is shrunk by running smaller schedules, and saved as an experiment file and
+    a pytest test. Prints tables, and writes result.json, report.html and report.md below results/.
+
+    Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 no run has a known verdict,
+    130 interrupted (results are kept; --resume goes on).
+    """
+    from harness.cli.results import indexed
+    from harness.explore.explorer import run_exploration
+    from harness.explore.menu import BUILT_IN, MENU
+    from harness.explore.page import explore_page, lines, write_pages
+    from harness.explore.plan import ExploreOptions, plan_exploration
+    from harness.explore.result import load_result
+    from harness.explore.store import ExploreStore
+    from harness.page.terminal import print_page
+
+    if show or schema:
+        typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
+        return
+    chosen_seed = seed_or_now(seed)
+    options = ExploreOptions(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
+    plan = plan_exploration(options, resume, chosen_seed)
+    if dry_run:
+        for line in plan.lines():
+            print_text(_wide, line)
+        return
+    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
+    store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, plan.menu.name)
+    if not quiet:
+        print_text(ERRORS, f"results: {store.folder}")
+    with interruptible(f"go on: kafka-chaos explore --resume {store.folder}"):
+        try:
+            with store.locked(), show_progress(ERRORS, quiet):
+                report_progress(plan.lines()[-1])
+                result = run_exploration(plan, store, this_command(*again))
+        except KeyboardInterrupt:
+            kept = load_result(store.folder)
+            write_pages(kept, store.folder)
+            for line in lines(kept):
+                print_text(ERRORS, line)
+            raise
+    with indexed(store.folder.resolve().parent):
+        file = write_pages(result, store.folder)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+    else:
+        print_page(_wide, explore_page(result))
+        print_text(_wide, f"result: {store.folder / 'result.json'}, report: {file}")
+    raise typer.Exit(result.exit_code())
+
+
+def nightly(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(help="Built-in experiments or YAML files.", autocompletion=complete_experiment),
+    ] = None,
+    matrix: Annotated[
+        list[str] | None,
+        typer.Option(help="A built-in matrix or a YAML file, compared run by run; may be repeated."),
+    ] = None,
+    matrix_repeat: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each arm of a matrix, whatever the matrix says.")
+    ] = None,
+    kafka_version: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Kafka version; may be repeated. Default: {DEFAULT_VERSION}."),
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder for results, summary.md and junit.xml.")] = Path(
+        "results/nightly"
+    ),
+    last: Annotated[
+        Path | None, typer.Option(help="Results of the last good night; a good night replaces them.")
+    ] = None,
+    seed: SeedOption = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each arm of an experiment.")] = 1,
+) -> None:
+    """Run experiments and matrices on several Kafka versions, and compare them with the last good night.
+
+    Leaves summary.md (Markdown) and junit.xml beside the results. docs/how-to/nightly.md says what counts as
+    worse.
+
+    Exit codes: 0 good, 1 a promise was broken or an arm is worse than the last time, 2 bad input,
+    3 something could not be run or has no verdict, 130 interrupted.
+    """
+    from harness.nightly.series import NightlyOptions, run_night
+
+    options = NightlyOptions(
+        experiments=experiments or [],
+        matrices=matrix or [],
+        versions=kafka_version or [DEFAULT_VERSION],
+        results=results,
+        seed=seed_or_now(seed),
+        last=last,
+        repeat=repeat,
+        matrix_repeat=matrix_repeat,
+    )
+    with interruptible(f"what is finished is in {results}"), progress_on_stdout():
+        code, lines = run_night(options)
+    for line in lines:
+        print_text(_wide, line)
+    raise typer.Exit(code)
