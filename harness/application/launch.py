@@ -37,11 +37,6 @@ from harness.subjects.lifecycle import JARS_VARIABLE, command_line
 from harness.subjects.spark_checkpoint import processed_offsets
 from workloads.outputs.output_identity import OutputIdentity
 
-_RUNS_SECONDS = 1.0
-_QUIET_SECONDS = 1.0
-_QUIET_ALONE_SECONDS = 5.0
-"""If nothing but its silence shows that an application is done."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -71,7 +66,7 @@ class Prepared:
             return self.spec.ready
         if self.built_in is not None:
             return self.built_in.ready
-        return ReadyWhen(group="active") if self.spec.knows_group else ReadyWhen(runs=_RUNS_SECONDS)
+        return ReadyWhen(group="active") if self.spec.knows_group else ReadyWhen(runs=1.0)
 
     @property
     def drained(self) -> DrainedWhen:
@@ -80,9 +75,8 @@ class Prepared:
             return self.spec.drained
         if self.built_in is not None:
             return self.built_in.drained
-        if self.spec.knows_group:
-            return DrainedWhen(lag=0, quiet=_QUIET_SECONDS)
-        return DrainedWhen(quiet=_QUIET_ALONE_SECONDS)
+        # If nothing but its silence shows that an application is done, it has to be silent for longer.
+        return DrainedWhen(lag=0, quiet=1.0) if self.spec.knows_group else DrainedWhen(quiet=5.0)
 
 
 def prepare(spec: ApplicationSpec) -> Prepared:

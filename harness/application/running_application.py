@@ -101,7 +101,7 @@ class RunningApplication:
         for node in self.instances:
             self.start_instance(node)
         report_progress("waiting until the application is ready")
-        self._await_ready(tuple(self.instances.values()), self._ready.within)
+        self._await_ready()
         for node in self.instances:
             self._note(node, "ready")
         self._watcher.start()
@@ -228,7 +228,7 @@ class RunningApplication:
         return 0 if self._output is None else sum(self._output.ends().values())
 
     def _unready(self) -> str | None:
-        """Why an instance that was started again is not ready yet: nothing it left tells what it will do."""
+        """Why an instance is not ready yet; what it left before it was started again does not tell."""
         return describe_unready(self._ready, tuple(self.instances.values()), self.group, time.time_ns())
 
     def _drain(self) -> Drain:
@@ -243,12 +243,13 @@ class RunningApplication:
         """Each instance with the folder of its table."""
         return zip(self.instances.values(), self._tables, strict=True)
 
-    def _await_ready(self, instances: Sequence[Instance], within: float) -> None:
+    def _await_ready(self) -> None:
+        instances, within = tuple(self.instances.values()), self._ready.within
         dead: list[Instance] = []
 
         def missing() -> str | None:
             dead[:] = [one for one in instances if not one.is_running()]
-            return None if dead else describe_unready(self._ready, instances, self.group, time.time_ns())
+            return None if dead else self._unready()
 
         left = poll_within(within, missing)
         if dead:
@@ -261,12 +262,11 @@ class RunningApplication:
                 next_step="correct the application, or its arguments and `env`",
             )
         if left is not None:
-            lines = instances[0].last_lines()
             raise ClusterError(
                 f"the application was not ready within {within:g} s",
                 where=instances[0].name,
                 expected="what `ready` below `application` says",
-                found=f"{left}; its last lines:\n            {lines}",
+                found=f"{left}; its last lines:\n            {instances[0].last_lines()}",
                 next_step="correct the application, or give it more time with `ready: {within: ...}`",
             )
 

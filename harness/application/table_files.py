@@ -13,7 +13,6 @@ from harness.model.errors import JournalError
 
 SPARK_LOG = "_spark_metadata"
 """Folder in which Spark's file sink names the files of each batch; what is not named was not committed."""
-_COMPACT = ".compact"
 
 
 def table_files(folder: Path) -> list[Path]:
@@ -39,7 +38,7 @@ def _named_by_spark(folder: Path) -> Iterator[Path]:
     batches: dict[int, Path] = {}
     newest_compact = -1
     for path in (folder / SPARK_LOG).iterdir():
-        if match := re.fullmatch(rf"(\d+)({re.escape(_COMPACT)})?", path.name):
+        if match := re.fullmatch(r"(\d+)(\.compact)?", path.name):
             number = int(match[1])
             if match[2]:
                 newest_compact = max(newest_compact, number)

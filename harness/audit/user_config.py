@@ -168,7 +168,8 @@ def _to_librdkafka(entries: Sequence[PropertyLine]) -> _LibrdkafkaSettings:
         elif name in _FIELDS:
             settings[name] = value
         elif java and name == "buffer.memory":
-            extra["queue.buffering.max.kbytes"] = _kbytes(value)
+            whole = value.isascii() and value.isdigit()
+            extra["queue.buffering.max.kbytes"] = str(max(1, int(value) // 1024)) if whole else value
         else:
             extra[_OTHER_NAMES.get(name, name)] = value
     if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
@@ -188,19 +189,10 @@ def _reason_unused(name: str, java: bool) -> str | None:
         return "librdkafka has no equivalent"
     if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
         return "not a producer setting"
-    only_java = known is not None and ClientLibrary.LIBRDKAFKA not in _producers(name)
+    only_java = known is not None and (ClientLibrary.LIBRDKAFKA, SettingKind.PRODUCER) not in known.defaults
     if java and only_java and name not in _OTHER_NAMES and name != "buffer.memory":
         return "librdkafka has no equivalent"
     return None
-
-
-def _producers(name: str) -> set[ClientLibrary]:
-    """The clients whose producers have this setting."""
-    return {client for client, kind in known_settings()[name].defaults if kind is SettingKind.PRODUCER}
-
-
-def _kbytes(value: str) -> str:
-    return str(max(1, int(value) // 1024)) if value.isascii() and value.isdigit() else value
 
 
 def _workload(experiment: Experiment, transactional: bool) -> Any:

@@ -36,7 +36,6 @@ from harness.spec.experiment import Experiment
 
 API = "chaos-mesh.org/v1alpha1"
 _TARGETS, _OTHERS = "@TARGETS@", "@OTHERS@"
-_NAME = '$(printf %s "$KAFKA_CHAOS_FAULT" | tr _ -)'
 _WAIT_SECONDS = 60
 _DNS = re.compile(r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
 _DIRECTIONS = {"both": "both", "from_to": "to", "to_from": "from", "out": "to", "in": "from"}
@@ -119,7 +118,7 @@ def command_of(fault: FaultSpec, naming: PodNaming, where: str) -> dict[str, Any
     for mark, variable in ((_TARGETS, "KAFKA_CHAOS_TARGETS"), (_OTHERS, "KAFKA_CHAOS_OTHERS")):
         pods = naming.pod.replace("{broker}", "%s")
         manifest = manifest.replace(f'"{mark}"', f"$(printf '\"{pods}\",' ${variable} | sed 's/,$//')")
-    named = f"name={_NAME}; "
+    named = 'name=$(printf %s "$KAFKA_CHAOS_FAULT" | tr _ -); '
     one = f"{kind.lower()}.chaos-mesh.org"
     wait = f'kubectl wait -n {naming.namespace} --for=condition=AllInjected --timeout=5s {one} "$name"'
     gone = f'kubectl delete -n {naming.namespace} --ignore-not-found --timeout={_WAIT_SECONDS}s {one} "$name"'
@@ -175,17 +174,15 @@ def _sides(fault: FaultSpec) -> tuple[Any, Any]:
     return getattr(fault, "target", None), getattr(fault, "to", None)
 
 
-def _pod(action: str, **more: Any) -> Callable[[Any], Resource]:
-    return lambda _: ("PodChaos", {"action": action, **more})
+def _network(action: str, direction: str = "to", **fields: Any) -> Resource:
+    """`fields` are those of the action."""
+    own = {action: fields} if fields else {}
+    return "NetworkChaos", {"action": action, "direction": direction, **own}
 
 
-def _partition(fault: Partition) -> Resource:
-    return "NetworkChaos", {"action": "partition", "direction": _DIRECTIONS[fault.lost]}
-
-
-def _loss(fault: Loss) -> Resource:
-    loss = {"loss": _number(fault.percent), "correlation": "0"}
-    return "NetworkChaos", {"action": "loss", "direction": _DIRECTIONS[fault.direction], "loss": loss}
+def _share(action: str, percent: float, direction: str = "to") -> Resource:
+    """An action on this share of the packets."""
+    return _network(action, direction, **{action: _number(percent), "correlation": "0"})
 
 
 def _delay(latency_ms: float, jitter_ms: float = 0, reorder: float | None = None) -> Resource:
@@ -193,23 +190,14 @@ def _delay(latency_ms: float, jitter_ms: float = 0, reorder: float | None = None
     delay["correlation"] = "0"
     if reorder is not None:
         delay["reorder"] = {"reorder": _number(reorder), "correlation": "0", "gap": 1}
-    return "NetworkChaos", {"action": "delay", "direction": "to", "delay": delay}
-
-
-def _share(action: str) -> Callable[[Any], Resource]:
-    def make(fault: CorruptPackets | DuplicatePackets) -> Resource:
-        share = {action: _number(fault.percent), "correlation": "0"}
-        return "NetworkChaos", {"action": action, "direction": "to", action: share}
-
-    return make
+    return _network("delay", **delay)
 
 
 def _bandwidth(fault: Bandwidth) -> Resource:
     # Its "bps" means bytes per second. The bucket holds a tenth of a second, and at least one packet.
     per_second = round(mbit_of(fault.rate) * 1e6 / 8)
     bucket = max(1600, per_second // 10)
-    limits = {"rate": f"{per_second}bps", "limit": 2 * bucket, "buffer": bucket}
-    return "NetworkChaos", {"action": "bandwidth", "direction": "to", "bandwidth": limits}
+    return _network("bandwidth", rate=f"{per_second}bps", limit=2 * bucket, buffer=bucket)
 
 
 def _number(value: float) -> str:
@@ -217,14 +205,14 @@ def _number(value: float) -> str:
 
 
 _EQUIVALENTS: dict[type[FaultSpec], Callable[[Any], Resource]] = {
-    Kill: _pod("pod-kill", gracePeriod=0),
-    Stop: _pod("pod-failure"),
-    Partition: _partition,
-    Loss: _loss,
+    Kill: lambda _: ("PodChaos", {"action": "pod-kill", "gracePeriod": 0}),
+    Stop: lambda _: ("PodChaos", {"action": "pod-failure"}),
+    Partition: lambda fault: _network("partition", _DIRECTIONS[fault.lost]),
+    Loss: lambda fault: _share("loss", fault.percent, _DIRECTIONS[fault.direction]),
     Latency: lambda fault: _delay(fault.delay_ms),
     Jitter: lambda fault: _delay(fault.delay_ms, fault.spread_ms),
     Reorder: lambda fault: _delay(fault.delay_ms, 0, fault.percent),
-    CorruptPackets: _share("corrupt"),
-    DuplicatePackets: _share("duplicate"),
+    CorruptPackets: lambda fault: _share("corrupt", fault.percent),
+    DuplicatePackets: lambda fault: _share("duplicate", fault.percent),
     Bandwidth: _bandwidth,
 }

@@ -236,7 +236,7 @@ class Chaos:
                 seed=chosen_seed,
                 arms=names,
                 repeat=repeat,
-                command=self._command(),
+                command=f"pytest {self._nodeid} --chaos-seed {self._seed()}",
             )
             options = executor.with_engine(options, [spec])
             cluster = self._clusters.lease(spec.cluster)
@@ -316,6 +316,3 @@ class Chaos:
                     next_step="name another one: --chaos-results, or chaos_results in the ini file",
                 ) from error
         return self._folder
-
-    def _command(self) -> str:
-        return f"pytest {self._nodeid} --chaos-seed {self._seed()}"
