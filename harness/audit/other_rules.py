@@ -13,11 +13,12 @@ from harness.audit.rule import (
     TRANSACTIONS,
     UNCLEAN,
     AuditRule,
-    Severity,
+    contradiction,
+    refused,
+    risk,
 )
 from harness.model.result import FindingClass
 
-_REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
 _LATEST = ("latest", "largest", "end")
 
 
@@ -52,9 +53,8 @@ def _number(subject: EffectiveSettings, name: str, kind: SettingKind = SettingKi
 
 
 RULES: tuple[AuditRule, ...] = (
-    AuditRule(
+    contradiction(
         "acks-all-alone",
-        _CONTRADICTION,
         ("acks", "min.insync.replicas"),
         lambda s: _acks_all(s) and _storing(s) and _least(s) == 1,
         "acks=all with min.insync.replicas=1: when all followers have left the ISR, the leader acknowledges "
@@ -64,9 +64,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.LOST,
         LAST_REPLICA,
     ),
-    AuditRule(
+    contradiction(
         "minisr-above-copies",
-        _CONTRADICTION,
         ("min.insync.replicas", "replication.factor", "default.replication.factor"),
         lambda s: (copies := _copies(s)) is not None and _least(s) > copies,
         "min.insync.replicas={min.insync.replicas} is greater than the number of replicas: with acks=all no "
@@ -74,9 +73,8 @@ RULES: tuple[AuditRule, ...] = (
         "set replication.factor=3 and min.insync.replicas=2",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
-    AuditRule(
+    risk(
         "minisr-all-copies",
-        _RISK,
         ("min.insync.replicas", "replication.factor", "default.replication.factor"),
         lambda s: (copies := _copies(s)) is not None and _least(s) == copies and copies > 1,
         "min.insync.replicas={min.insync.replicas} equals the number of replicas: while one broker is down, "
@@ -84,9 +82,8 @@ RULES: tuple[AuditRule, ...] = (
         "set replication.factor one above min.insync.replicas",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
-    AuditRule(
+    risk(
         "one-copy",
-        _RISK,
         ("replication.factor", "default.replication.factor"),
         lambda s: _copies(s) == 1,
         "one replica: while its broker is down nothing can be written or read, and there is no second copy",
@@ -94,9 +91,8 @@ RULES: tuple[AuditRule, ...] = (
         "Kafka documentation, Replication",
         FindingClass.LOST,
     ),
-    AuditRule(
+    contradiction(
         "unclean-with-acks-all",
-        _CONTRADICTION,
         ("unclean.leader.election.enable", "acks"),
         lambda s: s.says("unclean.leader.election.enable", "true") and _acks_all(s),
         "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and records that "
@@ -106,9 +102,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.LOST,
         UNCLEAN,
     ),
-    AuditRule(
+    risk(
         "unclean",
-        _RISK,
         ("unclean.leader.election.enable",),
         lambda s: s.says("unclean.leader.election.enable", "true") and not _acks_all(s),
         "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and acknowledged "
@@ -118,9 +113,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.LOST,
         UNCLEAN,
     ),
-    AuditRule(
+    risk(
         "offsets-one-copy",
-        _RISK,
         ("offsets.topic.replication.factor",),
         lambda s: s.written.get("offsets.topic.replication.factor") == "1",
         "offsets.topic.replication.factor=1: if its broker fails, the offsets of consumer groups are lost",
@@ -128,9 +122,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{BROKER_DOCS}, offsets.topic.replication.factor",
         FindingClass.REDELIVERED,
     ),
-    AuditRule(
+    risk(
         "transactions-one-copy",
-        _RISK,
         ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
         lambda s: (
             s.written.get("transaction.state.log.replication.factor") == "1"
@@ -143,9 +136,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.TORN_TRANSACTION,
         TRANSACTIONS,
     ),
-    AuditRule(
+    refused(
         "transaction-timeout",
-        _REFUSED,
         ("transaction.timeout.ms", "transaction.max.timeout.ms"),
         lambda s: (
             "transaction.timeout.ms" in s.written
@@ -157,9 +149,8 @@ RULES: tuple[AuditRule, ...] = (
         "lower transaction.timeout.ms",
         "Kafka documentation, Producer Configs, transaction.timeout.ms",
     ),
-    AuditRule(
+    contradiction(
         "dirty-read",
-        _CONTRADICTION,
         ("isolation.level", "transactional.id"),
         lambda s: (
             s.transactional
@@ -173,9 +164,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.ABORTED_READ,
         TRANSACTIONS,
     ),
-    AuditRule(
+    risk(
         "latest",
-        _RISK,
         ("auto.offset.reset",),
         lambda s: s.consuming and s.has("auto.offset.reset", SettingKind.CONSUMER, *_LATEST),
         "auto.offset.reset={auto.offset.reset}: a group without a committed offset (new, expired or out of "
@@ -184,9 +174,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{CONSUMER_DOCS}, auto.offset.reset",
         FindingClass.SKIPPED,
     ),
-    AuditRule(
+    risk(
         "auto-commit-java",
-        _RISK,
         ("enable.auto.commit",),
         lambda s: s.consuming and s.has("enable.auto.commit", SettingKind.CONSUMER, "true"),
         "enable.auto.commit=true: poll commits the records of the previous poll. Records that were passed to "
@@ -196,9 +185,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.SKIPPED,
         client=ClientLibrary.JAVA,
     ),
-    AuditRule(
+    risk(
         "auto-commit-librdkafka",
-        _RISK,
         ("enable.auto.commit", "enable.auto.offset.store"),
         lambda s: (
             s.consuming
@@ -212,9 +200,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.SKIPPED,
         client=ClientLibrary.LIBRDKAFKA,
     ),
-    AuditRule(
+    refused(
         "auto-commit-no-group",
-        _REFUSED,
         ("enable.auto.commit", "group.id"),
         lambda s: s.says("enable.auto.commit", "true") and not s.written.get("group.id"),
         "enable.auto.commit=true without a group.id: the client refuses to start",
@@ -222,9 +209,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{CONSUMER_DOCS}, group.id (KIP-289)",
         client=ClientLibrary.JAVA,
     ),
-    AuditRule(
+    refused(
         "heartbeat",
-        _REFUSED,
         ("heartbeat.interval.ms", "session.timeout.ms"),
         lambda s: (
             s.names("heartbeat.interval.ms", "session.timeout.ms")
@@ -237,9 +223,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{CONSUMER_DOCS}, heartbeat.interval.ms",
         client=ClientLibrary.JAVA,
     ),
-    AuditRule(
+    refused(
         "poll-interval",
-        _REFUSED,
         ("max.poll.interval.ms", "session.timeout.ms"),
         lambda s: (
             s.names("max.poll.interval.ms", "session.timeout.ms")
@@ -252,9 +237,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{RDK_DOCS}, max.poll.interval.ms",
         client=ClientLibrary.LIBRDKAFKA,
     ),
-    AuditRule(
+    refused(
         "new-protocol",
-        _REFUSED,
         ("group.protocol", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"),
         lambda s: (
             s.says("group.protocol", "consumer")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from harness.audit.effective_settings import EffectiveSettings
 from harness.audit.known_settings import ClientLibrary, SettingKind
-from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, Severity
+from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, refused, risk
 from harness.model.result import FindingClass
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
-_REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
 
 
 def _wants_idempotence(subject: EffectiveSettings) -> bool:
@@ -36,27 +35,24 @@ def _short_delivery(subject: EffectiveSettings) -> bool:
 
 
 RULES: tuple[AuditRule, ...] = (
-    AuditRule(
+    refused(
         "acks-unknown",
-        _REFUSED,
         ("acks",),
         lambda s: "acks" in s.written and s.acks not in ("0", "1", "all"),
         "acks={acks}: the only values are 0, 1 and all (-1)",
         "set acks=all, unless losing records is acceptable",
         f"{JAVA_DOCS}, acks",
     ),
-    AuditRule(
+    refused(
         "idempotence-acks",
-        _REFUSED,
         ("enable.idempotence", "acks"),
         lambda s: s.says("enable.idempotence", "true") and s.acks != "all",
         "an idempotent producer needs acks=all, but acks={acks}: both clients refuse to start",
         "set acks=all",
         f"{JAVA_DOCS}, enable.idempotence (KIP-98); {RDK_DOCS}, enable.idempotence",
     ),
-    AuditRule(
+    refused(
         "idempotence-in-flight",
-        _REFUSED,
         ("enable.idempotence", _IN_FLIGHT),
         _too_many_in_flight,
         f"an idempotent producer may have 5 requests in flight, not {{{_IN_FLIGHT}}}: a broker remembers the "
@@ -64,18 +60,16 @@ RULES: tuple[AuditRule, ...] = (
         f"set {_IN_FLIGHT} to 5 or leave it out",
         f"{JAVA_DOCS}, {_IN_FLIGHT}; {RDK_DOCS}, enable.idempotence",
     ),
-    AuditRule(
+    refused(
         "idempotence-retries",
-        _REFUSED,
         ("enable.idempotence", "retries"),
         lambda s: s.says("enable.idempotence", "true") and s.written.get("retries") == "0",
         "an idempotent producer needs retries above 0, but retries=0: both clients refuse to start",
         "leave retries out; delivery.timeout.ms limits the time of the retries",
         f"{JAVA_DOCS}, retries; {RDK_DOCS}, enable.idempotence",
     ),
-    AuditRule(
+    refused(
         "transactional-not-idempotent",
-        _REFUSED,
         ("transactional.id", "enable.idempotence", "acks", "retries"),
         lambda s: (
             s.transactional
@@ -92,9 +86,8 @@ RULES: tuple[AuditRule, ...] = (
         "set enable.idempotence=true and acks=all, and leave retries out",
         f"{JAVA_DOCS}, transactional.id (KIP-98); {RDK_DOCS}, transactional.id",
     ),
-    AuditRule(
+    refused(
         "delivery-timeout-java",
-        _REFUSED,
         ("delivery.timeout.ms", "linger.ms", "request.timeout.ms"),
         _short_delivery,
         "delivery.timeout.ms={delivery.timeout.ms} is less than linger.ms={linger.ms} + "
@@ -103,9 +96,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{JAVA_DOCS}, delivery.timeout.ms (KIP-91)",
         client=ClientLibrary.JAVA,
     ),
-    AuditRule(
+    refused(
         "delivery-timeout-librdkafka",
-        _REFUSED,
         ("delivery.timeout.ms", "linger.ms"),
         lambda s: (
             0 < _number(s, "delivery.timeout.ms") <= _number(s, "linger.ms")
@@ -117,9 +109,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{RDK_DOCS}, message.timeout.ms",
         client=ClientLibrary.LIBRDKAFKA,
     ),
-    AuditRule(
+    refused(
         "transaction-shorter-than-delivery",
-        _REFUSED,
         ("transactional.id", "delivery.timeout.ms", "transaction.timeout.ms"),
         lambda s: (
             s.transactional
@@ -132,9 +123,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{RDK_DOCS}, message.timeout.ms",
         client=ClientLibrary.LIBRDKAFKA,
     ),
-    AuditRule(
+    refused(
         "gapless-not-idempotent",
-        _REFUSED,
         ("enable.gapless.guarantee", "enable.idempotence"),
         lambda s: s.says("enable.gapless.guarantee", "true") and not s.idempotent,
         "enable.gapless.guarantee needs enable.idempotence=true: the client refuses to start",
@@ -142,9 +132,8 @@ RULES: tuple[AuditRule, ...] = (
         f"{RDK_DOCS}, enable.gapless.guarantee",
         client=ClientLibrary.LIBRDKAFKA,
     ),
-    AuditRule(
+    risk(
         "acks-0",
-        _RISK,
         ("acks",),
         lambda s: s.producing and s.acks == "0",
         "acks=0: no broker ever answers. The client itself reports success, errors are not noticed and "
@@ -154,9 +143,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.UNCONFIRMED_ABSENT,
         ACKS_0,
     ),
-    AuditRule(
+    risk(
         "acks-1",
-        _RISK,
         ("acks",),
         lambda s: s.producing and s.acks == "1",
         "acks=1: records that only the leader has are lost if it fails before followers have fetched them",
@@ -165,9 +153,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.LOST,
         ACKS_1,
     ),
-    AuditRule(
+    risk(
         "idempotence-switched-off",
-        _RISK,
         ("acks", "retries", "enable.idempotence"),
         lambda s: (
             s.producing and "enable.idempotence" not in s.written and not s.transactional and not s.idempotent
@@ -180,9 +167,8 @@ RULES: tuple[AuditRule, ...] = (
         NOT_IDEMPOTENT,
         ClientLibrary.JAVA,
     ),
-    AuditRule(
+    risk(
         "not-idempotent",
-        _RISK,
         ("enable.idempotence", "acks", "retries"),
         lambda s: (
             s.producing
@@ -198,9 +184,8 @@ RULES: tuple[AuditRule, ...] = (
         FindingClass.DUPLICATE,
         NOT_IDEMPOTENT,
     ),
-    AuditRule(
+    risk(
         "order",
-        _RISK,
         (_IN_FLIGHT, "retries", "enable.idempotence"),
         lambda s: (
             s.producing
@@ -215,18 +200,16 @@ RULES: tuple[AuditRule, ...] = (
         f"{JAVA_DOCS}, {_IN_FLIGHT}",
         FindingClass.REORDERED,
     ),
-    AuditRule(
+    risk(
         "no-retries",
-        _RISK,
         ("retries",),
         lambda s: s.written.get("retries") == "0" and s.acks != "0" and not _wants_idempotence(s),
         "retries=0: sends fail at every leader election, and the application must handle each failure",
         "leave retries out; delivery.timeout.ms limits the time of the retries",
         f"{JAVA_DOCS}, retries",
     ),
-    AuditRule(
+    risk(
         "request-timeout-lag",
-        _RISK,
         ("request.timeout.ms", "replica.lag.time.max.ms"),
         lambda s: (
             s.producing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from harness.audit.effective_settings import EffectiveSettings
 from harness.audit.known_settings import ClientLibrary, SettingKind
@@ -61,8 +62,8 @@ class AuditRule:
     concerned, `finding` is the class of findings that it would cause, `proof` the experiment that shows
     it."""
 
-    id: str
     severity: Severity
+    id: str
     settings: tuple[str, ...]
     applies: Callable[[EffectiveSettings], bool]
     says: str
@@ -72,3 +73,8 @@ class AuditRule:
     proof: RuleProof | None = None
     client: ClientLibrary | None = None
     """The client that the rule is about; None: both."""
+
+
+refused = partial(AuditRule, Severity.REFUSED)
+contradiction = partial(AuditRule, Severity.CONTRADICTION)
+risk = partial(AuditRule, Severity.RISK)
