@@ -11,7 +11,7 @@ from importlib import resources
 import yaml
 from pydantic import TypeAdapter
 
-from harness.model.did_you_mean import closest
+from harness.model.errors import closest
 from harness.model.frozen import Frozen
 
 OURS = {

@@ -88,7 +88,7 @@ def matrix(
     """
     from checkers import EngineChoice
     from harness.campaign.docker_backend import DockerBackend
-    from harness.campaign.worker_processes import clusters_at_once
+    from harness.campaign.workers import clusters_at_once
     from harness.cli.results import indexed
     from harness.matrix.page import matrix_page, write_pages
     from harness.matrix.plan import MatrixOptions, plan_matrix

@@ -20,9 +20,8 @@ from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node, plan
 from harness.containers import capabilities, engine, images
 from harness.containers.exec import memory_mib
-from harness.containers.fake_clock import CLOCK_DIR, ENVIRONMENT, create_clocks
 from harness.containers.network import create_network
-from harness.containers.tmpfs_volumes import create_log_dirs
+from harness.containers.node_volumes import CLOCK_DIR, CLOCK_ENVIRONMENT, create_clocks, create_log_dirs
 from harness.host.ports import HOST, free_ports, require_free_ports
 from harness.model.errors import ClusterError
 from harness.model.node_layout import CLIENT_PORT, DATA_DIR, INTERNAL_PORT
@@ -190,7 +189,7 @@ class ManagedCluster(LiveCluster):
         self.nodes = plan(self.spec, ports, self.cluster_id, secured=self._secured)
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
         self._spare_addresses = addresses[len(self.nodes) :]
-        volumes = self._volumes(labels)
+        volumes = self._volumes()
         for node in self.nodes:
             self._containers[node.id] = self._new_container(node, labels, volumes[node.id])
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
@@ -200,7 +199,7 @@ class ManagedCluster(LiveCluster):
     def _new_container(self, node: Node, labels: dict[str, str], volumes: dict[str, str]) -> DockerContainer:
         """A node's container, not started, with a fixed address. Its client port is published on 127.0.0.1
         only. `volumes` maps folders to names of volumes; the image's other volumes are anonymous."""
-        environment = ENVIRONMENT if self.spec.skewable_clocks else {}
+        environment = CLOCK_ENVIRONMENT if self.spec.skewable_clocks else {}
         container = DockerContainer(self.image.reference, env={**node.environment, **environment})
         if node.command is not None:
             container.with_command(list(node.command))
@@ -220,19 +219,18 @@ class ManagedCluster(LiveCluster):
             bindings[f"{CLIENT_PORT}/tcp"] = (HOST, node.host_port)
         return container
 
-    def _volumes(self, labels: dict[str, str]) -> dict[int, dict[str, str]]:
+    def _volumes(self) -> dict[int, dict[str, str]]:
         """Node id -> folder -> volume, for the volumes that the spec needs beside the image's own."""
         found: dict[int, dict[str, str]] = {node.id: {} for node in self.nodes}
         if self.spec.disk_mib is not None:
             brokers = {node.id: node.name for node in self.nodes if node.broker}
-            mib = self.spec.disk_mib
-            disks = create_log_dirs(self.client, self.name, brokers, mib, self._toolbox, labels)
+            disks = create_log_dirs(self.client, self.name, brokers, self.spec.disk_mib, self._toolbox)
             for number, volume in disks.items():
                 found[number][DATA_DIR] = volume
         if self.spec.skewable_clocks:
             names = {node.id: node.name for node in self.nodes}
             image = self.image.reference
-            clocks = create_clocks(self.client, self.name, names, self._toolbox, image, labels)
+            clocks = create_clocks(self.client, self.name, names, self._toolbox, image)
             for number, volume in clocks.items():
                 found[number][CLOCK_DIR] = volume
         return found

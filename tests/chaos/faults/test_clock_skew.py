@@ -15,7 +15,7 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.traces import traces
 from harness.containers import engine, images
-from harness.containers.fake_clock import create_clocks
+from harness.containers.node_volumes import create_clocks
 from harness.model.errors import ClusterError, FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of
@@ -122,7 +122,7 @@ def test_an_image_that_does_not_take_the_library_is_refused() -> None:
         # As a toolbox this image has no library to give.
         bare = images.resolve(client).reference
         with pytest.raises(ClusterError, match="cannot be shifted"):
-            create_clocks(client, name, {1: "one"}, bare, bare, engine.labels(name))
+            create_clocks(client, name, {1: "one"}, bare, bare)
     finally:
         engine.sweep(client, cluster=name)
     assert not client.volumes.list(filters={"label": f"{engine.CLUSTER_LABEL}={name}"})

@@ -21,7 +21,7 @@ from faults.clock_skew import (
 )
 from faults.targets import BrokerId, NodeIds
 from faults.targets.target_context import ClusterShape
-from harness.containers import fake_clock
+from harness.containers import node_volumes
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
@@ -53,7 +53,7 @@ class Clock(FakeCluster):
 
     def in_files(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
-        return FakeCommandResult(0, f"{fake_clock.CLOCK_DIR}/offset" if self.has_library else "")
+        return FakeCommandResult(0, f"{node_volumes.CLOCK_DIR}/offset" if self.has_library else "")
 
     def in_network(self, number: int, script: str) -> FakeCommandResult:  # noqa: ARG002
         self.ports.append(script.partition("127.0.0.1/")[2][:4])
@@ -70,7 +70,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_sides_speak_of_the_same_folder() -> None:
-    assert clock_skew.CLOCK_DIR == fake_clock.CLOCK_DIR
+    assert clock_skew.CLOCK_DIR == node_volumes.CLOCK_DIR
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_plan import Node, plan
 from harness.containers import capabilities
-from harness.containers.tmpfs_volumes import create_log_dirs
+from harness.containers.node_volumes import create_log_dirs
 from harness.model.node_layout import CLIENT_PORT
 from harness.spec.cluster import ClusterSpec
 from tests.bench.kafka_tools import tool_container
@@ -148,7 +148,7 @@ def test_net_admin_is_for_sidecars_in_a_network_alone() -> None:
 
 def test_keepers_and_clients_get_none() -> None:
     engine = Engine()
-    create_log_dirs(engine, "kc-test", {1: "one"}, 16, "toolbox", {})  # type: ignore[arg-type]
+    create_log_dirs(engine, "kc-test", {1: "one"}, 16, "toolbox")  # type: ignore[arg-type]
     assert engine.asked[-1]["cap_add"] == []
 
     class Started:
