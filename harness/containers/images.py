@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from docker import DockerClient
 
-from harness.containers import image_build, image_sources
+from harness.containers import image_build
 from harness.containers.engine import connect, local_image, pull
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
@@ -116,7 +116,7 @@ def toolbox(client: DockerClient) -> str:
     with image_build.one_at_a_time():
         if local_toolbox(client) is not None:
             return TOOLBOX
-        if local_image(client, image_sources.base_reference()) is None:
+        if local_image(client, image_build.base_reference()) is None:
             refusal = None if local_image(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE)
             if refusal is None:
                 try:
@@ -127,7 +127,7 @@ def toolbox(client: DockerClient) -> str:
                     return TOOLBOX
             else:
                 report_progress(f"{TOOLBOX_BASE} cannot be pulled ({refusal})")
-        base = image_sources.build_base(client)
+        base = image_build.build_base(client)
         image_build.build_toolbox(client, TOOLBOX, base, "none")
     return TOOLBOX
 

@@ -9,7 +9,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 import compose
-from harness.containers import image_build, image_sources, images
+from harness.containers import image_build, images
 from harness.host import maven
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, PrerequisiteMissing
@@ -48,8 +48,8 @@ class FakeEngine:
 
     def build_base(self, _client: Any) -> str:
         self.done.append("build base")
-        self.local[image_sources.base_reference()] = {}
-        return image_sources.base_reference()
+        self.local[image_build.base_reference()] = {}
+        return image_build.base_reference()
 
     def build_toolbox(self, _client: Any, reference: str, base: str, network: str) -> None:
         self.done.append(f"build {reference} on {base.split(':')[0]} network {network}")
@@ -69,7 +69,7 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         monkeypatch.setattr(images, "pull", fake.pull)
         monkeypatch.setattr(image_build, "build_kafka", fake.build_kafka)
         monkeypatch.setattr(image_build, "build_toolbox", fake.build_toolbox)
-        monkeypatch.setattr(image_sources, "build_base", fake.build_base)
+        monkeypatch.setattr(image_build, "build_base", fake.build_base)
         return fake
 
     return engine
@@ -152,7 +152,7 @@ def test_digest_of_the_registry_goes_before_the_local_id() -> None:
 
 
 def test_toolbox_is_built_on_our_base_if_that_is_here(given: Any) -> None:
-    client = given({image_sources.base_reference(): {}}, (images.TOOLBOX_BASE,))
+    client = given({image_build.base_reference(): {}}, (images.TOOLBOX_BASE,))
     assert images.toolbox(client) == images.TOOLBOX
     assert client.done == ["build base", "build kafka-chaos/toolbox:1 on kafka-chaos/base network none"]
     assert images.toolbox(client) == images.TOOLBOX
