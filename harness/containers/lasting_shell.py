@@ -16,8 +16,7 @@ from typing import Any
 
 from docker.errors import DockerException
 
-from harness.containers.engine_client import PIECE_HEADER
-from harness.containers.exec import ContainerOutput, run_in
+from harness.containers.exec import PIECE_HEADER, ContainerOutput, run_in
 
 SCRIPT_SECONDS = 60.0
 """How long a script may take, as with docker-py's other requests."""

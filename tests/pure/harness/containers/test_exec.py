@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from docker.models.containers import Container
 
-from harness.containers.engine_client import EngineClient, joined
+from harness.containers.exec import EngineClient, joined
 
 pytestmark = pytest.mark.pure
 
