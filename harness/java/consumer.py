@@ -54,12 +54,11 @@ class JavaConsumer:
         self._ends: dict[tuple[str, int], int] = {}
         self._looked = 0.0
         self._callbacks: dict[str, Callback] = {}
-        given = java_map(self._packages, {name: _text_of(value) for name, value in properties.items()})
         bytes_of = self._packages.org.apache.kafka.common.serialization.ByteArrayDeserializer
         try:
             with _as_kafka_errors():
                 self._consumer = self._packages.org.apache.kafka.clients.consumer.KafkaConsumer(
-                    given, bytes_of(), bytes_of()
+                    java_map(self._packages, properties), bytes_of(), bytes_of()
                 )
         except KafkaException:
             self._jvm.close()
@@ -148,10 +147,6 @@ class _Rebalanced:
 
     class Java:
         implements = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)
-
-
-def _text_of(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _message(record: Any) -> Message:

@@ -192,10 +192,10 @@ def each_of(found: Any) -> Iterator[Any]:
 
 
 def java_map(packages: Any, values: Mapping[str, Any]) -> Any:
-    """A java.util.HashMap of texts."""
+    """A java.util.HashMap of texts; Java writes True and False in small letters."""
     made = packages.java.util.HashMap()
     for name, value in values.items():
-        made.put(name, str(value))
+        made.put(name, str(value).lower() if isinstance(value, bool) else str(value))
     return made
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
+from harness.java.jvm import java_duration
 from harness.model.journal import RowSink, SendOutcome, TxnOutcome
 from harness.spec.group_steps import SendOffsets
 from harness.spec.steps import Send
@@ -30,59 +31,41 @@ class _Transaction:
     offsets: list[SendOffsets] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A send that has no report yet. `future` is the Java object."""
-
-    seq: int
-    future: Any
-
-
+@dataclass(eq=False)
 class ScriptedProducer:
     """Writes `topic` with `producer`, a Java KafkaProducer.
 
     Reports are journaled when a call waits for them, when `collect_reports` is called, and at the end.
     """
 
-    def __init__(
-        self,
-        jvm: Any,
-        producer: Any,
-        *,
-        number: int,
-        topic: str,
-        run_id: int,
-        seed: int,
-        acks: str,
-        size: int,
-        journal: SendJournal,
-        transactions: RowSink | None,
-        commits: RowSink | None = None,
-    ) -> None:
-        self.number = number
+    jvm: Any
+    producer: Any
+    _: KW_ONLY
+    number: int
+    topic: str
+    run_id: int
+    seed: int
+    acks: str
+    size: int
+    journal: SendJournal
+    transactions: RowSink | None
+    commits: RowSink | None = None
+
+    def __post_init__(self) -> None:
         self.tally = Tally()
-        self._jvm = jvm
-        self._producer = producer
-        self._topic = topic
-        self._run_id = run_id
-        self._seed = seed * 1_000_003 + number
-        self._acks = acks
-        self._size = size
-        self._journal = journal
-        self._transactions = transactions
-        self._commits = commits
         self._builders: dict[int, ValueBuilder] = {}
         self._next = 0
-        self._waiting: list[_Waiting] = []
+        self._waiting: dict[int, Any] = {}
+        """The Java objects of sends that have no report yet, by seq."""
         self._open: _Transaction | None = None
         self._begun = 0
-        if transactions is not None:
-            producer.initTransactions()
+        if self.transactions is not None:
+            self.producer.initTransactions()
 
     def begin(self) -> str | None:
         """Begin a transaction; returns the exception in words if that failed, else None."""
         try:
-            self._producer.beginTransaction()
+            self.producer.beginTransaction()
         except Py4JJavaError as error:
             return error_of(error).str()
         self._open = _Transaction(self._begun, time.time_ns())
@@ -95,18 +78,18 @@ class ScriptedProducer:
         asked_ns, error = time.time_ns(), None
         try:
             if request == "commit":
-                self._producer.commitTransaction()
+                self.producer.commitTransaction()
             else:
-                self._producer.abortTransaction()
+                self.producer.abortTransaction()
         except Py4JJavaError as failure:
             error = error_of(failure).exception
         self.collect_reports()
-        if ending is None or self._transactions is None:
+        if ending is None or self.transactions is None:
             return
         # Without a request to commit, a transaction cannot become committed (KIP-98).
         done = TxnOutcome.COMMITTED if request == "commit" else TxnOutcome.ABORTED
         unclear = error is not None and request == "commit"
-        self._transactions.append(
+        self.transactions.append(
             {
                 "producer": self.number,
                 "txn": ending.number,
@@ -122,14 +105,14 @@ class ScriptedProducer:
 
     def send_offsets(self, offsets: SendOffsets) -> str | None:
         """Add an offset to the open transaction; returns the exception in words if that failed, else None."""
-        kafka = self._jvm.org.apache.kafka
-        committed = self._jvm.java.util.HashMap()
+        kafka = self.jvm.org.apache.kafka
+        committed = self.jvm.java.util.HashMap()
         committed.put(
-            kafka.common.TopicPartition(self._topic, offsets.partition),
+            kafka.common.TopicPartition(self.topic, offsets.partition),
             kafka.clients.consumer.OffsetAndMetadata(offsets.offset),
         )
         try:
-            self._producer.sendOffsetsToTransaction(
+            self.producer.sendOffsetsToTransaction(
                 committed, kafka.clients.consumer.ConsumerGroupMetadata(offsets.group)
             )
         except Py4JJavaError as error:
@@ -140,14 +123,14 @@ class ScriptedProducer:
 
     def _journal_offsets(self, ended: _Transaction, outcome: TxnOutcome, asked_ns: int) -> None:
         """Journal the offsets of a transaction as commits of groups without members."""
-        for one in ended.offsets if self._commits is not None else ():
-            assert self._commits is not None
-            self._commits.append(
+        for one in ended.offsets if self.commits is not None else ():
+            assert self.commits is not None
+            self.commits.append(
                 {
                     "reader": one.group,
                     "session": 0,
                     "at_ns": time.time_ns(),
-                    "topic": self._topic,
+                    "topic": self.topic,
                     "partition": one.partition,
                     "offset": one.offset,
                     "error": None if outcome is TxnOutcome.COMMITTED else outcome.name,
@@ -158,19 +141,18 @@ class ScriptedProducer:
 
     def flush(self) -> None:
         """Send what is buffered, and wait for all reports."""
-        self._producer.flush()
+        self.producer.flush()
         self.collect_reports()
 
     def send(self, step: int, send: Send) -> None:
         """Send records to a partition; waits for their reports if `send.awaited`."""
-        first, size = self._next, send.size or self._size
-        builder = self._builders.setdefault(
-            size, ValueBuilder(self._run_id, self.number, size, self._seed + size)
-        )
+        first, size = self._next, send.size or self.size
+        seed = self.seed * 1_000_003 + self.number + size
+        builder = self._builders.setdefault(size, ValueBuilder(self.run_id, self.number, size, seed))
         self._next += send.records
-        record = self._jvm.org.apache.kafka.clients.producer.ProducerRecord
-        made = [record(self._topic, send.partition, None, builder(first + n)) for n in range(send.records)]
-        self._journal.opened(
+        record = self.jvm.org.apache.kafka.clients.producer.ProducerRecord
+        made = [record(self.topic, send.partition, None, builder(first + n)) for n in range(send.records)]
+        self.journal.opened(
             SendBatch(
                 producer=self.number,
                 first=first,
@@ -185,30 +167,28 @@ class ScriptedProducer:
         self.tally.sent(send.records)
         if self._open is not None:
             self._open.records += send.records
-        mine = []
         for seq, one in enumerate(made, start=first):
             try:
-                mine.append(_Waiting(seq, self._producer.send(one)))
+                self._waiting[seq] = self.producer.send(one)
             except Py4JJavaError as error:
                 self._journal_report(seq, error, None)
-        self._waiting += mine
         if send.awaited:
-            self._producer.flush()
+            self.producer.flush()
             self.collect_reports()
 
     def collect_reports(self) -> None:
         """Journal the reports that have arrived."""
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if not one.future.isDone():
-                self._waiting.append(one)
+        waiting, self._waiting = self._waiting, {}
+        for seq, future in waiting.items():
+            if not future.isDone():
+                self._waiting[seq] = future
                 continue
             try:
-                metadata = one.future.get()
+                metadata = future.get()
             except Py4JJavaError as error:
-                self._journal_report(one.seq, error, None)
+                self._journal_report(seq, error, None)
             else:
-                self._journal_report(one.seq, None, int(metadata.offset()) if metadata.hasOffset() else None)
+                self._journal_report(seq, None, int(metadata.offset()) if metadata.hasOffset() else None)
 
     def finish(self, deadline: float) -> bool:
         """Wait until `deadline` (time.monotonic()) at most; returns whether every send has its report."""
@@ -224,14 +204,14 @@ class ScriptedProducer:
         """Abort an open transaction, wait for reports for at most `seconds`, and close the client."""
         if self._open is not None:
             self.end("abort")
-        self._producer.close(self._jvm.java.time.Duration.ofMillis(max(0, round(seconds * 1000))))
+        self.producer.close(java_duration(self.jvm, max(0, seconds)))
         self.collect_reports()
 
     def _journal_report(self, seq: int, error: Py4JJavaError | None, offset: int | None) -> None:
         report = None if error is None else error_of(error)
         name = None if report is None else report.exception
-        outcome = outcome_of(name, None if report is None else report.message, self._acks)
-        self._journal.closed(
+        outcome = outcome_of(name, None if report is None else report.message, self.acks)
+        self.journal.closed(
             self.number,
             np.array([seq], dtype=np.int64),
             np.array([time.time_ns()], dtype=np.int64),

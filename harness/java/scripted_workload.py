@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -52,17 +53,23 @@ class PyScriptedWorkload(ClosesAtEnd):
         self._spec = spec
         self._settings = settings
         self._cluster = cluster
-        self._topic = topic
-        self._run_id = run_id
-        self._seed = seed
-        self._journal = journal
-        self._transactions = transactions
-        self._commits = commits
         self._producers: dict[str, ScriptedProducer] = {}
         self._closed = False
         self._names = (f"kafka-chaos-driven-{number}" for number in count())
         version = spec.drive.version or cluster.image.kafka_version
         self._jvm = Jvm(client_jar(engine.connect(), version))
+        self._producer_of = partial(
+            ScriptedProducer,
+            self._jvm.packages,
+            topic=topic,
+            run_id=run_id,
+            seed=seed,
+            acks=settings.acks,
+            size=spec.record_size,
+            journal=journal,
+            transactions=transactions,
+            commits=commits,
+        )
 
     def drive(self, step: int, drive: Drive) -> list[str]:
         """Make the calls of a drive step; returns a sentence for each call that could not be made at all.
@@ -89,26 +96,14 @@ class PyScriptedWorkload(ClosesAtEnd):
         return problems
 
     def _create_producer(self, name: str) -> ScriptedProducer:
-        packages = self._jvm.packages
         transactional_id = self._transactional_id() if self._spec.drive.transactional else None
         given = scripted_properties(
             self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id
         )
-        client = create_producer(packages, {"client.id": name, **given}, self._cluster.access.java())
+        properties = {"client.id": name, **given}
+        client = create_producer(self._jvm.packages, properties, self._cluster.access.java())
         try:
-            producer = ScriptedProducer(
-                packages,
-                client,
-                number=len(self._producers),
-                topic=self._topic,
-                run_id=self._run_id,
-                seed=self._seed,
-                acks=self._settings.acks,
-                size=self._spec.record_size,
-                journal=self._journal,
-                transactions=self._transactions,
-                commits=self._commits,
-            )
+            producer = self._producer_of(client, number=len(self._producers))
         except Py4JJavaError as error:
             raise ClusterError(
                 "the coordinator does not accept a producer",
