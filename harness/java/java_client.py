@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Message
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.jvm import Jvm, java_map
@@ -47,35 +47,14 @@ def create_producer(packages: Any, properties: Mapping[str, str], access: Mappin
         ) from error
 
 
-class _Report:
-    """A delivered or failed record, with the calls of confluent-kafka's `Message` that a workload makes."""
-
-    __slots__ = ("_offset", "_partition", "_value")
-
-    def __init__(self, value: bytes, partition: int | None, offset: int | None) -> None:
-        self._value, self._partition, self._offset = value, partition, offset
-
-    def value(self) -> bytes:
-        return self._value
-
-    def partition(self) -> int | None:
-        return self._partition
-
-    def offset(self) -> int | None:
-        return self._offset
-
-    def latency(self) -> None:
-        """Unknown: the client may have retried, and does not say how often."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Sent:
     """A send without a report. `future` is the Java object, or the error that `send` raised."""
 
     value: bytes
-    partition: int | None
+    partition: int
     future: Any
-    callback: Callable[[Any, _Report], None]
+    callback: Callable[[Any, Message], None]
 
 
 class JavaClient:
@@ -94,7 +73,7 @@ class JavaClient:
             self._jvm.close()
             raise
         self._record = self._jvm.packages.org.apache.kafka.clients.producer.ProducerRecord
-        self._sent: dict[int | None, deque[_Sent]] = {}
+        self._sent: dict[int, deque[_Sent]] = {}
         self._ended = False
         self._next_poll = 0.0
 
@@ -104,7 +83,7 @@ class JavaClient:
         value: bytes,
         key: bytes | None,
         partition: int,
-        on_delivery: Callable[[Any, _Report], None],
+        on_delivery: Callable[[Any, Message], None],
     ) -> None:
         """Send a record to a partition (below 0: the client chooses). The client may wait for metadata or
         memory first, at most max.block.ms.
@@ -115,18 +94,16 @@ class JavaClient:
         # A slice of records at full speed takes long here, and would delay the reports of earlier ones.
         if time.monotonic() >= self._next_poll:
             self.poll()
-        known_partition = None if partition < 0 else partition
         future: Any
         try:
-            future = self._producer.send(self._record(topic, known_partition, key, value))
+            chosen = None if partition < 0 else partition
+            future = self._producer.send(self._record(topic, chosen, key, value))
         except Py4JJavaError as error:
             future = error_of(error)
         except (Py4JError, OSError) as error:
             self._ended = True
             raise KafkaException(JavaError(JVM_ENDED, str(error))) from error
-        self._sent.setdefault(known_partition, deque()).append(
-            _Sent(value, known_partition, future, on_delivery)
-        )
+        self._sent.setdefault(partition, deque()).append(_Sent(value, partition, future, on_delivery))
 
     def poll(self, seconds: float = 0) -> int:
         """Give the reports that have arrived to their callbacks, waiting for the first at most `seconds`;
@@ -146,7 +123,9 @@ class JavaClient:
         served = 0
         while waiting:
             sent = waiting[0]
-            partition, offset, error = sent.partition, None, None
+            # For confluent-kafka's message a partition or offset below 0 is none. It has no latency: the
+            # client may have retried, and does not say how often.
+            partition, offset, error = sent.partition, -1, None
             try:
                 if isinstance(sent.future, JavaError):
                     error = sent.future
@@ -158,7 +137,7 @@ class JavaClient:
                     # One call for both numbers: "TOPIC-PARTITION@OFFSET", -1 if no broker named an offset.
                     topic_partition, _, number = sent.future.get().toString().rpartition("@")
                     partition = int(topic_partition.rpartition("-")[2])
-                    offset = int(number) if int(number) >= 0 else None
+                    offset = int(number)
             except Py4JJavaError as failure:
                 error = error_of(failure)
             except (Py4JError, OSError):
@@ -166,7 +145,7 @@ class JavaClient:
                 continue
             waiting.popleft()
             served += 1
-            sent.callback(error, _Report(sent.value, partition, offset))
+            sent.callback(error, Message(value=sent.value, partition=partition, offset=offset))
         return served
 
     def flush(self, seconds: float) -> int:
