@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from faults.network.client_traffic import BrokerClientFault, await_answers
-from faults.network.iptables_injection import IptablesInjection
-from faults.network.iptables_rules import IptablesRule
+from faults.network.iptables import IptablesInjection, IptablesRule
 from faults.network.namespace_scripts import run_script
 from faults.shared.fault_spec import Evidence, InjectionContext, node_names
 from faults.shared.waiting import in_parallel

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.network.iptables_injection import IptablesInjection
-from faults.network.iptables_rules import IptablesRule
+from faults.network.iptables import IptablesInjection, IptablesRule
 from faults.network.link_fault import LinkFault, OnLinks
 from faults.network.link_probe import Echoes, enough_for, judge_share
 from faults.network.links import Link, ways

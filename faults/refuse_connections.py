@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.network.iptables_injection import IptablesInjection
-from faults.network.iptables_rules import IptablesRule
+from faults.network.iptables import IptablesInjection, IptablesRule
 from faults.network.namespace_scripts import run_script
 from faults.network.partition_proof import counting_script
 from faults.network.sides import possible_nodes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from faults.network.iptables_rules import IptablesRule, insert_script, remove_script
 from faults.shared.fault_cluster import CommandOutput
 from faults.shared.fault_spec import InjectionContext, node_name
 from harness.model.errors import ClusterError, FaultError
@@ -43,32 +42,6 @@ def refuse_failure(output: CommandOutput, node: int, problem: str, next_step: st
             next_step=next_step,
         )
     return output.text
-
-
-def insert_rules(context: InjectionContext, node: int, rules: Iterable[IptablesRule]) -> bool:
-    """Put each rule first in its chain, unless it is there already; returns whether any was missing.
-
-    Raises:
-        FaultError: it failed.
-        ClusterError: it could not be run.
-    """
-    output = context.cluster.in_network(node, insert_script(rules, context.tag))
-    problem = "the rules of a network fault could not be set"
-    text = refuse_failure(output, node, problem, "`kafka-chaos doctor` shows whether iptables works here")
-    return "put" in text.split()
-
-
-def remove_rules(context: InjectionContext, node: int) -> None:
-    """Remove every rule of this injection from a node's namespace.
-
-    Raises:
-        FaultError: a rule is left.
-        ClusterError: the namespace could not be inspected, though the node runs.
-    """
-    output = run_script(context, node, remove_script(context.tag))
-    if output is not None:
-        problem = "the rules of a network fault could not be removed"
-        refuse_failure(output, node, problem, "restart that node's container: its rules die with it")
 
 
 def probe_and_query(

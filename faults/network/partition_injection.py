@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from faults.network.iptables_injection import IptablesInjection
-from faults.network.iptables_rules import IptablesRule, Placed, drop_rule, with_holders
+from faults.network.iptables import IptablesInjection, IptablesRule, Placed, drop_rule, with_holders
 from faults.network.links import Link
 from faults.network.namespace_scripts import address, probe_and_query, run_script
 from faults.network.partition_proof import both_directions, judge, parse_report, probe_script

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.network.grudge import Lost, between, bridge, halves, middle, ring
-from faults.network.iptables_rules import (
+from faults.network.iptables import (
     IptablesRule,
     Link,
     Placed,

@@ -1,5 +1,5 @@
-"""Iptables rules: in whose network namespace each cut link has its rule, and the scripts that set and remove
-it.
+"""Iptables rules: the injections that consist of them, in whose network namespace each cut link has its rule,
+and the scripts that set and remove it.
 
 Every rule carries a comment that begins with the injection's tag and a slash, so that only our rules are ever
 removed, and not those of an injection whose tag has the same beginning.
@@ -7,19 +7,16 @@ removed, and not those of an injection whose tag has the same beginning.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from faults.network.links import Link
+from faults.network.namespace_scripts import refuse_failure, run_script
+from faults.shared.fault_spec import InjectionContext
+from faults.shared.waiting import Measured, in_parallel
 from harness.model.node_layout import CLIENT
-
-
-class Placed(NamedTuple):
-    """A link that is cut, and the node in whose network namespace the rule is: one of its two ends."""
-
-    cut: Link
-    holder: int
 
 
 class IptablesRule(NamedTuple):
@@ -34,6 +31,51 @@ class IptablesRule(NamedTuple):
         """Chain, match and target, as iptables takes them after -A, -C, -D or -I."""
         jump = " -j DROP" if self.drop else ""
         return f"{self.chain} {self.match} -m comment --comment {tag}/{self.name}{jump}"
+
+
+class IptablesInjection(Measured):
+    """Rules in the network namespaces of its `holders`. A namespace dies with its container, and its rules
+    with it, so a node that restarts gets them again."""
+
+    @property
+    def holders(self) -> tuple[int, ...]:
+        """The nodes whose namespaces hold a rule."""
+        return self.nodes
+
+    @abstractmethod
+    def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:
+        """The rules in this holder's namespace."""
+
+    def apply(self, context: InjectionContext) -> None:
+        in_parallel(context.running(self.holders), lambda node: self._insert(context, node))
+
+    def undo(self, context: InjectionContext) -> None:
+        # Not only the holders: a proof that was interrupted leaves counting rules at other nodes too.
+        in_parallel(context.running(self.nodes), lambda node: self._remove(context, node))
+
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        return node in self.holders and self._insert(context, node)
+
+    def _insert(self, context: InjectionContext, node: int) -> bool:
+        """Whether any rule was missing."""
+        rules = self.rules(context, node)
+        output = context.cluster.in_network(node, insert_script(rules, context.tag))
+        problem = "the rules of a network fault could not be set"
+        text = refuse_failure(output, node, problem, "`kafka-chaos doctor` shows whether iptables works here")
+        return "put" in text.split()
+
+    def _remove(self, context: InjectionContext, node: int) -> None:
+        output = run_script(context, node, remove_script(context.tag))
+        if output is not None:
+            problem = "the rules of a network fault could not be removed"
+            refuse_failure(output, node, problem, "restart that node's container: its rules die with it")
+
+
+class Placed(NamedTuple):
+    """A link that is cut, and the node in whose network namespace the rule is: one of its two ends."""
+
+    cut: Link
+    holder: int
 
 
 def with_holders(cuts: Iterable[Link], unable: Collection[int] = ()) -> tuple[Placed, ...]:
