@@ -23,8 +23,7 @@ from faults.latency import Jitter, Latency
 from faults.loss import Loss
 from faults.memory_limit import MemoryLimit
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
-from faults.partition import Partition
-from faults.partition_shapes import Bridge, Ring
+from faults.partition import Bridge, Partition, Ring
 from faults.pause import Pause
 from faults.power_loss import PowerLoss
 from faults.reassign import Reassign

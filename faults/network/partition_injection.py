@@ -1,11 +1,15 @@
-"""Cuts between nodes: applied, proved, undone, and applied again after a restart."""
+"""Cuts between nodes: applied, proved, undone, and applied again after a restart; and which nodes do not hear
+each other, after the grudges of Jepsen's nemesis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import permutations
+from typing import Literal
 
 from faults.network.iptables import IptablesInjection, IptablesRule, Placed, drop_rule, with_holders
 from faults.network.links import Link
+from faults.network.links import between as links_between
 from faults.network.namespace_scripts import address, probe_and_query, run_script
 from faults.network.partition_proof import both_directions, judge, parse_report, probe_script
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
@@ -22,6 +26,9 @@ from harness.model.node_layout import (
 
 _HEAL_SECONDS = 20.0
 _DISCARD_PORT = 9
+
+Lost = Literal["both", "from_to", "to_from"]
+"""Which packets between two sides are lost."""
 
 
 class Cuts(IptablesInjection):
@@ -146,3 +153,33 @@ def _ports(context: InjectionContext) -> Mapping[int, int]:
         # Nothing listens there: an answer is a refusal, which needs both directions as well.
         **dict.fromkeys(cluster.application_ids, _DISCARD_PORT),
     }
+
+
+def between(here: Iterable[int], there: Iterable[int], lost: Lost = "both") -> frozenset[Link]:
+    """Cuts between two sides; nodes of the same side hear each other, and no node is cut from itself."""
+    forth = frozenset(links_between(here, there))
+    back = frozenset(cut.back for cut in forth)
+    return {"both": forth | back, "from_to": forth, "to_from": back}[lost]
+
+
+def ring(nodes: Collection[int]) -> frozenset[Link]:
+    """Each node hears only its two neighbours by id; the lowest and the highest are neighbours. With three
+    nodes or fewer all are neighbours, and nothing is cut."""
+    positions = {node: position for position, node in enumerate(sorted(set(nodes)))}
+    apart = len(positions) - 1
+    return frozenset(
+        Link(one, two)
+        for one, two in permutations(positions, 2)
+        if 1 < abs(positions[one] - positions[two]) < apart
+    )
+
+
+def halves(nodes: Collection[int], via: Collection[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The nodes except those of `via`, ascending, in two halves; the second has one more of an odd number."""
+    rest = sorted(set(nodes) - set(via))
+    return tuple(rest[: len(rest) // 2]), tuple(rest[len(rest) // 2 :])
+
+
+def middle(nodes: Collection[int]) -> int:
+    """The node that connects both halves by default: the middle one by id."""
+    return sorted(set(nodes))[(len(set(nodes)) - 1) // 2]

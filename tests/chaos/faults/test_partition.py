@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from faults.network.grudge import Lost, halves
-from faults.partition import Partition
-from faults.partition_shapes import Bridge, Ring
+from faults.network.partition_injection import Lost, halves
+from faults.partition import Bridge, Partition, Ring
 from faults.shared.fault_spec import FaultSpec, InjectionContext
 from faults.targets import BrokerId, Clients, Controller, Followers, Leader, NodeIds, Target
 from harness.cluster.convergence import settle

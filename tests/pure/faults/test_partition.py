@@ -13,8 +13,7 @@ from faults.network.links import Link
 from faults.network.partition_injection import Cuts
 from faults.network.partition_proof import ProbeReport, judge, parse_report, probe_script
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
-from faults.partition import Partition
-from faults.partition_shapes import Bridge, Ring
+from faults.partition import Bridge, Partition, Ring
 from faults.shared.fault_spec import FaultSpec
 from faults.targets import BaseTarget, Followers, Leader, NodeIds
 from faults.targets.target_context import ClusterShape

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.network.grudge import Lost, between, bridge, halves, middle, ring
 from faults.network.iptables import (
     IptablesRule,
     Link,
@@ -18,6 +17,7 @@ from faults.network.iptables import (
     remove_script,
     with_holders,
 )
+from faults.network.partition_injection import Lost, between, halves, middle, ring
 from harness.model.node_layout import CLIENT
 
 pytestmark = pytest.mark.pure
@@ -75,7 +75,7 @@ def test_in_a_ring_each_hears_itself_and_two_neighbours(among: frozenset[int]) -
 @given(brokers.filter(lambda among: len(among) >= 3), st.data())
 def test_halves_meet_in_the_bridge_only(among: frozenset[int], data: st.DataObject) -> None:
     via = data.draw(st.frozensets(st.sampled_from(sorted(among)), min_size=1, max_size=len(among) - 2))
-    cuts = bridge(among, via)
+    cuts = between(*halves(among, via))
     here, there = map(frozenset, halves(among, via))
     assert abs(len(here) - len(there)) <= 1
     assert not any(node in via for cut in cuts for node in cut)
@@ -135,7 +135,7 @@ def test_placement_is_close_to_the_fewest_namespaces(cuts: frozenset[Link]) -> N
 
 def test_ring_of_five_takes_three_namespaces_and_a_bridge_two() -> None:
     assert {placed.holder for placed in with_holders(ring(range(1, 6)))} == {1, 2, 3}
-    assert {placed.holder for placed in with_holders(bridge(range(1, 6), {3}))} == {1, 2}
+    assert {placed.holder for placed in with_holders(between(*halves(range(1, 6), {3})))} == {1, 2}
 
 
 def test_what_the_client_sends_is_dropped_at_the_broker() -> None:
