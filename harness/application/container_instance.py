@@ -20,7 +20,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node
 from harness.containers import capabilities, engine
-from harness.host.maven import last_lines
+from harness.host.fetched import last_lines
 from harness.model.errors import BadInput, ClusterError
 from harness.model.node_layout import FIRST_APPLICATION_ID, INTERNAL_PORT
 from harness.model.polling import poll_within

@@ -19,7 +19,7 @@ from harness.application.instance import Command
 from harness.application.orphans import MARK, end_marked
 from harness.cluster.node_control import RunningNodes
 from harness.host import process_group
-from harness.host.maven import last_lines
+from harness.host.fetched import last_lines
 from harness.model.environment import users_environment
 from harness.model.errors import BadInput, FaultError
 from harness.model.polling import poll_within

@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import compose
-from harness.host.maven import copy_dependencies, jar_cache, require_commands
+from harness.host.fetched import copy_dependencies, fetching, jar_cache, require_commands
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress
 
@@ -54,11 +53,9 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
     folder = jar_cache() / f"{jar_set.name}-{key}"
     if not wrong_files(folder, sums):
         return tuple(folder / name for name in sums)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     require_commands({"mvn": "maven"}, jar_set.purpose)
     report_progress(f"fetching {len(sums)} jars for {jar_set.purpose} (Maven)")
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
-        fetched = Path(scratch) / jar_set.name
+    with fetching(folder) as fetched:
         _fetch(jar_set, fetched)
         if bad := wrong_files(fetched, sums):
             raise PrerequisiteMissing(
@@ -70,7 +67,6 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
             )
         if folder.exists():
             shutil.rmtree(folder)
-        fetched.replace(folder)
     return tuple(folder / name for name in sums)
 
 

@@ -25,7 +25,7 @@ from docker.errors import APIError, BuildError
 
 import compose
 from harness.containers.engine import local_image
-from harness.host.maven import copy_dependencies, last_lines, require_commands
+from harness.host.fetched import copy_dependencies, last_lines, require_commands
 from harness.model.errors import PrerequisiteMissing
 from harness.model.progress import report_progress
 

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import tarfile
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.resources import files
@@ -32,7 +31,7 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
-from harness.host.maven import jar_cache, require_commands, run_maven
+from harness.host.fetched import fetching, jar_cache, require_commands, run_maven
 from harness.model.errors import ClusterError, PrerequisiteMissing
 from workloads.journal.closing import ClosesAtEnd
 
@@ -52,12 +51,9 @@ def client_jar(client: DockerClient, version: str) -> Path:
     jar = jar_cache() / f"kafka-clients-{version}.jar"
     if jar.exists():
         return jar
-    jar.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=jar.parent) as scratch:
-        fetched = Path(scratch) / jar.name
+    with fetching(jar) as fetched:
         if not _from_image(client, version, fetched):
             _from_maven(version, fetched)
-        fetched.replace(jar)
     return jar
 
 

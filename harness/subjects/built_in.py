@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError, create_model
 import compose
 from harness.check_jobs.spark_jars import KAFKA, jars_of
 from harness.config.yaml_files import FileKind
-from harness.host.maven import copy_dependencies, jar_cache, require_commands
+from harness.host.fetched import copy_dependencies, fetching, jar_cache, require_commands
 from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean, located_words_of
 from harness.model.frozen import Frozen, Setting
 from harness.model.progress import report_progress
@@ -41,10 +40,8 @@ class MavenJars(Frozen):
             purpose = " ".join((self.title, *versions.values()))
             require_commands({"mvn": "maven"}, purpose)
             report_progress(f"fetching the jars of {purpose} (Maven)")
-            folder.parent.mkdir(parents=True, exist_ok=True)
             pom = compose.FOLDER / "applications" / self.pom / "pom.xml"
-            with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
-                fetched = Path(scratch) / self.pom
+            with fetching(folder) as fetched:
                 properties = (f"-D{key}={value}" for key, value in versions.items())
                 error = copy_dependencies(pom, fetched, *properties)
                 if error is not None:
@@ -54,8 +51,6 @@ class MavenJars(Frozen):
                         found=error,
                         next_step="use a released version, or check that Maven reaches its repository",
                     )
-                if not folder.is_dir():
-                    fetched.replace(folder)
         return tuple(sorted(folder.glob("*.jar")))
 
 
@@ -139,8 +134,8 @@ class BuiltIn(Frozen):
             ) from error
 
     def fetched_jars(self, options: object) -> tuple[Path, ...]:
-        """The files of its jars, in the cache of `harness.host.maven`, fetched at their first use; `options`
-        has its options as attributes.
+        """The files of its jars, fetched at their first use into the cache of `harness.host.fetched`;
+        `options` has its options as attributes.
 
         Raises:
             PrerequisiteMissing: they are not available.

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
-from harness.host.python_packages import confluent_kafka
+from harness.host.fetched import confluent_kafka
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.run.arm_setting import ArmSetting

@@ -10,7 +10,7 @@ from docker.errors import ImageNotFound
 
 import compose
 from harness.containers import image_build, images
-from harness.host import maven
+from harness.host import fetched
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, PrerequisiteMissing
 
@@ -185,9 +185,9 @@ def test_fingerprint_follows_names_bytes_and_extras(tmp_path: Path) -> None:
 def test_a_missing_tool_is_named_with_its_package_as_setup_reads_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(maven.shutil, "which", lambda _command: None)
+    monkeypatch.setattr(fetched.shutil, "which", lambda _command: None)
     with pytest.raises(PrerequisiteMissing, match="needs mmdebstrap and mvn") as caught:
-        maven.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building")
+        fetched.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building")
     (tmp_path / "images.err").write_text(f"{caught.value}\n")
     setup = (Path(compose.__file__).parent / "setup.sh").read_text()
     (line,) = (line for line in setup.splitlines() if line.strip().startswith("missing=$(sed"))
@@ -208,5 +208,5 @@ def test_contexts_are_found_by_name() -> None:
 
 def test_of_maven_only_the_first_error_is_shown() -> None:
     told = "[ERROR] no such jar\n[ERROR]\n[ERROR] re-run with -X"
-    assert maven.first_error(told) == "no such jar"
-    assert maven.first_error("killed") == "killed"
+    assert fetched.first_error(told) == "no such jar"
+    assert fetched.first_error("killed") == "killed"

@@ -18,7 +18,7 @@ from checkers.engine.executor_archive import write_zip
 from checkers.engine.spark_server import cluster_settings, hadoop_s3_settings, python_executable
 from harness.check_jobs import options, spark_jars
 from harness.check_jobs.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
-from harness.host import maven
+from harness.host import fetched
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
 from harness.model.storage import (
     matching,
@@ -215,7 +215,7 @@ def test_the_jars_fit_the_hadoop_and_scala_of_pyspark() -> None:
 
 
 def test_only_jars_with_the_right_checksum_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(maven.CACHE_VARIABLE, str(tmp_path / "jars"))
+    monkeypatch.setenv(fetched.CACHE_VARIABLE, str(tmp_path / "jars"))
     monkeypatch.setattr(spark_jars, "require_commands", lambda *_: None)
     content = {name: name.encode() for name in KAFKA.sums()}
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}

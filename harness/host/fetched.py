@@ -1,0 +1,106 @@
+"""What is fetched at its first use, by Maven or pip: required commands, the cache, and how it gets there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.model.errors import PrerequisiteMissing
+
+CACHE_VARIABLE = "KAFKA_CHAOS_JARS"
+"""Environment variable for another folder than `~/.cache/kafka-chaos/jars`."""
+_PYTHON_CLIENT = "confluent-kafka"
+
+
+def jar_cache() -> Path:
+    """The folder of fetched jars, with a subfolder per jar set."""
+    named = os.environ.get(CACHE_VARIABLE)
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(named) if named else base / "kafka-chaos" / "jars"
+
+
+@contextmanager
+def fetching(target: Path) -> Iterator[Path]:
+    """A path to fetch a file or folder to. It is moved to `target` when all of it is there, so that no other
+    process finds a part of it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target.parent) as scratch:
+        fetched = Path(scratch) / target.name
+        yield fetched
+        # Another process may have fetched the same folder meanwhile.
+        if not target.is_dir():
+            fetched.replace(target)
+
+
+def require_commands(packages: dict[str, str], purpose: str) -> None:
+    """Check that each command (key) is on PATH; `packages` has the Debian package of each (value).
+
+    Raises:
+        PrerequisiteMissing: commands are missing; its next step names their packages (compose/setup.sh
+            reads them there).
+    """
+    missing = {command: package for command, package in packages.items() if shutil.which(command) is None}
+    if missing:
+        raise PrerequisiteMissing(
+            f"{purpose} needs {' and '.join(sorted(missing))}",
+            found=f"no {' and no '.join(sorted(missing))} on PATH",
+            next_step=f"install {' '.join(sorted(missing.values()))} (Debian's package names), "
+            "or make an image registry reachable",
+        )
+
+
+def run_maven(*arguments: str) -> str | None:
+    """Run Maven without a console; returns its first error, or None if it succeeded."""
+    command = ["mvn", "-B", "-q", "-Dstyle.color=never", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if run.returncode == 0 else first_error(run.stdout + run.stderr)
+
+
+def copy_dependencies(pom: Path, target: Path, *options: str) -> str | None:
+    """Copy the runtime dependencies of a pom into `target`; returns as `run_maven`."""
+    goal = ("dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime")
+    return run_maven("-f", str(pom), *options, *goal)
+
+
+def first_error(text: str) -> str:
+    """Maven's first error line; the lines after it are advice on how to call Maven."""
+    errors = [line.partition("[ERROR]")[2].strip() for line in text.splitlines() if "[ERROR]" in line]
+    return errors[0] if errors else last_lines(text)
+
+
+def last_lines(text: str, count: int = 8) -> str:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n            ".join(lines[-count:]) or "nothing was printed"
+
+
+def confluent_kafka(version: str) -> Path:
+    """The folder with confluent-kafka of a version, which a process can load: from the cache beside that of
+    jars, else installed there by pip from a wheel (about 10 MB).
+
+    Raises:
+        PrerequisiteMissing: pip cannot install it.
+    """
+    folder = jar_cache().parent / "python" / f"{_PYTHON_CLIENT}-{version}"
+    if folder.exists():
+        return folder
+    with fetching(folder) as target:
+        options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--no-warn-conflicts")
+        command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target)]
+        run = subprocess.run(
+            [*command, f"{_PYTHON_CLIENT}=={version}"], capture_output=True, text=True, check=False
+        )
+        if run.returncode != 0:
+            raise PrerequisiteMissing(
+                f"{_PYTHON_CLIENT} {version} is not available",
+                where="the version of a reader",
+                expected="a version that pip can install for this Python from a wheel",
+                found=last_lines(run.stderr or run.stdout),
+                next_step="use a released version, or check that pip reaches its package index",
+            )
+    return folder
