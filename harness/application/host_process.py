@@ -18,7 +18,7 @@ from typing import Any
 from harness.application.instance import Command
 from harness.application.orphans import MARK, end_marked
 from harness.cluster.node_control import RunningNodes
-from harness.host import process_group
+from harness.host import processes
 from harness.host.fetched import last_lines
 from harness.model.environment import users_environment
 from harness.model.errors import BadInput, FaultError
@@ -103,7 +103,7 @@ class HostProcess:
         with suppress(ChildProcessError):
             if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return True
-        process_group.send(process.pid, signal.SIGKILL)
+        processes.send(process.pid, signal.SIGKILL)
         code = process.wait()
         self._code = _KILLED - code if code < 0 else code
         self._ended_ns = self._last_end_ns = time.time_ns()
@@ -209,9 +209,9 @@ class HostProcess:
             poll_within(STOP_SECONDS, lambda: "running" if self.is_running() else None, every=0.05)
         self._terminated = False
 
-    def _members(self) -> tuple[process_group.GroupMember, ...]:
-        return process_group.members(self._process.pid) if self._process and self.is_running() else ()
+    def _members(self) -> tuple[processes.GroupMember, ...]:
+        return processes.members(self._process.pid) if self._process and self.is_running() else ()
 
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None and self.is_running():
-            process_group.send(self._process.pid, number)
+            processes.send(self._process.pid, number)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 
-from harness.host.process_group import end_carrying
-from harness.host.process_identity import owner_has_ended, owner_label
+from harness.host.processes import end_carrying, owner_has_ended, owner_label
 
 MARK = "KAFKA_CHAOS_APPLICATION"
 """Environment variable of the processes of an application: name of the cluster, and owner label."""

@@ -36,8 +36,7 @@ from checkers import (
     start_engine,
     usual_engine,
 )
-from harness.host.process_group import end_carrying
-from harness.host.process_identity import owner_has_ended, owner_label
+from harness.host.processes import end_carrying, owner_has_ended, owner_label
 from harness.model.environment import ENGINE_SERVER_VARIABLE
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import READS_DIR, RUN_FILE, SENDS_DIR

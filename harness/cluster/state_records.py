@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from docker import DockerClient
 
 from harness.containers import engine
-from harness.host import process_identity
+from harness.host import processes
 from harness.model.errors import ClusterError, first_line
 from harness.model.frozen import Frozen
 from harness.model.storage import write_whole
@@ -32,7 +32,7 @@ _R = TypeVar("_R", bound=Frozen)
 class ClusterRecord(Frozen):
     """Where a cluster's containers are.
 
-    `owner` is the process that started it (`harness.host.process_identity.owner_label`). `ports` are in order
+    `owner` is the process that started it (`harness.host.processes.owner_label`). `ports` are in order
     of broker id, `addresses` by node id. `access` holds the clients' security settings (`ClientSecurity`), so
     only the user can read the file. `baseline` is what stood in each node before any fault, by kind
     (`harness.cluster.trace_kinds`). For an existing cluster: `brokers` by id (host and port), and the
@@ -94,7 +94,7 @@ def remember(cluster: Any) -> None:
             "client_address": cluster.client_address,
             "access": dict(cluster.access.properties),
         }
-    owner = process_identity.owner_label(os.getpid())
+    owner = processes.owner_label(os.getpid())
     record = ClusterRecord(
         name=cluster.name, owner=owner, spec=cluster.spec, baseline=cluster.baseline, **own
     )

@@ -17,7 +17,7 @@ from docker.utils import parse_repository_tag
 from testcontainers.core.config import testcontainers_config
 
 from harness.containers.exec import EngineClient
-from harness.host.process_identity import owner_has_ended, owner_label
+from harness.host.processes import owner_has_ended, owner_label
 from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
 

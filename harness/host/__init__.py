@@ -1,1 +1,1 @@
-"""This machine: free ports, identity of processes, Maven and the jar cache."""
+"""This machine: free ports, processes, and what is fetched into the cache."""

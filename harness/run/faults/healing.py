@@ -15,7 +15,7 @@ from harness.cluster import running_cluster, state_records
 from harness.cluster.live import LiveCluster
 from harness.cluster.traces import traces
 from harness.containers import engine
-from harness.host import process_identity
+from harness.host import processes
 from harness.model.errors import ClusterError, KafkaChaosError, first_line
 from harness.model.progress import report_progress
 
@@ -64,7 +64,7 @@ def heal_recorded(
     for record in recorded:
         if cluster not in (None, record.name):
             continue
-        if cluster is None and not everything and not process_identity.owner_has_ended(record.owner):
+        if cluster is None and not everything and not processes.owner_has_ended(record.owner):
             continue
         if client is None and record.spec.existing is None:
             done.append(HealedCluster(record.name, failures=("there is no Docker engine to heal it with",)))

@@ -16,7 +16,7 @@ import pytest
 
 from harness.cluster import state_records
 from harness.cluster.managed import ManagedCluster
-from harness.host.process_identity import owner_label
+from harness.host.processes import owner_label
 from harness.model.polling import wait_until
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.preflight.external_limits import on_external_cluster

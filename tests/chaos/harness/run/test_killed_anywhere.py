@@ -18,7 +18,7 @@ import pytest
 from docker import DockerClient
 
 from harness.containers import engine
-from harness.host import process_identity
+from harness.host import processes
 from harness.matrix.result import load_result
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
 
@@ -62,9 +62,7 @@ def left_by_the_dead(client: DockerClient) -> list[str]:
     found += [(one.name, one.attrs.get("Labels")) for one in client.networks.list(filters=wanted)]
     found += [(one.name, one.attrs.get("Labels")) for one in client.volumes.list(filters=wanted)]
     return [
-        name
-        for name, labels in found
-        if process_identity.owner_has_ended((labels or {}).get(engine.OWNER_LABEL))
+        name for name, labels in found if processes.owner_has_ended((labels or {}).get(engine.OWNER_LABEL))
     ]
 
 

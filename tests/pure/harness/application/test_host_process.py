@@ -13,7 +13,7 @@ import pytest
 
 from harness.application.host_process import HostProcess
 from harness.application.instance import Command
-from harness.host import process_group
+from harness.host import processes
 from harness.model.errors import BadInput
 from harness.model.polling import poll_within
 
@@ -79,7 +79,7 @@ def test_a_pause_freezes_every_process_of_the_group(family: HostProcess) -> None
     assert not family.is_paused()
     family.pause()
     assert poll_within(60, lambda: None if family.is_paused() else "awake") is None
-    assert len(process_group.members(family.pid or 0)) == 2
+    assert len(processes.members(family.pid or 0)) == 2
     used = family.stats()["cpu_stats"]["cpu_usage"]["total_usage"]
     time.sleep(0.1)
     assert family.stats()["cpu_stats"]["cpu_usage"]["total_usage"] == used

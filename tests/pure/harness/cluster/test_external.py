@@ -19,7 +19,7 @@ from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
 from harness.cluster.live import LiveCluster
 from harness.explore.menu import MENU
-from harness.host import process_identity
+from harness.host import processes
 from harness.model.errors import BadInput, ClusterError
 from harness.preflight.external_limits import check_external_limits
 from harness.protocol.client_config import client_security_of, read_client_security
@@ -272,7 +272,7 @@ def _recorded(owner: str) -> ExternalCluster:
     cluster.set_brokers({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
     state_records.remember(cluster)
     path = state_records.state_folder() / cluster.name / "cluster.json"
-    path.write_text(path.read_text().replace(process_identity.owner_label(__import__("os").getpid()), owner))
+    path.write_text(path.read_text().replace(processes.owner_label(__import__("os").getpid()), owner))
     return cluster
 
 

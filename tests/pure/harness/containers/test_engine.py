@@ -13,7 +13,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from testcontainers.core.config import testcontainers_config
 
 from harness.containers import engine
-from harness.host import process_identity
+from harness.host import processes
 from harness.model.errors import PrerequisiteMissing
 
 pytestmark = pytest.mark.pure
@@ -58,14 +58,14 @@ def ours(cluster: str, owner: str | None) -> dict[str, str]:
 
 
 GONE = f"{socket.gethostname()}/{os.getpid()}/0"
-ALIVE = process_identity.owner_label(os.getpid())
+ALIVE = processes.owner_label(os.getpid())
 
 
 def test_labels_name_project_cluster_and_a_living_owner() -> None:
     labels = engine.labels("blue")
     assert labels[engine.LABEL] == "1"
     assert labels[engine.CLUSTER_LABEL] == "blue"
-    assert not process_identity.owner_has_ended(labels[engine.OWNER_LABEL])
+    assert not processes.owner_has_ended(labels[engine.OWNER_LABEL])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_labels_name_project_cluster_and_a_living_owner() -> None:
     ids=["alive", "gone", "no-such-process", "elsewhere", "nonsense", "none"],
 )
 def test_an_owner_is_gone_only_if_this_machine_knows_it(label: str | None, gone: bool) -> None:
-    assert process_identity.owner_has_ended(label) is gone
+    assert processes.owner_has_ended(label) is gone
 
 
 def test_default_sweep_takes_what_has_lost_its_owner_and_nothing_else() -> None:
