@@ -1,6 +1,7 @@
 """Faults: what is broken (`kill`, `partition`, ...) on which target, proved to have taken effect, and healed.
 
-Each fault is one module: a frozen model that a YAML file can contain, and how to inject, verify and heal it.
+A module holds one fault, or a few of a kind: a frozen model that a YAML file can contain, and how to inject,
+verify and heal it.
 The import, its place in `Fault` and its name in `__all__` make it known to experiment files and their schema,
 to `kafka-chaos faults` and to the docs.
 """
@@ -18,19 +19,17 @@ from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect
 from faults.hold_connections import HoldConnections
-from faults.kill import Kill
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
 from faults.memory_limit import MemoryLimit
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
 from faults.partition import Bridge, Partition, Ring
-from faults.pause import Pause
 from faults.power_loss import PowerLoss
+from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
 from faults.refuse_connections import RefuseConnections
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
-from faults.stop import Stop
 from faults.transfer import Transfer
 from faults.wipe_disk import WipeDisk
 

@@ -6,15 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.network.partition_injection import (
-    Cuts,
-    Lost,
-    between,
-    halves,
-    injection_of_cuts,
-    middle,
-    ring,
-)
+from faults.network.partition_injection import Cuts, Lost, between, halves, injection_of_cuts, middle, ring
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.shared.fault_spec import FaultSpec, InjectionContext, node_names
 from faults.targets import All, Target
