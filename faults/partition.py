@@ -7,9 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from faults.network.partition_injection import Cuts, Lost, between, halves, injection_of_cuts, middle, ring
-from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.shared.fault_spec import FaultSpec, InjectionContext, node_names
-from faults.targets import All, Target
+from faults.targets import All, Target, surely_within
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
@@ -111,7 +110,7 @@ class Partition(FaultSpec):
         sides = (self.side, self.other)
         if all(side.may_include_client() for side in sides):
             raise ValueError("the client can be on one side of a partition, not on both")
-        here, there = (possible_nodes(side, shape) for side in sides)
+        here, there = (side.possible_nodes(shape) for side in sides)
         brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
         for one, two in ((here, there), (there, here)):
             if one == {CLIENT} and not two & brokers:
@@ -133,7 +132,7 @@ class Partition(FaultSpec):
         brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
         if shape.combined:
             return False
-        sides = [fixed_nodes(side, shape) or frozenset() for side in (self.side, self.other)]
+        sides = [side.fixed_nodes(shape) or frozenset() for side in (self.side, self.other)]
         return any(one >= controllers and two >= brokers for one, two in (sides, sides[::-1]))
 
 
@@ -211,7 +210,7 @@ class Bridge(FaultSpec):
         if self.via is not None:
             if self.via.may_include_client():
                 raise ValueError("a bridge is a node of the cluster, not the client")
-            nodes, over = possible_nodes(self.target, shape), fixed_nodes(self.via, shape)
+            nodes, over = self.target.possible_nodes(shape), self.via.fixed_nodes(shape)
             if over is not None and len(nodes - over) < 2:
                 raise ValueError(
                     f"a bridge needs a node on each side: `via: {self.via}` leaves fewer than two"
@@ -230,10 +229,10 @@ def _check_size(target: Target, shape: ClusterShape, least: int, what: str) -> N
     """Refuse a target that may include the client, or cannot mean at least this number of nodes."""
     if target.may_include_client():
         raise ValueError(f"{what} is made of nodes of the cluster, not of the client")
-    most = len(possible_nodes(target, shape))
+    most = len(target.possible_nodes(shape))
     if target.max_brokers(shape):
         most = min(
-            most, target.max_brokers(shape) + len(possible_nodes(target, shape) - set(shape.broker_ids))
+            most, target.max_brokers(shape) + len(target.possible_nodes(shape) - set(shape.broker_ids))
         )
     if most < least:
         raise ValueError(

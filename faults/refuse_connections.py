@@ -10,7 +10,6 @@ from pydantic import Field
 from faults.network.iptables import IptablesInjection, IptablesRule
 from faults.network.namespace_scripts import run_script
 from faults.network.partition_proof import counting_script
-from faults.network.sides import possible_nodes
 from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext, node_name, node_names
 from faults.shared.waiting import await_or_fail, in_parallel
 from faults.targets import Target
@@ -147,6 +146,6 @@ class RefuseConnections(FaultSpec):
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
         for target in (self.side, self.other):
-            if possible_nodes(target, shape) <= {CLIENT}:
+            if target.possible_nodes(shape) <= {CLIENT}:
                 raise ValueError(f"target `{target}`: connections are refused between nodes, not the client")
         return ()

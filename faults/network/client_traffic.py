@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from faults.network.sides import possible_nodes
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.shared.waiting import await_or_fail
 from faults.targets import Target
@@ -26,7 +25,7 @@ class BrokerClientFault(FaultSpec):
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
-        if not possible_nodes(self.target, shape) & set(shape.broker_ids):
+        if not self.target.possible_nodes(shape) & set(shape.broker_ids):
             raise ValueError(f"target `{self.target}`: {self.why_brokers}")
         return ()
 

@@ -12,11 +12,10 @@ from pydantic import Field
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
 from faults.network.namespace_scripts import address, refuse_failure, run_script
-from faults.network.sides import possible_nodes, surely_within
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.shared.leadership import await_rejoined
 from faults.shared.waiting import Measured, in_parallel
-from faults.targets import Target
+from faults.targets import Target, surely_within
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
@@ -145,7 +144,7 @@ class LinkFault(FaultSpec):
                 f"target `{self.target}`: the client has no network of its own that could be affected; "
                 "name the brokers as `target` and the client as `to`"
             )
-        nodes = possible_nodes(self.target, shape)
+        nodes = self.target.possible_nodes(shape)
         alone = len(nodes) == 1 or (nodes <= set(shape.broker_ids) and self.target.max_brokers(shape) == 1)
         if self.to is not None and alone and surely_within(self.to, self.target, shape):
             raise ValueError(f"`to: {self.to}` means no other node than `target: {self.target}`")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from faults.network.sides import fixed_nodes, possible_nodes
 from faults.schedules.entries import NestedEntry, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.state import brokers_down_limit
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
@@ -256,10 +255,10 @@ def _same_nodes(one: FaultSpec, two: FaultSpec, shape: ClusterShape, *, at_once:
     same time: a second kill of the leader some time later hits another broker."""
     for mine in one.targets():
         for theirs in two.targets():
-            ours, others = fixed_nodes(mine, shape) or frozenset(), fixed_nodes(theirs, shape) or frozenset()
+            ours, others = mine.fixed_nodes(shape) or frozenset(), theirs.fixed_nodes(shape) or frozenset()
             if ours & others:
                 return "node " + ", ".join(map(str, sorted(ours & others)))
-            if possible_nodes(theirs, shape) <= ours or possible_nodes(mine, shape) <= others:
+            if theirs.possible_nodes(shape) <= ours or mine.possible_nodes(shape) <= others:
                 return f"`{theirs}`"
             if mine == theirs and (at_once or isinstance(mine, Followers)):
                 return f"`{theirs}`"

@@ -71,6 +71,13 @@ class AnyOf(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset().union(*(target.choose(snapshot) for target in self.any_))
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        fixed = [nodes for target in self.any_ if (nodes := target.fixed_nodes(shape)) is not None]
+        return None if len(fixed) < len(self.any_) else frozenset().union(*fixed)
+
+    def possible_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return frozenset().union(*(target.possible_nodes(shape) for target in self.any_))
+
     def beside_brokers(self) -> frozenset[Beside]:
         return frozenset().union(*(target.beside_brokers() for target in self.any_))
 
@@ -100,6 +107,13 @@ class Both(BaseTarget):
         kinds = [target.beside_brokers() for target in self._affirmed()]
         return reduce(frozenset.intersection, kinds) if kinds else frozenset()
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        fixed = [nodes for target in self.both if (nodes := target.fixed_nodes(shape)) is not None]
+        return None if len(fixed) < len(self.both) else frozenset.intersection(*fixed)
+
+    def possible_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return frozenset.intersection(*(target.possible_nodes(shape) for target in self.both))
+
     def _affirmed(self) -> list[BaseTarget]:
         return [target for target in self.both if not isinstance(target, Not)]
 
@@ -119,6 +133,10 @@ class Not(BaseTarget):
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.brokers) - self.not_.choose(snapshot)
+
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        spared = self.not_.fixed_nodes(shape)
+        return None if spared is None else frozenset(shape.broker_ids) - spared
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         least, most = self.not_.broker_count(shape)
@@ -148,6 +166,17 @@ class Some(BaseTarget):
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, min(self.some.count, self.some.of.max_brokers(shape))
+
+
+def surely_within(inner: BaseTarget, outer: BaseTarget, shape: ClusterShape) -> bool:
+    """Whether every node that `inner` can mean is always one of `outer`."""
+    if inner == outer or inner.possible_nodes(shape) <= (outer.fixed_nodes(shape) or frozenset()):
+        return True
+    if isinstance(outer, AnyOf):
+        return any(surely_within(inner, each, shape) for each in outer.any_)
+    if isinstance(inner, AnyOf):
+        return all(surely_within(each, outer, shape) for each in inner.any_)
+    return isinstance(inner, Leader) and isinstance(outer, Isr) and inner.leader == outer.isr
 
 
 def _kind(value: Any) -> str | None:

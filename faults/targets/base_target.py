@@ -54,9 +54,22 @@ class BaseTarget(Frozen, ABC):
             ValueError: it matches nothing there.
         """
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:  # noqa: ARG002
+        """The nodes that this always means; None: that depends on the live cluster or the seed."""
+        return None
+
+    def possible_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        """All nodes that this can mean."""
+        fixed = self.fixed_nodes(shape)
+        return frozenset(shape.broker_ids) if fixed is None else fixed
+
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         """The least number of brokers that this means whenever it resolves, and the greatest."""
-        return (0, shape.brokers) if self.fixed_count is None else self.fixed_count
+        if self.fixed_count is not None:
+            return self.fixed_count
+        fixed = self.fixed_nodes(shape)
+        most = len(self.possible_nodes(shape) & set(shape.broker_ids))
+        return 0 if fixed is None else most, most
 
     def max_brokers(self, shape: ClusterShape) -> int:
         return self.broker_count(shape)[1]

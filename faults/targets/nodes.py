@@ -76,6 +76,12 @@ class Controller(BaseTarget):
         poll_within(ELECTION_SECONDS, missing)
         return frozenset(found)
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        return frozenset(shape.controller_ids) if len(shape.controller_ids) == 1 else None
+
+    def possible_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return frozenset(shape.controller_ids)
+
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, (1 if shape.combined else 0)
 
@@ -88,8 +94,8 @@ class Controllers(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.controllers)
 
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
-        return (shape.brokers, shape.brokers) if shape.combined else (0, 0)
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return frozenset(shape.controller_ids)
 
 
 class ZooKeeper(BaseTarget):
@@ -126,6 +132,9 @@ class BrokerId(BaseTarget):
             )
         return frozenset({self.broker})
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:  # noqa: ARG002
+        return frozenset({self.broker})
+
 
 class NodeIds(BaseTarget):
     """Nodes by id, brokers or controllers; a replay writes these in place of a choice."""
@@ -156,9 +165,8 @@ class NodeIds(BaseTarget):
         client: set[Beside] = {"client"} if CLIENT in self.nodes else set()
         return frozenset(client | ({"application"} if max(self.nodes) >= FIRST_APPLICATION_ID else set()))
 
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
-        count = len(set(self.nodes) & set(shape.broker_ids))
-        return count, count
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:  # noqa: ARG002
+        return frozenset(self.nodes)
 
 
 class RandomBrokers(BaseTarget):
@@ -172,6 +180,9 @@ class RandomBrokers(BaseTarget):
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return draw_nodes(snapshot, snapshot.brokers, self.random)
+
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        return frozenset(shape.broker_ids) if self.random == shape.brokers else None
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
         return self.random, self.random
@@ -216,17 +227,19 @@ class All(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.brokers)
 
-    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
-        return shape.brokers, shape.brokers
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return frozenset(shape.broker_ids)
 
 
 class Clients(BaseTarget):
     """The clients on the harness's machine, including the harness's own requests to the brokers."""
 
-    fixed_count = (0, 0)
     client: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:  # noqa: ARG002
+        return frozenset({CLIENT})
+
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:  # noqa: ARG002
         return frozenset({CLIENT})
 
     def beside_brokers(self) -> frozenset[Beside]:
@@ -236,7 +249,6 @@ class Clients(BaseTarget):
 class Application(BaseTarget):
     """The application under test: all of its instances, or one by its number, from 0."""
 
-    fixed_count = (0, 0)
     application: Literal["all"] | Annotated[int, Field(ge=0)] = Field(description="`all`, or an instance")
 
     def refuse_impossible(self, shape: ClusterShape) -> None:
@@ -250,6 +262,11 @@ class Application(BaseTarget):
         if self.application == "all":
             return frozenset(snapshot.applications)
         return frozenset({FIRST_APPLICATION_ID + self.application}) & frozenset(snapshot.applications)
+
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        if self.application == "all":
+            return frozenset(shape.application_ids)
+        return frozenset({FIRST_APPLICATION_ID + self.application})
 
     def beside_brokers(self) -> frozenset[Beside]:
         return frozenset({"application"})

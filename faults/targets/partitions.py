@@ -44,6 +44,9 @@ class Leader(_OfPartition):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset({self.state(snapshot).leader})
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        return frozenset(shape.broker_ids) if shape.brokers == 1 else None
+
 
 class Followers(_OfPartition):
     """Every replica of a partition except its leader, in the ISR or not."""
@@ -70,6 +73,9 @@ class Isr(_OfPartition):
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(self.state(snapshot).isr)
+
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
+        return frozenset(shape.broker_ids) if shape.brokers == 1 else None
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 1, shape.replication_factor

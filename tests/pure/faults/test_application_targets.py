@@ -9,7 +9,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from faults.network.links import Link
 from faults.network.partition_injection import _tried
-from faults.network.sides import possible_nodes
 from faults.processes import Kill
 from faults.shared.fault_spec import KINDS, FaultSpec, node_names
 from faults.shared.leadership import describe_leaderless
@@ -62,7 +61,7 @@ def test_the_instances_are_nodes() -> None:
     both = TARGET.validate_python({"any": [{"application": 0}, {"broker": 2}]})
     assert both.resolve(_snapshot()) == (2, FIRST)
     assert TARGET.validate_python({"nodes": [FIRST]}).resolve(_snapshot()) == (FIRST,)
-    assert possible_nodes(TARGET.validate_python({"application": 1}), HOST) == {FIRST + 1}
+    assert TARGET.validate_python({"application": 1}).possible_nodes(HOST) == {FIRST + 1}
     assert node_names((1, FIRST, FIRST + 1)) == "broker 1, application 0, 1"
 
 

@@ -12,10 +12,9 @@ from faults.network.iptables import Placed, with_holders
 from faults.network.links import Link
 from faults.network.partition_injection import Cuts
 from faults.network.partition_proof import ProbeReport, judge, parse_report, probe_script
-from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.partition import Bridge, Partition, Ring
 from faults.shared.fault_spec import FaultSpec
-from faults.targets import BaseTarget, Followers, Leader, NodeIds
+from faults.targets import BaseTarget, Followers, Leader, NodeIds, surely_within
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
@@ -384,8 +383,8 @@ def test_what_is_said_beforehand_holds_on_a_live_cluster(one: object, two: objec
         return target.choose(snapshot)
 
     for side in (spec.side, spec.other):
-        assert chosen(side) <= possible_nodes(side, SHAPE)
-        surely = fixed_nodes(side, SHAPE)
+        assert chosen(side) <= side.possible_nodes(SHAPE)
+        surely = side.fixed_nodes(SHAPE)
         assert surely is None or chosen(side) == surely
     if surely_within(spec.other, spec.side, SHAPE):
         assert chosen(spec.other) <= chosen(spec.side)
