@@ -259,14 +259,12 @@ class Application(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the instances are 0 to {last}")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        if self.application == "all":
-            return frozenset(snapshot.applications)
-        return frozenset({FIRST_APPLICATION_ID + self.application}) & frozenset(snapshot.applications)
+        every = frozenset(snapshot.applications)
+        return every if self.application == "all" else every & {FIRST_APPLICATION_ID + self.application}
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
-        if self.application == "all":
-            return frozenset(shape.application_ids)
-        return frozenset({FIRST_APPLICATION_ID + self.application})
+        number = self.application
+        return frozenset(shape.application_ids if number == "all" else {FIRST_APPLICATION_ID + number})
 
     def beside_brokers(self) -> frozenset[Beside]:
         return frozenset({"application"})
