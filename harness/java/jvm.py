@@ -7,11 +7,9 @@ the harness's own clients, so that faults between clients and brokers act on the
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.resources import files
@@ -31,6 +29,7 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
+from harness.containers.exec import files_in
 from harness.host.fetched import fetching, jar_cache, require_commands, run_maven
 from harness.model.errors import ClusterError, PrerequisiteMissing
 from workloads.journal.closing import ClosesAtEnd
@@ -66,19 +65,17 @@ def _from_image(client: DockerClient, version: str, target: Path) -> bool:
         container = client.containers.create(
             image.reference, ["true"], labels=engine.labels(_LABEL), **capabilities.NONE
         )
-        stream, _ = container.get_archive(f"{_LIBS}/{target.name}")
-        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as archive:
-            member = archive.extractfile(target.name)
-            if member is not None:
-                target.write_bytes(member.read())
+        # None, where the image has another layout.
+        jar = files_in(container, f"{_LIBS}/{target.name}").get(target.name)
     except DockerException:
-        # The image has another layout.
         return False
     finally:
         if container is not None:
             with suppress(DockerException):
                 container.remove(v=True, force=True)
-    return target.exists()
+    if jar is not None:
+        target.write_bytes(jar)
+    return jar is not None
 
 
 def _from_maven(version: str, target: Path) -> None:
