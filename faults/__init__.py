@@ -17,7 +17,7 @@ from faults.corrupt_segment import CorruptSegment
 from faults.cpu_limit import CpuLimit
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
-from faults.elect import Elect
+from faults.elect import Elect, Transfer
 from faults.hold_connections import HoldConnections
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
@@ -30,7 +30,6 @@ from faults.reassign import Reassign
 from faults.refuse_connections import RefuseConnections
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
-from faults.transfer import Transfer
 from faults.wipe_disk import WipeDisk
 
 Fault = Annotated[

@@ -1,4 +1,4 @@
-"""Elect: have the controller elect leaders, preferred or unclean."""
+"""Elect and transfer: the controller makes other replicas leaders, as an operator requests."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from pydantic import Field
 
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.partition_fault import (
+    PartitionBefore,
     PartitionFault,
     PartitionInjection,
     await_new_leaders,
     check_errors,
+    check_errors_unless_deleted,
     partition_before,
 )
-from faults.targets.target_context import ClusterShape
+from faults.targets import Target
+from faults.targets.target_context import ClusterShape, TargetContext
+from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 
 _SECONDS = 15.0
+_NOT_NEEDED = "ELECTION_NOT_NEEDED"
+_NOT_AVAILABLE = "PREFERRED_LEADER_NOT_AVAILABLE"
 
 
 class Elected(PartitionInjection):
@@ -41,7 +47,7 @@ class Elected(PartitionInjection):
         partitions = [then.partition for then in self.before]
         errors = context.cluster.elect(context.topic, partitions, unclean=self.election == "unclean")
         # An earlier call or the controller itself may have done it: the leader epoch proves it.
-        check_errors(f"the {self.election} election", errors, {"ELECTION_NOT_NEEDED"})
+        check_errors(f"the {self.election} election", errors, {_NOT_NEEDED})
 
     def verify(self, context: InjectionContext) -> Evidence:
         preferred = self.election == "preferred"
@@ -117,3 +123,122 @@ class Elect(PartitionFault):
         if self.election == "preferred":
             return ()
         return ("an unclean election loses what its winner had not fetched: acknowledged records too",)
+
+
+class Transferred(PartitionInjection):
+    """Leadership of these partitions was moved to the brokers in `to`: (partition, broker)."""
+
+    kind: Literal["transfer"] = "transfer"
+    to: tuple[tuple[int, int], ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(sorted({node for _, node in self.to}))
+
+    @property
+    def target(self) -> str:
+        return ", ".join(
+            f"partition {then.partition} from broker {then.leader} to {node}"
+            for then, (_, node) in zip(self.before, self.to, strict=True)
+        )
+
+    def apply(self, context: InjectionContext) -> None:
+        new = dict(self.to)
+        order = {then.partition: _first(then.replicas, new[then.partition]) for then in self.before}
+        check_errors("another order of replicas", context.cluster.reassign(context.topic, {**order}), ())
+        errors = context.cluster.elect(context.topic, list(order), unclean=False)
+        check_errors("the election", errors, {_NOT_NEEDED})
+
+    def verify(self, context: InjectionContext) -> Evidence:
+        return await_new_leaders(context, self.before, dict(self.to), _SECONDS)
+
+    def undo(self, context: InjectionContext) -> None:
+        # The former leader may not have been the first replica: it is put first for the election only.
+        led = {then.partition: _first(then.replicas, then.leader) for then in self.before}
+        check_errors_unless_deleted(
+            "the former order of replicas", context.cluster.reassign(context.topic, {**led})
+        )
+        errors = context.cluster.elect(context.topic, list(led), unclean=False)
+        check_errors_unless_deleted("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
+        order = {then.partition: then.replicas for then in self.before}
+        check_errors_unless_deleted(
+            "the former order of replicas", context.cluster.reassign(context.topic, {**order})
+        )
+
+    def healed(self, context: InjectionContext) -> Evidence:
+        def missing(view: TopologyView, then: PartitionBefore) -> str | None:
+            state = view.partition(context.topic, then.partition)
+            if state is None or state.replicas != then.replicas:
+                found = "not known" if state is None else str(list(state.replicas))
+                return f"the replicas of partition {then.partition} are {found}"
+            if state.leader != then.leader:
+                # It was down when the transfer was undone, and may be in the ISR by now.
+                if then.leader in state.isr:
+                    self.undo(context)
+                return f"partition {then.partition} is led by {state.leader}, ISR {sorted(state.isr)}"
+            return None
+
+        self.await_undone(context, "leadership did not go back", missing)
+        return Evidence(True, "replicas in their former order, with their former leaders")
+
+
+class Transfer(PartitionFault):
+    """Leadership moves to another replica of the ISR while all brokers keep running; healed by moving it
+    back.
+
+    Kafka has no request for this. The order of the partition's replicas is changed so that the new leader
+    is the first (AlterPartitionReassignments, KIP-455; no data moves), then a preferred election is requested
+    (KIP-460). Healing restores order and leader.
+
+    What Kafka does: clients get NOT_LEADER_OR_FOLLOWER and ask for the new leader; an idempotent producer
+    continues without duplicates; nothing is lost, since both replicas are in sync.
+
+    The new leader is a replica of the ISR, chosen by the run's seed, if given among the nodes of `to`.
+
+    Proof: every broker that answers names the new leader in a higher leader epoch; if a broker is cut off
+    from the controllers, it is enough that the new leader reports it.
+    """
+
+    kind: Literal["transfer"] = "transfer"
+    injection = Transferred
+
+    to: Target | None = Field(
+        default=None, description="nodes that may become leader; default: any replica in sync"
+    )
+
+    def aim(self, context: InjectionContext) -> Transferred:
+        snapshot = context.snapshot()
+        states = [state for state in self.chosen(snapshot) if state.leader >= 0]
+        allowed = set(self.to.resolve(snapshot) if self.to is not None else snapshot.brokers)
+        chosen = {state.partition: _choice(snapshot, state, allowed) for state in states}
+        before = tuple(partition_before(state) for state in states if chosen[state.partition] is not None)
+        if not before:
+            raise FaultError(
+                "no other replica can become leader",
+                where=context.topic if self.partition is None else f"{context.topic}-{self.partition}",
+                expected="a leader, and another replica in the ISR"
+                + (f", of `{self.to}`" if self.to else ""),
+                found=", ".join(f"leader {one.leader}, ISR {sorted(one.isr)}" for one in states[:3])
+                or "no leader",
+                next_step="inject the fault when another replica is in sync, or name more nodes in `to`",
+            )
+        to = tuple((then.partition, chosen[then.partition] or 0) for then in before)
+        return Transferred(before=before, to=to)
+
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        if shape.replication_factor == 1:
+            raise ValueError("a transfer needs a second replica: topic.replication_factor is 1")
+        if self.to is not None and (self.to.may_include_client() or not self.to.max_brokers(shape)):
+            raise ValueError(f"target `{self.to}`: only brokers lead partitions")
+        return ()
+
+
+def _choice(snapshot: TargetContext, state: PartitionState, allowed: set[int]) -> int | None:
+    others = sorted((set(state.isr) - {state.leader}) & allowed)
+    # Each partition starts from the seed, so that its choice does not depend on the other partitions.
+    return snapshot.rng().choice(others) if others else None
+
+
+def _first(replicas: tuple[int, ...], node: int) -> tuple[int, ...]:
+    return (node, *(other for other in replicas if other != node))

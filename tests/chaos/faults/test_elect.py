@@ -8,11 +8,10 @@ from contextlib import suppress
 import pytest
 from confluent_kafka import Producer
 
-from faults.elect import Elect
+from faults.elect import Elect, Transfer
 from faults.reassign import Reassign
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, NodeIds
-from faults.transfer import Transfer
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
@@ -50,7 +49,7 @@ def test_a_transfer_goes_where_it_is_told(
     at = context(cluster, topic)
     injection = Transfer(partition=0, to=BrokerId(broker=wanted)).aim(at)
     with monkeypatch.context() as short:
-        short.setattr("faults.transfer._SECONDS", 1.0)
+        short.setattr("faults.elect._SECONDS", 1.0)
         assert not injection.verify(at).seen, "nothing was transferred yet"
     injection.apply(at)
     injection.apply(at)
@@ -72,7 +71,7 @@ def test_a_transfer_goes_where_it_is_told(
     injection.heal(at)
     assert partition_state(cluster, topic).leader == before.leader
     with monkeypatch.context() as short:
-        short.setattr("faults.transfer._SECONDS", 1.0)
+        short.setattr("faults.elect._SECONDS", 1.0)
         assert not injection.verify(at).seen, "after the heal the new leader leads no more"
 
 

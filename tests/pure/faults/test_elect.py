@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import ValidationError
 
-from faults.elect import Elect, Elected
+from faults.elect import Elect, Elected, Transfer
 from faults.reassign import Reassign
 from faults.shared.fault_spec import FaultSpec
 from faults.targets import All, BrokerId, Clients, Controller, Leader, NodeIds
 from faults.targets.target_context import ClusterShape
-from faults.transfer import Transfer
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view
@@ -49,7 +48,7 @@ class Admin(FakeCluster):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("elect._SECONDS", "transfer._SECONDS", "reassign._SECONDS"):
+    for name in ("elect._SECONDS", "reassign._SECONDS"):
         monkeypatch.setattr(f"faults.{name}", 0.3)
     monkeypatch.setattr("faults.shared.partition_fault.BACK_SECONDS", 0.3)
 
