@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from faults.schedules.fields import StepCondition
+from faults.schedules.entries import StepCondition
 from faults.schedules.state import (
     Cursor,
     Decision,

@@ -11,15 +11,16 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
 from faults.schedules.entries import (
+    IfImpossible,
     NestedEntry,
     Part,
     Random,
     ScheduleEntry,
     SequencePart,
+    StepCondition,
     TimedFault,
     TogetherPart,
 )
-from faults.schedules.fields import IfImpossible, StepCondition
 from faults.shared.fault_spec import FaultSpec
 
 

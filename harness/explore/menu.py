@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from faults.schedules.entries import Choice
-from faults.schedules.fields import NAME, IfImpossible
+from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
 from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind

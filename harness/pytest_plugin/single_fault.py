@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from faults.schedules.fields import WrittenFault
+from faults.schedules.entries import WrittenFault
 from faults.shared.fault_spec import InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.containers import images

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from faults import Fault
-from faults.schedules.entries import Random
-from faults.schedules.fields import IfImpossible
+from faults.schedules.entries import IfImpossible, Random
 from faults.schedules.tracks import tracks
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, words_of

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from faults.schedules.fields import NAME
+from faults.schedules.entries import NAME
 from faults.targets import Target
 from harness.model.frozen import Frozen
 

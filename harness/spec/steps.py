@@ -8,8 +8,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from faults.schedules.entries import ScheduleEntry
-from faults.schedules.fields import NAME, IfImpossible, WrittenFault
+from faults.schedules.entries import NAME, IfImpossible, ScheduleEntry, WrittenFault
 from faults.targets import Target
 from harness.model.frozen import Frozen
 from harness.spec.application import ApplicationState

@@ -20,11 +20,11 @@ from faults.schedules.entries import (
     Random,
     Sequence,
     SequencePart,
+    StepCondition,
     TimedFault,
     Together,
     TogetherPart,
 )
-from faults.schedules.fields import StepCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from faults.schedules.fields import StepCondition
+from faults.schedules.entries import StepCondition
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, WhenTrue
 from faults.shared.fault_cluster import FaultCluster
