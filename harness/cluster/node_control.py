@@ -16,8 +16,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from harness.cluster.node_plan import Node
 from harness.containers import capabilities, engine
 from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
-from harness.containers.lasting_shell import NodeShells
-from harness.containers.network_sidecars import NetworkSidecars
+from harness.containers.lasting_shells import NetworkSidecars, NodeShells
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import poll_within

@@ -11,7 +11,7 @@ import pytest
 from docker.errors import APIError
 
 from harness.containers.engine import LASTING_LABEL
-from harness.containers.network_sidecars import NetworkSidecars
+from harness.containers.lasting_shells import NetworkSidecars
 from tests.support.shell_stream import ShellStream
 
 pytestmark = pytest.mark.pure

@@ -11,7 +11,7 @@ import pytest
 from docker.errors import APIError
 
 from harness.containers.exec import ContainerOutput
-from harness.containers.lasting_shell import LastingShell, NodeShells, ShellGone
+from harness.containers.lasting_shells import LastingShell, NodeShells, ShellGone
 from tests.support.shell_stream import ShellStream
 
 pytestmark = pytest.mark.pure
