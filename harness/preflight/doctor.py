@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import platform
@@ -10,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +24,7 @@ from harness.containers import engine, images
 from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.page.blocks import Cell, Status, Table
 from harness.page.terminal import print_table
-from harness.preflight import kernel_probes, package_names
+from harness.preflight import kernel_probes
 
 PrerequisiteState = Literal["ok", "missing", "limited"]
 
@@ -31,6 +32,8 @@ MIN_PYTHON = (3, 11)
 MIN_DISK_GIB = 5.0
 MIN_MEMORY_GIB = 4.0
 MIN_CORES = 2
+DISTRIBUTION = "kafka-chaos"
+PACKAGES = ("harness", "faults", "workloads", "checkers", "compose")
 PARTS = ("confluent-kafka", "docker", "pyspark", "pysail", "pyarrow", "testcontainers")
 STATUSES: dict[PrerequisiteState, Status] = {"ok": "good", "limited": "unclear", "missing": "bad"}
 
@@ -148,11 +151,36 @@ def _installed(part: str) -> bool:
 
 def _packages() -> Prerequisite:
     needed_for = "importing kafka-chaos"
-    conflicts = package_names.conflicts()
+    conflicts = package_conflicts()
     if conflicts:
         remedy = "install kafka-chaos in a virtual environment of its own"
         return Prerequisite("package names", "limited", "; ".join(conflicts), needed_for, remedy)
     return Prerequisite("package names", "ok", "no other package has them", needed_for)
+
+
+def package_conflicts() -> list[str]:
+    """One sentence per package that another distribution provides, or that is imported from elsewhere.
+
+    pip does not notice when two distributions install the same package: the files of the distribution that is
+    installed last win, and a folder earlier on `sys.path` hides both.
+    """
+    providers = packages_distributions()
+    ours = Path(__file__).resolve().parents[2]
+    found = []
+    for name in PACKAGES:
+        others = sorted({other for other in providers.get(name, ()) if other.lower() != DISTRIBUTION})
+        if others:
+            found.append(f"`{name}` is also installed by {', '.join(others)}")
+        elif (folder := _imported_from(name)) != ours / name:
+            found.append(f"`{name}` is imported from {folder}")
+    return found
+
+
+def _imported_from(name: str) -> Path | None:
+    """The folder from which Python imports the package."""
+    spec = importlib.util.find_spec(name)
+    locations = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(locations[0]).resolve() if locations else None
 
 
 def _java() -> Prerequisite:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.preflight import doctor, package_names
+from harness.preflight import doctor
 
 pytestmark = pytest.mark.pure
 
@@ -17,7 +17,7 @@ def row() -> doctor.Prerequisite:
 
 
 def test_an_environment_of_its_own_is_in_order() -> None:
-    assert package_names.conflicts() == []
+    assert doctor.package_conflicts() == []
     assert (row().state, row().remedy) == ("ok", "")
 
 
@@ -29,7 +29,7 @@ def test_another_distribution_with_the_same_package_is_named(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: test-harness\nVersion: 1.0\n")
     (info / "RECORD").write_text("harness/__init__.py,,\nother/__init__.py,,\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    assert package_names.conflicts() == ["`harness` is also installed by test-harness"]
+    assert doctor.package_conflicts() == ["`harness` is also installed by test-harness"]
     found = row()
     assert (found.state, found.required) == ("limited", False)
     assert "test-harness" in found.found
@@ -44,4 +44,4 @@ def test_a_package_that_is_imported_from_elsewhere_is_named(
     (tmp_path / "compose" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "compose", raising=False)
-    assert package_names.conflicts() == [f"`compose` is imported from {tmp_path / 'compose'}"]
+    assert doctor.package_conflicts() == [f"`compose` is imported from {tmp_path / 'compose'}"]
