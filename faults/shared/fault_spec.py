@@ -186,10 +186,6 @@ class FaultSpec(Frozen, ABC):
         shared = type(self).model_fields.keys() & self.injection.model_fields.keys() - {"kind"}
         return {name: getattr(self, name) for name in shared}
 
-    def required(self) -> tuple[str, ...]:
-        """The required features of kernel and engine; more than `needs` if a parameter needs more."""
-        return self.needs
-
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         """What a user should know before the cluster starts, one sentence each.
 

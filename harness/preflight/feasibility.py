@@ -16,7 +16,7 @@ from harness.spec.fault_index import located_faults, without_faults
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """Probe the capabilities of kernel and engine now; empty if no fault of the experiments needs any."""
-    needed = any(one.fault.required() for experiment in experiments for one in located_faults(experiment))
+    needed = any(one.fault.needs for experiment in experiments for one in located_faults(experiment))
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
 
 
@@ -29,16 +29,14 @@ def without_impossible_faults(
     Raises:
         BadInput: a fault is impossible and may not be skipped; names its path and what is missing.
     """
-    reasons = [
-        (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in located_faults(experiment)
-    ]
+    reasons = [(one, "; ".join(unmet_needs(one.fault.needs, found))) for one in located_faults(experiment)]
     cannot = [(one, reason) for one, reason in reasons if reason]
     for one, reason in cannot:
         if one.if_impossible != "skip":
             raise BadInput(
                 f"the fault {one.fault.name()!r} is not possible on this machine",
                 where=f"{experiment.name}: {one.where}",
-                expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
+                expected=f"a kernel and an engine with {', '.join(one.fault.needs)}",
                 found=reason,
                 next_step="leave it out, or write `if_impossible: skip` beside it; "
                 "`kafka-chaos faults` lists what is possible here",

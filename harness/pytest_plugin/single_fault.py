@@ -102,7 +102,7 @@ def open_fault(
 
 
 def _refuse_impossible(cluster: ManagedCluster, spec: Any) -> None:
-    needed = spec.required()
+    needed = spec.needs
     if not needed:
         return
     lacks = unmet_needs(needed, kernel_probes.probe(cluster.client, images.toolbox(cluster.client)))

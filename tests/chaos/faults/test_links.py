@@ -158,7 +158,7 @@ def test_loss_and_a_slow_link_go_together(cluster: ManagedCluster, topic: str) -
 
 @pytest.mark.parametrize("spec", NETEM, ids=lambda spec: spec.name())
 def test_netem(cluster: ManagedCluster, topic: str, prove: Prove, spec: FaultSpec) -> None:  # noqa: ARG001
-    missing = feasibility.unmet_needs(spec.required(), kernel_probes.kernel_capabilities())
+    missing = feasibility.unmet_needs(spec.needs, kernel_probes.kernel_capabilities())
     if missing:
         pytest.skip(f"not possible on this kernel: {'; '.join(missing)}")
     with prove(spec) as shown:
