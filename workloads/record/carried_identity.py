@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from crc32c import crc32c
 
-from workloads.record.identity import MAGIC, PREFIX, UNDECODABLE, Decoded, decode
+from workloads.record.identity import HEAD, MAGIC, PREFIX, UNDECODABLE, Decoded, decode
 
 IDENTITY_HEADER = "kafka-chaos-identity"
 """Name of the record header that holds an identity."""
@@ -28,7 +28,6 @@ IDENTITY_HEADER = "kafka-chaos-identity"
 Headers = Sequence[tuple[str, Any]] | None
 """As clients and logs give them; only an identity's content is looked at, which is bytes."""
 
-_HEAD = struct.Struct(">IQIQ")
 _CRC = struct.Struct(">I")
 _TEXT_BYTES = 2 * PREFIX
 _MAGIC_TEXT = f"{MAGIC:08x}".encode()
@@ -53,7 +52,7 @@ class Carried:
 
 def carry(value: bytes | None, run: int, producer: int, seq: int) -> Carried:
     """Put the identity of record `seq` where `IDENTITY_TEXT` stands in its value; without it, in a header."""
-    head = _HEAD.pack(MAGIC, run, producer, seq)
+    head = HEAD.pack(MAGIC, run, producer, seq)
     content = value or b""
     before, mark, behind = content.partition(IDENTITY_TEXT.encode())
     identity = head + _CRC.pack(crc32c(head + before + behind))
@@ -74,9 +73,7 @@ def decode_carried(values: Sequence[bytes | None], run: int, headers: Callable[[
             indexes.append(index)
             own.append(form)
     if indexes:
-        again = decode(own, run)
-        for name in ("state", "run", "producer", "seq", "crc"):
-            getattr(decoded, name)[indexes] = getattr(again, name)
+        decoded.replace(indexes, decode(own, run))
     return decoded
 
 
