@@ -1,4 +1,5 @@
-"""The identities that outputs name, in the forms in which an application may pass them on.
+"""The identities that outputs name, in the forms in which an application may pass them on, and paths to them
+in JSON documents: `$.order.id`, `$['order id']`, `$.lines[0]`, `$.lines[*].id`.
 
 An identity is the whole value of the input; the 28 bytes that it begins with, or that are in its header; one
 of these as hexadecimal digits or Base64 in a text; or `{"producer": 0, "seq": 5}`.
@@ -16,12 +17,15 @@ from typing import Any
 import numpy as np
 
 from workloads.record.carried_identity import Headers, decode_carried
-from workloads.record.identity import CORRUPT, FOREIGN, MAGIC, OK, PREFIX, UNDECODABLE, Decoded, decode
+from workloads.record.identity import CORRUPT, DTYPE, FOREIGN, MAGIC, OK, PREFIX, UNDECODABLE, Decoded, decode
 
 _MAGIC_BYTES = MAGIC.to_bytes(4, "big")
 _HEX = re.compile(_MAGIC_BYTES.hex().encode() + rb"(?:[0-9a-f]{2}){%d,}" % (PREFIX - 4), re.IGNORECASE)
 _BASE64 = re.compile(base64.b64encode(_MAGIC_BYTES)[:5] + rb"[A-Za-z0-9+/_-]{32,}={0,2}")
-_HEAD = np.dtype([("magic", ">u4"), ("run", ">i8"), ("producer", ">i4"), ("seq", ">i8"), ("crc", ">u4")])
+_STEP = re.compile(r"\.([^.\[\]]+)|\['([^']*)'\]|\[(\d+)\]|\[(\*)\]")
+
+JsonStep = str | int | None
+"""A member's name, an element's number, or None: every element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
     for index in np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist():
         alone = _alone(values[index])
         if alone is not None:
-            claimed = np.frombuffer(alone, _HEAD)[0]
+            claimed = np.frombuffer(alone, DTYPE)[0]
             decoded.run[index], decoded.producer[index] = claimed["run"], claimed["producer"]
             decoded.seq[index] = claimed["seq"]
             decoded.state[index] = OK if int(claimed["run"]) == run else FOREIGN
@@ -114,8 +118,7 @@ def decode_unchanged(
     for index in np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist():
         again = decode([_unwrapped(values[index])], run)
         if again.state[0] in (OK, FOREIGN):
-            for name in ("state", "run", "producer", "seq"):
-                getattr(decoded, name)[index] = getattr(again, name)[0]
+            decoded.replace([index], again)
     return decoded
 
 
@@ -131,14 +134,11 @@ def _unwrapped(value: bytes | None) -> bytes | None:
     if letters is None:
         return None
     text = letters.group().rstrip(b"=")
+    altchars = b"-_" if b"-" in text or b"_" in text else None
     try:
-        return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_" if _is_url(text) else None)
+        return base64.b64decode(text + b"=" * (-len(text) % 4), altchars)
     except binascii.Error:
         return None
-
-
-def _is_url(text: bytes) -> bool:
-    return b"-" in text or b"_" in text
 
 
 def _alone(value: bytes | None) -> bytes | None:
@@ -148,3 +148,45 @@ def _alone(value: bytes | None) -> bytes | None:
     if len(value) != PREFIX or not value.startswith(_MAGIC_BYTES):
         value = _unwrapped(value)
     return value if value is not None and len(value) == PREFIX else None
+
+
+def parsed_path(text: str) -> tuple[JsonStep, ...]:
+    """The steps of a path.
+
+    Raises:
+        ValueError: it cannot be read, with the reason.
+    """
+    steps: list[JsonStep] = []
+    position = 1
+    if not text.startswith("$"):
+        raise ValueError(f"a path begins with $, got {text!r}")
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise ValueError(
+                f"{text!r} cannot be read from {text[position:]!r} on: use .name, ['name'], [0] or [*]"
+            )
+        name, quoted, number, _ = match.groups()
+        steps.append(int(number) if number else name or quoted)
+        position = match.end()
+    return tuple(steps)
+
+
+def at_path(document: Any, steps: tuple[JsonStep, ...]) -> Any:
+    """The value at the path; with `[*]` a list of values.
+
+    Raises:
+        LookupError: there is no value at the path; names the missing step.
+    """
+    for number, step in enumerate(steps):
+        if step is None:
+            if not isinstance(document, list):
+                raise LookupError("[*] needs a list")
+            return [at_path(each, steps[number + 1 :]) for each in document]
+        if isinstance(step, int):
+            if not isinstance(document, list) or step >= len(document):
+                raise LookupError(f"there is no [{step}]")
+        elif not isinstance(document, dict) or step not in document:
+            raise LookupError(f"there is no member {step!r}")
+        document = document[step]
+    return document

@@ -1,4 +1,4 @@
-"""From an output of an application to the inputs that made it."""
+"""From an output of an application to the inputs that made it, and to its rows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
+from harness.model.journal import UNMAPPED
 from workloads.config.user_function import import_function
-from workloads.outputs.json_path import at_path, parsed_path
 from workloads.outputs.named_inputs import (
     NamedInput,
     UnusableAnswer,
+    at_path,
     decode_named,
     decode_unchanged,
     named_inputs,
+    parsed_path,
 )
 from workloads.outputs.output_record import OutputMessage, record_of
-from workloads.record.identity import UNDECODABLE, Decoded
+from workloads.reader.read_rows import KEPT_BYTES
+from workloads.record.identity import OK, STATES, UNDECODABLE, Decoded, decode_keys
 
 IdentityKind = Literal["value", "key", "header", "json", "callable"]
 
 UNMAPPED_CODE = 4
 """State of an output that names no input, beside those of `workloads.record.identity.STATES`."""
+_STATES = [*(state.value for state in STATES), UNMAPPED]
 _MOST_ERROR = 500
 
 InputsOf = Callable[[OutputMessage], list[NamedInput]]
@@ -106,8 +112,7 @@ def _one_each(outputs: Sequence[OutputMessage], run: int) -> MappedOutputs:
         again = decode_unchanged(
             [values[index] for index in unclear], run, [outputs[index].headers() for index in unclear]
         )
-        for name in ("state", "run", "producer", "seq", "crc"):
-            getattr(decoded, name)[unclear] = getattr(again, name)
+        decoded.replace(unclear, again)
     return MappedOutputs(
         np.arange(count, dtype=np.int64),
         np.zeros(count, np.int32),
@@ -150,3 +155,46 @@ def _in_headers(output: OutputMessage, name: str) -> list[NamedInput]:
     if not found:
         raise UnusableAnswer(f"it has no header {name!r}")
     return named_inputs(found)
+
+
+def output_rows(
+    outputs: Sequence[OutputMessage],
+    mapped: MappedOutputs,
+    committed: npt.NDArray[np.bool_],
+    read_ns: int,
+) -> pa.Table:
+    """OUTPUTS rows of one batch of outputs; `committed` says of each output whether readers of committed
+    records get it."""
+    of, decoded = mapped.of, mapped.decoded
+    many = len(of)
+    nameless = (decoded.state == UNDECODABLE) | (decoded.state == UNMAPPED_CODE)
+    kept: list[bytes | None] = [None] * many
+    for index in np.flatnonzero(decoded.state != OK).tolist():
+        kept[index] = (outputs[int(of[index])].value() or b"")[:KEPT_BYTES]
+    stamps = [stamp if kind else None for kind, stamp in (output.timestamp() for output in outputs)]
+    numbers = pa.array(of)
+
+    def each(values: pa.Array) -> pa.Array:
+        return values.take(numbers)
+
+    return pa.Table.from_pydict(
+        {
+            "topic": each(pa.array([output.topic() for output in outputs], pa.string())),
+            "partition": each(pa.array([output.partition() for output in outputs], pa.int32())),
+            "offset": each(pa.array([output.offset() for output in outputs], pa.int64())),
+            "leader_epoch": each(pa.array([output.leader_epoch() for output in outputs], pa.int32())),
+            "timestamp_ms": each(pa.array(stamps, pa.int64())),
+            "part": pa.array(mapped.part),
+            "parts": pa.array(mapped.parts),
+            "state": pa.array(_STATES, pa.string()).take(pa.array(decoded.state)),
+            "run": pa.array(decoded.run, mask=nameless),
+            "producer": pa.array(decoded.producer, mask=nameless),
+            "seq": pa.array(decoded.seq, mask=nameless),
+            "key": each(decode_keys([output.key() for output in outputs])),
+            "value": pa.array(kept, pa.binary()),
+            "error": pa.array(mapped.error, pa.string()),
+            "read_ns": pa.array(np.full(many, read_ns, np.int64)),
+            "committed": pa.array(committed[of]),
+        },
+        schema=OUTPUTS,
+    )

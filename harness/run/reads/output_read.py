@@ -27,9 +27,8 @@ from harness.model.journal import OUTPUTS_DIR
 from harness.model.progress import report_progress
 from harness.run.reads.final_read import Bounds, FinalReadTarget, Passes, read_pass, read_twice
 from harness.run.reads.missing_records import gap_reasons
-from workloads.outputs.output_identity import OutputIdentity
+from workloads.outputs.output_identity import OutputIdentity, output_rows
 from workloads.outputs.output_record import TableRow
-from workloads.outputs.output_rows import output_rows
 from workloads.reader.final_reader import RowMaker
 from workloads.reader.read_rows import PartitionFile
 

@@ -14,9 +14,8 @@ import pytest
 from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
 from tests.support.history import OTHER_RUN, RUN
-from workloads.outputs.output_identity import OutputIdentity
+from workloads.outputs.output_identity import OutputIdentity, output_rows
 from workloads.outputs.output_record import OutputRecord, TableRow
-from workloads.outputs.output_rows import output_rows
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, carry
 from workloads.record.identity import ValueBuilder, encode_key
 
