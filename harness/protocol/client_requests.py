@@ -27,7 +27,7 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 
 from harness.protocol.connection import CONSUMER, LATEST, BrokerConnection, error_name
-from workloads.log_format.varint import write_varint
+from workloads.log_format.record_batch import write_varint
 
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 _APPEND_WITHIN = i32Timedelta.parse(timedelta(seconds=5))

@@ -1,22 +1,38 @@
-"""Record batches of format v2 and the records in them (KIP-98, Kafka's message format page)."""
+"""Record batches of format v2 and the records in them (KIP-98, Kafka's message format page).
+
+Also messages of formats 0 and 1, which Kafka wrote before 0.11 and still writes if `message.format.version`
+demands it (the same page, "Old Message Format"). Such a message has no leader epoch and no producer; each is
+a batch of one record.
+"""
 
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from crc32c import crc32c
 
-from workloads.log_format.varint import read_varint
-
+BATCH = struct.Struct(">qiibIhiqqqhii")
+"""base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
+timestamp, producer id, producer epoch, base sequence, record count"""
+OVERHEAD = 12
+"""Bytes before the part that the length counts, in both forms."""
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """Compression by the low three bits of a batch's attributes; 0 is none."""
 LARGEST_OFFSET = 2**63 - 1
 SMALLEST_RECORD = 7
 """Bytes of a record without key, value and headers."""
+_CRC_FROM = 21
+"""Where the part of a batch begins that its checksum covers."""
+_CODEC_BITS, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x7, 0x8, 0x10, 0x20
 _XERIAL = b"\x82SNAPPY\x00"
 _NO_TIMESTAMP = -1
+_MESSAGE = struct.Struct(">qiIbb")
+"""offset, size, crc, magic, attributes of a message of format 0 or 1"""
+_MESSAGE_CRC_FROM = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +98,33 @@ class RecordBatch:
             position = behind
 
 
+def read_batch(data: memoryview, position: int) -> tuple[RecordBatch, int]:
+    """The batch that begins at byte `position`, complete, and the position after it."""
+    base, length, epoch, _, crc, attributes, last_delta, *more = BATCH.unpack_from(data, position)
+    first_time, max_time, producer_id, producer_epoch, sequence, count = more
+    behind = position + OVERHEAD + length
+    compression = attributes & _CODEC_BITS
+    found = RecordBatch(
+        base_offset=base,
+        last_offset=base + last_delta,
+        leader_epoch=epoch,
+        crc_ok=crc32c(data[position + _CRC_FROM : behind]) == crc
+        and (compression in CODECS or not compression),
+        codec=CODECS.get(compression),
+        log_append_time=bool(attributes & _LOG_APPEND_TIME),
+        transactional=bool(attributes & _TRANSACTIONAL),
+        control=bool(attributes & _CONTROL),
+        base_timestamp=first_time,
+        max_timestamp=max_time,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=sequence,
+        count=count,
+        payload=data[position + BATCH.size : behind],
+    )
+    return found, behind
+
+
 def _fits(number: int) -> bool:
     return -LARGEST_OFFSET <= number <= LARGEST_OFFSET
 
@@ -143,3 +186,96 @@ def _snappy_block(block: bytes) -> bytes:
         raise ValueError(f"a snappy block of {len(block)} bytes claims to hold {size}")
     unpacked: bytes = pa.decompress(block, decompressed_size=size, codec="snappy", asbytes=True)
     return unpacked
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyMessage(RecordBatch):
+    """One message; `payload` is its key and value, each after its length."""
+
+    def records(self) -> list[Record] | None:
+        """The single record; None if the checksum or a length is wrong."""
+        if not self.crc_ok:
+            return None
+        data = bytes(self.payload)
+        try:
+            key, position = _message_field(data, 0)
+            value, _ = _message_field(data, position)
+        except (ValueError, struct.error):
+            return None
+        stamp = self.max_timestamp if self.max_timestamp >= 0 else None
+        return [Record(self.base_offset, stamp, key, value)]
+
+
+def compressed(data: memoryview, position: int) -> bool:
+    """Whether the message that begins at byte `position` contains compressed messages."""
+    return bool(data[position + _MESSAGE_CRC_FROM + 1] & _CODEC_BITS)
+
+
+def read_message(data: memoryview, position: int) -> tuple[LegacyMessage, int]:
+    """The message that begins at byte `position`, complete and not compressed, and the position after it."""
+    offset, size, crc, magic, attributes = _MESSAGE.unpack_from(data, position)
+    behind = position + OVERHEAD + size
+    body = position + _MESSAGE.size
+    stamp = -1
+    if magic == 1:
+        (stamp,) = struct.unpack_from(">q", data, body)
+        body += 8
+    found = LegacyMessage(
+        base_offset=offset,
+        last_offset=offset,
+        leader_epoch=-1,
+        crc_ok=zlib.crc32(data[position + _MESSAGE_CRC_FROM : behind]) == crc,
+        codec=None,
+        log_append_time=bool(attributes & _LOG_APPEND_TIME),
+        transactional=False,
+        control=False,
+        base_timestamp=stamp,
+        max_timestamp=stamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        count=1,
+        payload=data[body:behind],
+    )
+    return found, behind
+
+
+def _message_field(data: bytes, position: int) -> tuple[bytes | None, int]:
+    (length,) = struct.unpack_from(">i", data, position)
+    position += 4
+    if length < 0:
+        return None, position
+    if position + length > len(data):
+        raise ValueError("a field runs over the end of its message")
+    return data[position : position + length], position + length
+
+
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """A variable-length integer (KIP-98: zig-zag, 7 bits per byte, least significant first), and the position
+    after it.
+
+    Raises:
+        IndexError: the data ends within the number.
+        ValueError: the number has more than 10 bytes.
+    """
+    shift = raw = 0
+    while True:
+        byte = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (raw >> 1) ^ -(raw & 1), position
+        shift += 7
+        if shift > 63:
+            raise ValueError("a varint of more than 10 bytes")
+
+
+def write_varint(number: int) -> bytes:
+    """The bytes of a number of at most 64 bits."""
+    raw = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)

@@ -13,24 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from crc32c import crc32c
 
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
-from workloads.log_format.message_set import compressed, message
-from workloads.log_format.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Record, RecordBatch
+from workloads.log_format.record_batch import (
+    BATCH,
+    LARGEST_OFFSET,
+    OVERHEAD,
+    SMALLEST_RECORD,
+    Record,
+    RecordBatch,
+    compressed,
+    read_batch,
+    read_message,
+)
 from workloads.record.carried_identity import decode_carried
 from workloads.record.identity import STATES, UNDECODABLE
 
-_BATCH = struct.Struct(">qiibIhiqqqhii")
-"""base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
-timestamp, producer id, producer epoch, base sequence, record count"""
 _SMALLEST = 26
 """Bytes of a message of format 0 without key and value; anything shorter is cut off."""
 _MAGIC_AT = 16
-_OVERHEAD = 12
-"""Bytes before the part that `length` counts."""
-_CRC_FROM = 21
 _ROWS_AT_ONCE = 10_000
 _ABORT = 0
 _MOST_OFFSETS = 2**24
@@ -51,57 +53,19 @@ def parse_segment(data: bytes) -> Iterator[RecordBatch]:
     position = 0
     while position + _SMALLEST <= len(data):
         length, magic = struct.unpack_from(">i", data, position + 8)[0], data[position + _MAGIC_AT]
-        behind = position + _OVERHEAD + length
-        smallest = _SMALLEST if magic < 2 else _BATCH.size
-        if length < smallest - _OVERHEAD or behind > len(data):
+        smallest = _SMALLEST if magic < 2 else BATCH.size
+        if length < smallest - OVERHEAD or position + OVERHEAD + length > len(data):
             return
-        if magic < 2:
-            if compressed(view, position):
-                raise JournalError(
-                    "a replica's segment file holds compressed messages of an old format",
-                    where=f"message at byte {position}",
-                    expected="messages that are not compressed, or record batches as Kafka writes since 0.11",
-                    found=f"message format {magic}, compressed",
-                    next_step="run without `compression.type`, or without an older message.format.version",
-                )
-            found, position = message(view, position)
-            yield found
-            continue
-        (
-            base,
-            length,
-            epoch,
-            magic,
-            crc,
-            attributes,
-            last_delta,
-            first_time,
-            max_time,
-            pid,
-            pepoch,
-            seq,
-            count,
-        ) = _BATCH.unpack_from(data, position)
-        compression = attributes & 0x7
-        yield RecordBatch(
-            base_offset=base,
-            last_offset=base + last_delta,
-            leader_epoch=epoch,
-            crc_ok=crc32c(view[position + _CRC_FROM : behind]) == crc
-            and (compression in CODECS or not compression),
-            codec=CODECS.get(compression),
-            log_append_time=bool(attributes & 0x8),
-            transactional=bool(attributes & 0x10),
-            control=bool(attributes & 0x20),
-            base_timestamp=first_time,
-            max_timestamp=max_time,
-            producer_id=pid,
-            producer_epoch=pepoch,
-            base_sequence=seq,
-            count=count,
-            payload=view[position + _BATCH.size : behind],
-        )
-        position = behind
+        if magic < 2 and compressed(view, position):
+            raise JournalError(
+                "a replica's segment file holds compressed messages of an old format",
+                where=f"message at byte {position}",
+                expected="messages that are not compressed, or record batches as Kafka writes since 0.11",
+                found=f"message format {magic}, compressed",
+                next_step="run without `compression.type`, or without an older message.format.version",
+            )
+        found, position = (read_message if magic < 2 else read_batch)(view, position)
+        yield found
 
 
 @dataclass(frozen=True, slots=True)

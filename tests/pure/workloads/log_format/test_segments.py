@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS
 from tests.support.builders.batches import old_message
+from workloads.log_format.record_batch import read_varint
 from workloads.log_format.segments import log_end_offset, parse_segment, replica_rows
-from workloads.log_format.varint import read_varint
 from workloads.record.carried_identity import IDENTITY_HEADER, carry
 from workloads.record.identity import ValueBuilder, encode_key
 
