@@ -23,7 +23,7 @@ from harness.config.properties import PropertyLine, read_properties
 from harness.model.errors import BadInput, located_words_of
 from harness.model.secrets import is_secret, without_secrets
 from harness.spec.experiment import Arm, Experiment
-from workloads.config.client_log import client_logger
+from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings
 
 STANDARD = "standard"

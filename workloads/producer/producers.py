@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.model.secrets import format_settings, without_secrets
-from workloads.config.client_log import client_logger
+from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.closing import ClosesAtEnd
 from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream

@@ -25,14 +25,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
-from workloads.config.stuck_client import ClientStuck, call_with_timeout
+from workloads.clients import STUCK_SECONDS, ClientStuck, call_with_timeout, flush, purge, purge_and_close
 from workloads.config.workload_spec import TransactionSpec
-from workloads.producer.shutdown import (
-    STUCK_SECONDS,
-    flush,
-    purge,
-    purge_and_close,
-)
 
 SLICE_SECONDS = 1.0
 """Longest single call into the client, in seconds: a request to close is noticed between calls. librdkafka
@@ -120,7 +114,7 @@ class TransactionManager:
         have to create the transaction log.
 
         Raises:
-            ClientDone: it does not.
+            ClientUnusable: it does not.
         """
         if not self._ready:
             self._initialise(self.client)
@@ -130,7 +124,7 @@ class TransactionManager:
         """Open a transaction unless one is open.
 
         Raises:
-            ClientDone: the coordinator accepted none of our clients.
+            ClientUnusable: the coordinator accepted none of our clients.
         """
         if self._open is not None:
             return

@@ -21,8 +21,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from harness.model.journal import READS
-from workloads.config.client_log import client_logger
-from workloads.config.stuck_client import ClientStuck, close_consumer
+from workloads.clients import ClientStuck, client_logger, close_consumer
 from workloads.reader.batch import RESET_ERRORS
 from workloads.reader.digest import DigestBuilder, PartitionDigest
 from workloads.reader.read_rows import PartitionFile, rows_table, write_empty_files

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, TopicPartition
 
-from workloads.config.client_log import client_logger
+from workloads.clients import ClientStuck, client_logger, close_consumer
 from workloads.config.reader_spec import ReaderSpec
-from workloads.config.stuck_client import ClientStuck, close_consumer
 from workloads.reader.batch import sort_batch
 from workloads.reader.commits import Commits
 from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException
 from harness.model.errors import BadInput
 from harness.model.run import ReaderInfo
 from harness.model.secrets import format_settings
-from workloads.config.client_log import client_logger
+from workloads.clients import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.journal.closing import ClosesAtEnd
 from workloads.reader.consumer_process import ConsumerProcess

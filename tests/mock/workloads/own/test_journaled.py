@@ -23,7 +23,7 @@ from confluent_kafka import (
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
-from workloads.config.client_log import client_logger
+from workloads.clients import client_logger
 from workloads.own.journaled import journaled
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder

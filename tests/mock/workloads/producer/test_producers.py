@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, murmur2
 
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SendOutcome
-from workloads.config.client_log import LOGGER_NAME
+from workloads.clients import LOGGER_NAME
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.open_sends import NO_KEY, SendBatch
 from workloads.producer.producers import Workload

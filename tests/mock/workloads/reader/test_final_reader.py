@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from harness.model.journal import READS
-from workloads.config.client_log import client_logger
+from workloads.clients import client_logger
 from workloads.reader.digest import PartitionDigest
 from workloads.reader.final_reader import last_stable, read_range
 from workloads.record.identity import ValueBuilder, encode_key

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from harness.model.errors import BadInput
 from harness.model.journal import ASSIGNMENTS, COMMITS, READS
-from workloads.config.client_log import client_logger
+from workloads.clients import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.reader.reader_journal import ReaderSinks

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from workloads.config.stuck_client import call_with_timeout
+from workloads.clients import call_with_timeout, purge_and_close
 from workloads.config.workload_spec import ProducerSettings, TransactionSpec
-from workloads.producer.shutdown import purge_and_close
 from workloads.producer.transactions import ClientUnusable, TransactionManager
 
 pytestmark = pytest.mark.pure
@@ -264,7 +263,7 @@ def test_a_stuck_client_is_replaced_at_the_end_too(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_close_that_never_returns_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workloads.producer.shutdown.STUCK_SECONDS", 1.0)
+    monkeypatch.setattr("workloads.clients.STUCK_SECONDS", 1.0)
     over = threading.Event()
     client = Stuck(over)
     monkeypatch.setattr(client, "close", client.prepare)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from workloads.config import stuck_client
+from workloads import clients
 from workloads.reader import final_reader
 
 pytestmark = pytest.mark.pure
@@ -30,7 +30,7 @@ def test_a_consumer_that_does_not_close_keeps_nothing(monkeypatch: pytest.Monkey
             released.wait()
 
     monkeypatch.setattr(final_reader, "Consumer", Consumer)
-    monkeypatch.setattr(stuck_client, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(clients, "CLOSE_SECONDS", 0.1)
     try:
         assert final_reader.last_stable("a:1", "t", [0, 1]) == {0: 7, 1: -1}
     finally:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
 
-from workloads.config import stuck_client
+from workloads import clients
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
@@ -284,7 +284,7 @@ def test_caught_up_counts_markers_at_the_end(tmp_path: Path) -> None:
 def test_a_reader_whose_client_does_not_close_fails_with_its_records_journaled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stuck_client, "CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(clients, "CLOSE_SECONDS", 0.2)
     case = Case(tmp_path, ReaderSpec(name="r"), given((0, 0), (1, 0)))
     released = threading.Event()
     monkeypatch.setattr(case.consumer, "close", released.wait)
@@ -298,7 +298,7 @@ def test_a_reader_whose_client_does_not_close_fails_with_its_records_journaled(
     case.reader._lost(None, [TopicPartition("t", 1)])
     case.reader._committed(None, [TopicPartition("t", 1, 1)])
     released.set()
-    assert isinstance(case.reader.failure, stuck_client.ClientStuck)
+    assert isinstance(case.reader.failure, clients.ClientStuck)
     assert pq.read_table(tmp_path).num_rows == 2
     assert len(case.assignments) == told
     assert case.commits == []
@@ -320,11 +320,11 @@ class _StuckProcess(ConsumerProcess):
 def test_the_process_of_a_client_that_does_not_close_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stuck_client, "CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(clients, "CLOSE_SECONDS", 0.2)
     case = Case(tmp_path, ReaderSpec(name="r"))
     stuck = _StuckProcess()
     monkeypatch.setattr(case.reader, "_consumer", stuck)
-    with pytest.raises(stuck_client.ClientStuck):
+    with pytest.raises(clients.ClientStuck):
         case.reader._close_client()
     assert stuck.killed.is_set()
 

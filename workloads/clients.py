@@ -1,0 +1,115 @@
+"""Clients of confluent-kafka: where their own log lines go, calls that may never return, and their ends."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+LOGGER_NAME = "kafka_chaos.client"
+CLOSE_SECONDS = 120.0
+"""Seconds for a consumer to close: its last commit may wait 60 s for a broker (socket.timeout.ms)."""
+STUCK_SECONDS = 20.0
+"""Seconds after which a call with a time-out of 1 s counts as stuck, and its client is given up."""
+_log = logging.getLogger(LOGGER_NAME)
+
+
+class ClientStuck(Exception):
+    """A call into the client did not return. The client cannot be closed either: that would wait for the
+    call."""
+
+
+def client_logger() -> logging.Logger:
+    """The logger to hand to clients, so that their lines never go directly to the terminal; without a handler
+    of the user's it is silent."""
+    if not any(isinstance(handler, logging.NullHandler) for handler in _log.handlers):
+        # Without this, logging's last resort would print warnings to stderr.
+        _log.addHandler(logging.NullHandler())
+    return _log
+
+
+def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> None:
+    """Run `work` in a thread of its own and re-raise its exception.
+
+    librdkafka's send_offsets_to_transaction ignores its time-out and waits without a limit while the group's
+    coordinator cannot be reached (librdkafka issue 5456), and confluent-kafka's close() aborts and
+    flushes without a limit.
+
+    Raises:
+        ClientStuck: it did not return within `seconds`; its thread is left running.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        # Kept for the caller, which waits for the thread.
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name=f"call-{what}", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        _log.error("%s did not return within %g s: the client is given up", what, seconds)
+        raise ClientStuck(f"{what} did not return within {seconds:g} s")
+    if raised:
+        raise raised[0]
+
+
+def close_consumer(consumer: Any, name: str) -> None:
+    """Close a consumer.
+
+    librdkafka's close may lock up while a broker's thread answers a fetch with an error. It may also wait, in
+    its callback of a rebalance and with Python's lock held, for a group that has ended: then nothing in this
+    process goes on, and only a consumer in a process of its own can be given up.
+
+    Raises:
+        ClientStuck: it did not return within `CLOSE_SECONDS`; it is left as it is.
+    """
+    call_with_timeout(CLOSE_SECONDS, consumer.close, f"close of {name}")
+
+
+def flush(client: Any, seconds: float) -> int:
+    """Deliver what can be delivered within `seconds`; returns the number of records without a report.
+
+    A client with a fatal error refuses to flush (it raises that error again): then the reports that it has
+    are served, and the rest will never be delivered.
+    """
+    try:
+        left: int = client.flush(seconds)
+    except KafkaException:
+        while client.poll(0):
+            pass
+        return 0
+    return left
+
+
+def purge(client: Any) -> None:
+    """Give up what a client has not delivered and serve the reports of it, without closing the client."""
+    client.purge(in_queue=True, in_flight=True, blocking=True)
+    # After the purge no record waits for a broker.
+    flush(client, 1.0)
+
+
+def purge_and_close(client: Any) -> None:
+    """As `purge`, and then close the client. If close() does not return, this is logged and the client
+    left."""
+    purge(client)
+    try:
+        call_with_timeout(STUCK_SECONDS, lambda: _close(client), "close")
+    except ClientStuck:
+        return
+
+
+def _close(client: Any) -> None:
+    with warnings.catch_warnings():
+        # close() aborts an open transaction and warns if it cannot; the outcome is journaled already.
+        warnings.filterwarnings(
+            "ignore", message="Producer abort_transaction failed", category=RuntimeWarning
+        )
+        client.close()
