@@ -27,7 +27,7 @@ from harness.preflight.external_limits import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.spec.cluster import ClusterSpec
 from workloads.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.own.json_events import target_of_events
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget

@@ -32,7 +32,7 @@ from harness.containers import capabilities, engine, images
 from harness.containers.exec import files_in
 from harness.host.fetched import fetching, jar_cache, require_commands, run_maven
 from harness.model.errors import ClusterError, PrerequisiteMissing
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 
 _LIBS = "/opt/kafka/libs"
 _LABEL = "client-jar"

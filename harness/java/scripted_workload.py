@@ -18,7 +18,7 @@ from harness.spec.group_steps import SendOffsetsCall
 from harness.spec.steps import Drive, SendCall
 from workloads.config.java_settings import scripted_properties
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.producer.producers import CLOSE_SECONDS
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress, total

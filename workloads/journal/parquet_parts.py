@@ -1,4 +1,5 @@
-"""Parquet files that are either complete or absent, and a thread that flushes at regular times."""
+"""What journals are made of: Parquet files that are either complete or absent, a thread that flushes them at
+regular times, and an end."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,11 +67,13 @@ def unwritable(target: Path, error: Exception) -> JournalError:
 class PartWriter:
     """Writes `part-00000.parquet`, `part-00001.parquet`, ... into a folder, which it creates.
 
-    In a folder that already holds parts it continues after the last one.
+    In a folder that already holds parts it continues after the last one. `wrote` tells whether it has written
+    one itself.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.wrote = False
         self._folder = folder
         taken = [int(path.stem.removeprefix("part-")) for path in folder.glob("part-*.parquet")]
         self._next = max(taken, default=-1) + 1
@@ -79,6 +82,7 @@ class PartWriter:
         target = self._folder / f"part-{self._next:05d}.parquet"
         write_atomic(table, target)
         self._next += 1
+        self.wrote = True
         return target
 
 
@@ -116,3 +120,17 @@ class Flusher:
         self._stop.set()
         self._thread.join()
         self.raise_if_failed()
+
+
+class ClosesAtEnd:
+    """A context manager whose end calls `close`."""
+
+    def close(self) -> object:
+        """Subclasses say what this does."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

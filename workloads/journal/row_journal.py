@@ -9,12 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from workloads.journal.closing import ClosesAtEnd
-from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
-
-
-def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=schema)
+from workloads.journal.parquet_parts import FLUSH_SECONDS, ClosesAtEnd, Flusher, PartWriter, write_atomic
 
 
 def _checked(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
@@ -40,7 +35,6 @@ class RowJournal(ClosesAtEnd):
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._parts = PartWriter(folder)
-        self._written = False
         self._flusher = Flusher(self.flush, f"journal-{folder.name}", flush_seconds)
 
     def append(self, row: Mapping[str, Any]) -> None:
@@ -61,16 +55,14 @@ class RowJournal(ClosesAtEnd):
             with self._lock:
                 rows, self._rows = self._rows, []
             if rows:
-                self._parts.write(_table(rows, self._schema))
-                self._written = True
+                self._parts.write(pa.Table.from_pylist(rows, schema=self._schema))
 
     def close(self) -> None:
         """Write the rest. A journal without rows leaves one empty part, so that its schema is readable."""
         self._flusher.close()
         self.flush()
-        if not self._written:
-            self._parts.write(_table([], self._schema))
-            self._written = True
+        if not self._parts.wrote:
+            self._parts.write(self._schema.empty_table())
 
 
 class TableFile(ClosesAtEnd):
@@ -85,14 +77,14 @@ class TableFile(ClosesAtEnd):
         self._schema = schema
         self._rows: list[dict[str, Any]] = []
         self._lock = threading.Lock()
-        write_atomic(_table([], schema), path)
+        write_atomic(schema.empty_table(), path)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append one row; it is on disk when this returns. Raises the errors of `RowJournal.append`."""
         checked = _checked(row, self._schema)
         with self._lock:
             self._rows.append(checked)
-            write_atomic(_table(self._rows, self._schema), self._path)
+            write_atomic(pa.Table.from_pylist(self._rows, schema=self._schema), self._path)
 
     def close(self) -> None:
         """Does nothing, since each row is on disk already; for symmetry with `RowJournal`."""

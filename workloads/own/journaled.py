@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
 from workloads.clients import flush, purge, purge_and_close
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal
 from workloads.own.own_transactions import OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id

@@ -22,9 +22,8 @@ from workloads.own.json_events import (
 )
 from workloads.own.own_journal import ANY_PARTITION
 from workloads.own.producer_folder import ProducerTarget
-from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
 from workloads.producer.outcomes import classify
-from workloads.producer.send_journal import NO_OFFSET, SendJournal
+from workloads.producer.send_journal import NO_KEY, NO_OFFSET, NO_TXN, SendBatch, SendJournal
 from workloads.record.identity import MAX_PRODUCER, decode_keys
 
 _MOST_WAITING = 10_000

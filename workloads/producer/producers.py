@@ -14,7 +14,7 @@ from harness.model.journal import RowSink
 from harness.model.secrets import format_settings, without_secrets
 from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress, total

@@ -49,7 +49,6 @@ class ReaderJournal:
         self._run_id = run_id
         self._sinks = sinks
         self._waiting: list[pa.Table] = []
-        self._written = False
         self._flushed = time.monotonic()
         self.session = -1
         self.records = 0
@@ -150,8 +149,7 @@ class ReaderJournal:
         now = time.monotonic()
         if not last and (now - self._flushed < FLUSH_SECONDS or not self._waiting):
             return
-        if self._waiting or (last and not self._written):
+        if self._waiting or (last and not self._parts.wrote):
             self._parts.write(pa.concat_tables([*self._waiting, READS.empty_table()]).combine_chunks())
             self._waiting = []
-            self._written = True
         self._flushed = now

@@ -15,7 +15,7 @@ from harness.model.run import ReaderInfo
 from harness.model.secrets import format_settings
 from workloads.clients import client_logger
 from workloads.config.reader_spec import ReaderSpec
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks

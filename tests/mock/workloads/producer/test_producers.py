@@ -18,10 +18,9 @@ from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SendOutcome
 from workloads.clients import LOGGER_NAME
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.producer.open_sends import NO_KEY, SendBatch
 from workloads.producer.producers import Workload
 from workloads.producer.reports import DeliveryReports
-from workloads.producer.send_journal import SendJournal
+from workloads.producer.send_journal import NO_KEY, SendBatch, SendJournal
 from workloads.producer.tally import Tally
 from workloads.record.identity import ValueBuilder, encode_key
 

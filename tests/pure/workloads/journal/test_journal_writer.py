@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from harness.model.errors import JournalError
 from harness.model.journal import FAULTS, OPEN_SENDS, SAMPLES, SENDS, SendOutcome
 from workloads.journal.row_journal import RowJournal, TableFile
-from workloads.producer.open_sends import NO_KEY, OpenSends, SendBatch
-from workloads.producer.send_journal import SendJournal
+from workloads.producer.send_journal import NO_KEY, OpenSends, SendBatch, SendJournal
 
 pytestmark = pytest.mark.pure
 
@@ -146,8 +145,7 @@ from itertools import count
 from pathlib import Path
 import numpy as np
 from harness.model.journal import SendOutcome
-from workloads.producer.open_sends import NO_KEY, SendBatch
-from workloads.producer.send_journal import SendJournal
+from workloads.producer.send_journal import NO_KEY, SendBatch, SendJournal
 
 journal = SendJournal(Path(sys.argv[1]), "t", flush_seconds=0.05)
 for slice in count():

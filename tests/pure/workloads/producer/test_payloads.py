@@ -16,8 +16,8 @@ from harness.model.errors import BadInput
 from harness.model.journal import ReadState
 from workloads.config.payload_spec import PayloadSpec
 from workloads.config.workload_spec import WorkloadSpec
-from workloads.producer.open_sends import NO_KEY
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids
+from workloads.producer.send_journal import NO_KEY
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, decode_carried
 from workloads.record.identity import STATES, encode_key
 
