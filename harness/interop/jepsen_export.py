@@ -23,9 +23,8 @@ from harness.model.journal import (
 )
 from harness.model.journal_reader import journal_batches, journal_rows
 from harness.model.run import RunMeta
-from workloads.interop.jepsen import History
+from workloads.interop.jepsen import History, in_order
 from workloads.interop.jepsen_events import FAIL, INFO, NEVER, OK, Legend, read_events, send_events
-from workloads.interop.sorting import in_order
 
 _TXN_TYPES = {TxnOutcome.COMMITTED.value: OK, TxnOutcome.ABORTED.value: FAIL}
 

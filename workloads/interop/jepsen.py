@@ -4,6 +4,8 @@ A Jepsen process does one operation at a time, while our producers have many sen
 gets as many processes as it has sends in flight at once; a process whose send ended without an answer
 (`:info`) is not used again, as in Jepsen. Each session of a reader is a separate process, since positions
 continue only within a session.
+
+There may be more operations than fit into memory: they are sorted in parts on disk, which are merged.
 """
 
 from __future__ import annotations
@@ -12,15 +14,59 @@ import heapq
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from workloads.interop.jepsen_events import COMPLETE, INFO, INVOKE, NEVER, NO_OFFSET, OK, Legend
-from workloads.interop.sorting import SortKey
 
 POLL_RECORDS = 1000
 """The most records of one poll operation."""
+PART_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 14
 _WORDS = (":ok", ":fail", ":info")
 _TIME, _ORDER, _ACTOR, _GROUP = range(4)
+
+SortKey = tuple[int, ...]
+
+
+def in_order(tables: Iterable[pa.Table], folder: Path, part_rows: int = PART_ROWS) -> Iterator[SortKey]:
+    """The rows of all tables, ascending by their columns from left to right.
+
+    Args:
+        tables: int64 columns without nulls, the same ones in each.
+        folder: for scratch files; at least one part is held in memory, and a batch of each file.
+        part_rows: the number of rows that are sorted at once.
+    """
+    files: list[Path] = []
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows >= part_rows:
+            files.append(_spilled(waiting, folder / f"part-{len(files):05d}.arrow"))
+            waiting, rows = [], 0
+    if waiting:
+        files.append(_spilled(waiting, folder / f"part-{len(files):05d}.arrow"))
+    return heapq.merge(*(_rows(path) for path in files))
+
+
+def _spilled(tables: list[pa.Table], path: Path) -> Path:
+    table = pa.concat_tables(tables)
+    ordered = table.sort_by([(name, "ascending") for name in table.column_names])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(ordered, max_chunksize=_BATCH_ROWS)
+    return path
+
+
+def _rows(path: Path) -> Iterator[SortKey]:
+    with pa.memory_map(str(path)) as stream:
+        reader = pa.ipc.open_file(stream)
+        for index in range(reader.num_record_batches):
+            batch = reader.get_batch(index)
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 class History:

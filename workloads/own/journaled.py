@@ -17,8 +17,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
 from workloads.clients import flush, purge, purge_and_close
 from workloads.journal.parquet_parts import ClosesAtEnd
-from workloads.own.own_journal import ANY_PARTITION, OwnJournal
-from workloads.own.own_transactions import OwnTransactions
+from workloads.own.own_journal import ANY_PARTITION, OwnJournal, OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
 from workloads.producer.outcomes import classify
 from workloads.record.carried_identity import IDENTITY_HEADER, carry

@@ -1,7 +1,8 @@
-"""What a consumer has returned at once: records, ends of partitions, and errors."""
+"""What a consumer has told: at once records, ends of partitions and errors; and its statistics."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,3 +45,14 @@ def sort_batch(messages: Iterable[Any], positions: Mapping[int, int]) -> Batch:
         else:
             batch.error = f"{fault.name()}: {fault.str()}"
     return batch
+
+
+def followers_fetched_from(text: str, topic: str) -> set[int]:
+    """The brokers other than the leaders from which partitions of the topic are fetched (KIP-392), by
+    librdkafka's statistics (JSON): a partition's `broker` is the one that is fetched from."""
+    partitions = json.loads(text).get("topics", {}).get(topic, {}).get("partitions", {})
+    return {
+        state["broker"]
+        for number, state in partitions.items()
+        if int(number) >= 0 and 0 <= state["broker"] != state["leader"] and state["rxmsgs"]
+    }

@@ -11,11 +11,9 @@ from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException,
 
 from workloads.clients import ClientStuck, client_logger, close_consumer
 from workloads.config.reader_spec import ReaderSpec
-from workloads.reader.batch import sort_batch
-from workloads.reader.commits import Commits
+from workloads.reader.batch import followers_fetched_from, sort_batch
 from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess
-from workloads.reader.reader_journal import ReaderJournal
-from workloads.reader.statistics import followers_fetched_from
+from workloads.reader.reader_journal import Commits, ReaderJournal
 
 BATCH = 2000
 _POLL_SECONDS = 0.1

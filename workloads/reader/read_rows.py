@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,23 +29,16 @@ def _state_names() -> pa.StringArray:
     return pa.array([state.value for state in STATES], pa.string())
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPosition:
-    """A live reader's `session`, and the `position` in its history of the first of the messages."""
-
-    session: int
-    position: int
-
-
 def rows_table(
     reader: str,
     topic: str,
     messages: list[Any],
     decoded: Decoded,
     read_ns: int,
-    at: SessionPosition | None = None,
+    at: tuple[int, int] | None = None,
 ) -> pa.Table:
-    """READS rows of one batch of messages; `at` is given for live readers only."""
+    """READS rows of one batch of messages. `at` is given for live readers only: the session, and the position
+    in the reader's history of the first of the messages."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
@@ -71,9 +63,10 @@ def rows_table(
     if at is None:
         columns |= {"session": pa.nulls(count, pa.int32()), "position": pa.nulls(count, pa.int64())}
     else:
+        session, position = at
         columns |= {
-            "session": pa.array(np.full(count, at.session, dtype=np.int32)),
-            "position": pa.array(np.arange(at.position, at.position + count, dtype=np.int64)),
+            "session": pa.array(np.full(count, session, dtype=np.int32)),
+            "position": pa.array(np.arange(position, position + count, dtype=np.int64)),
         }
     return pa.Table.from_pydict(columns, schema=READS)
 

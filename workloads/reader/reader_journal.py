@@ -1,19 +1,20 @@
-"""The journals of one live reader: records, assignments and commits."""
+"""The journals of one live reader: records, assignments and commits, each of which is journaled once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from harness.model.journal import READS, RowSink, TxnOutcome
 from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
-from workloads.reader.read_rows import SessionPosition, rows_table
+from workloads.reader.read_rows import rows_table
 from workloads.record.carried_identity import Headers, decode_carried
 
 CommitKind = Literal["request", "auto", "transaction"]
@@ -61,7 +62,7 @@ class ReaderJournal:
             decoded = decode_carried(
                 values, self._run_id, lambda index: cast(Headers, messages[index].headers())
             )
-            at = SessionPosition(max(0, self.session), self.records)
+            at = (max(0, self.session), self.records)
             self._waiting.append(rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), at))
             self.records += len(messages)
 
@@ -153,3 +154,47 @@ class ReaderJournal:
             self._parts.write(pa.concat_tables([*self._waiting, READS.empty_table()]).combine_chunks())
             self._waiting = []
         self._flushed = now
+
+
+class Commits:
+    """The commits that a reader asks for, whose clients follow each other: each is journaled once, with its
+    answer or that none came. `kind` is that of commits whose answers come by the client's callback."""
+
+    def __init__(self, journal: ReaderJournal, topic: str, kind: CommitKind) -> None:
+        self._journal = journal
+        self._topic = topic
+        self._kind: CommitKind = kind
+        self._asked: dict[tuple[int, int], deque[int]] = {}
+
+    def ask(self, consumer: Any, offsets: Sequence[TopicPartition], *, wait: bool) -> None:
+        """Commit these offsets; without `wait` the answer arrives by the client's callback (`answered`)."""
+        now = time.time_ns()
+        for topic_partition in offsets:
+            self._asked.setdefault((topic_partition.partition, topic_partition.offset), deque()).append(now)
+        try:
+            answered = consumer.commit(offsets=offsets, asynchronous=not wait)
+        except KafkaException as error:
+            self._journal.committed(error.args[0], offsets, asked=self._asked_at)
+        else:
+            if wait:
+                self._journal.committed(None, answered, asked=self._asked_at)
+
+    def answered(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        """Take the answer to a commit that was not waited for, or that the client made by itself."""
+        self._journal.committed(error, partitions, kind=self._kind, asked=self._asked_at)
+
+    def client_ended(self) -> None:
+        """Journal the commits that a client has left without an answer: they may count all the same."""
+        waiting, self._asked = self._asked, {}
+        for (number, offset), times in waiting.items():
+            for asked in times:
+                self._journal.unanswered(TopicPartition(self._topic, number, offset), asked)
+
+    def _asked_at(self, topic_partition: TopicPartition) -> int | None:
+        waiting = self._asked.get((topic_partition.partition, topic_partition.offset))
+        if not waiting:
+            return None
+        asked = waiting.popleft()
+        if not waiting:
+            del self._asked[topic_partition.partition, topic_partition.offset]
+        return asked

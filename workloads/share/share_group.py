@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.model.run import ShareInfo
 from workloads.config.share_spec import ShareSpec
-from workloads.share.member_journal import MemberJournal, ShareSinks
 from workloads.share.member_loop import MemberSettings
-from workloads.share.member_process import LIBRDKAFKA_MEMBER, MemberProcess
+from workloads.share.member_process import LIBRDKAFKA_MEMBER, MemberJournal, MemberProcess, ShareSinks
 
 _POLL_SECONDS = 0.05
 _CLOSE_SECONDS = 60.0

@@ -27,8 +27,8 @@ from harness.run.clients.client_factory import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal
-from workloads.share.member_journal import ShareSinks
 from workloads.share.member_loop import MemberSettings
+from workloads.share.member_process import ShareSinks
 from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
 
 _POLL_SECONDS = 0.5

@@ -19,7 +19,7 @@ from harness.model.errors import BadInput, JournalError
 from harness.model.journal import ASSIGNMENTS, OPEN_SENDS, READS, SENDS, TRANSACTIONS
 from harness.model.run import ReaderInfo, RunMeta
 from tests.support.edn import read
-from workloads.interop.sorting import in_order
+from workloads.interop.jepsen import in_order
 
 pytestmark = pytest.mark.pure
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from workloads.config.share_spec import ShareSpec
-from workloads.share.member_journal import ShareSinks
 from workloads.share.member_loop import MemberSettings
+from workloads.share.member_process import ShareSinks
 from workloads.share.share_group import ShareGroup
 
 pytestmark = pytest.mark.pure
