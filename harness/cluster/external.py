@@ -22,9 +22,8 @@ from harness.containers import engine
 from harness.model.errors import BadInput, ClusterError
 from harness.model.run import ClusterInfo, ImageInfo
 from harness.protocol.auth import BrokerAuth
-from harness.protocol.client_config import read_client_security
 from harness.protocol.client_requests import fetch
-from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
+from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
 from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from workloads.log_format.segments import parse_segment

@@ -73,14 +73,9 @@ def elect(
     is alive.
     """
     wanted = tuple(partitions)
+    of_topic = elect_request.TopicPartitions(topic=TopicName(topic), partitions=tuple(map(i32, wanted)))
     request = elect_request.ElectLeadersRequest(
-        election_type=_UNCLEAN if unclean else _PREFERRED,
-        topic_partitions=(
-            elect_request.TopicPartitions(
-                topic=TopicName(topic), partitions=tuple(i32(number) for number in wanted)
-            ),
-        ),
-        timeout=_DONE_WITHIN,
+        election_type=_UNCLEAN if unclean else _PREFERRED, topic_partitions=(of_topic,), timeout=_DONE_WITHIN
     )
     answer = connection.ask(request, elect_response.ElectLeadersResponse)
     errors = {
@@ -98,21 +93,14 @@ def reassign(
 
     Returns the error's name by partition (None: accepted). The replicas move after this call.
     """
-    request = alter_request.AlterPartitionReassignmentsRequest(
-        timeout=_DONE_WITHIN,
-        topics=(
-            alter_request.ReassignableTopic(
-                name=TopicName(topic),
-                partitions=tuple(
-                    alter_request.ReassignablePartition(
-                        partition_index=i32(number),
-                        replicas=None if nodes is None else tuple(BrokerId(node) for node in nodes),
-                    )
-                    for number, nodes in replicas.items()
-                ),
-            ),
-        ),
+    moves = tuple(
+        alter_request.ReassignablePartition(
+            partition_index=i32(number), replicas=None if nodes is None else tuple(map(BrokerId, nodes))
+        )
+        for number, nodes in replicas.items()
     )
+    of_topic = alter_request.ReassignableTopic(name=TopicName(topic), partitions=moves)
+    request = alter_request.AlterPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=(of_topic,))
     answer = connection.ask(request, alter_response.AlterPartitionReassignmentsResponse)
     errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions

@@ -1,8 +1,11 @@
-"""Requests about one partition, as clients send them, to one named broker, the leader or not.
+"""Requests about partitions and the offsets of groups, as clients send them, to one named broker, the leader
+or not.
 
 Fetch 11 is answered by followers too, up to their own high watermark (KIP-392). Only the leader answers Fetch
 10 (before Kafka 2.3), OffsetForLeaderEpoch 3 (KIP-320), Produce 8 and ListOffsets 5; for the debugging
-replica id any replica answers ListOffsets. All are understood by brokers from 2.8 to 4.x.
+replica id any replica answers ListOffsets. OffsetFetch 5 gives what is committed, also while a transaction
+with newer offsets is open (`require_stable`, KIP-447, came with version 7). All are understood by brokers
+from 2.8 to 4.x, except OffsetFetch 8, which asks for many groups at once (KIP-709, Kafka 3.0).
 
 Errors have Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker does not
 answer.
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -19,14 +23,18 @@ from typing import Any, Literal
 from crc32c import crc32c
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch import v10, v11
+from kio.schema.offset_fetch.v5 import request as fetch_request
+from kio.schema.offset_fetch.v5 import response as fetch_response
+from kio.schema.offset_fetch.v8 import request as groups_request
+from kio.schema.offset_fetch.v8 import response as groups_response
 from kio.schema.offset_for_leader_epoch.v3 import request as epoch_request
 from kio.schema.offset_for_leader_epoch.v3 import response as epoch_response
 from kio.schema.produce.v8 import request as produce_request
 from kio.schema.produce.v8 import response as produce_response
-from kio.schema.types import BrokerId, TopicName
+from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 
-from harness.protocol.connection import CONSUMER, LATEST, BrokerConnection, error_name
+from harness.protocol.connection import CONSUMER, LATEST, BrokerConnection, by_topic, error_name
 from workloads.log_format.record_batch import write_varint
 
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
@@ -68,21 +76,15 @@ def fetch(
     """
     # The classes of both versions have the same fields, as far as they are used here.
     schema: Any = v10 if version == 10 else v11
+    wanted = schema.request.FetchPartition(
+        partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(max_bytes)
+    )
     request = schema.request.FetchRequest(
         replica_id=BrokerId(replica_id),
         max_wait=_AT_ONCE,
         min_bytes=i32(0),
         max_bytes=i32(max_bytes),
-        topics=(
-            schema.request.FetchTopic(
-                topic=TopicName(topic),
-                partitions=(
-                    schema.request.FetchPartition(
-                        partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(max_bytes)
-                    ),
-                ),
-            ),
-        ),
+        topics=(schema.request.FetchTopic(topic=TopicName(topic), partitions=(wanted,)),),
         forgotten_topics_data=(),
     )
     answer = connection.ask(request, schema.response.FetchResponse)
@@ -103,17 +105,9 @@ def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: i
     records, and the offset after its last record. None: this broker is not the leader, or does not know the
     epoch.
     """
-    request = epoch_request.OffsetForLeaderEpochRequest(
-        replica_id=BrokerId(CONSUMER),
-        topics=(
-            epoch_request.OffsetForLeaderTopic(
-                topic=TopicName(topic),
-                partitions=(
-                    epoch_request.OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(epoch)),
-                ),
-            ),
-        ),
-    )
+    wanted = epoch_request.OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(epoch))
+    of_topic = epoch_request.OffsetForLeaderTopic(topic=TopicName(topic), partitions=(wanted,))
+    request = epoch_request.OffsetForLeaderEpochRequest(replica_id=BrokerId(CONSUMER), topics=(of_topic,))
     answer = connection.ask(request, epoch_response.OffsetForLeaderEpochResponse)
     (part,) = (one for topics in answer.topics for one in topics.partitions)
     if part.error_code != ErrorCode.none or part.end_offset < 0:
@@ -135,17 +129,9 @@ def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[s
     The record does not belong to a run: if it is accepted, the final read finds a record that no producer
     sent.
     """
-    records = Records(batch(_VALUE))
-    request = produce_request.ProduceRequest(
-        acks=_ALL,
-        timeout=_APPEND_WITHIN,
-        topic_data=(
-            produce_request.TopicProduceData(
-                name=TopicName(topic),
-                partition_data=(produce_request.PartitionProduceData(index=i32(partition), records=records),),
-            ),
-        ),
-    )
+    records = produce_request.PartitionProduceData(index=i32(partition), records=Records(batch(_VALUE)))
+    of_topic = produce_request.TopicProduceData(name=TopicName(topic), partition_data=(records,))
+    request = produce_request.ProduceRequest(acks=_ALL, timeout=_APPEND_WITHIN, topic_data=(of_topic,))
     answer = connection.ask(request, produce_response.ProduceResponse)
     (part,) = (one for topics in answer.responses for one in topics.partition_responses)
     return error_name(part.error_code), int(part.base_offset)
@@ -161,3 +147,69 @@ def batch(value: bytes) -> bytes:
     counted = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
     covered = struct.pack(">ibI", -1, 2, crc32c(counted)) + counted
     return struct.pack(">qi", 0, len(covered)) + covered
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """`offset` None: the group has none (or there is an `error`, with Kafka's name)."""
+
+    offset: int | None
+    leader_epoch: int | None = None
+    error: str | None = None
+
+
+def fetch_offsets(
+    connection: BrokerConnection, group: str, partitions: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], CommittedOffset]:
+    """The committed offset of each (topic, partition) that was asked for."""
+    wanted = by_topic(partitions)
+    topics = tuple(
+        fetch_request.OffsetFetchRequestTopic(
+            name=TopicName(topic), partition_indexes=tuple(map(i32, numbers))
+        )
+        for topic, numbers in wanted.items()
+    )
+    request = fetch_request.OffsetFetchRequest(group_id=GroupId(group), topics=topics)
+    answer = connection.ask(request, fetch_response.OffsetFetchResponse)
+    whole = error_name(answer.error_code)
+    if whole is not None:
+        refused = CommittedOffset(None, error=whole)
+        return {(topic, number): refused for topic, numbers in wanted.items() for number in numbers}
+    return {
+        (topic.name, int(part.partition_index)): _committed(part)
+        for topic in answer.topics
+        for part in topic.partitions
+    }
+
+
+def fetch_offsets_of_groups(
+    connection: BrokerConnection, topic: str, partitions: Mapping[str, int], *, stable: bool
+) -> dict[str, CommittedOffset]:
+    """The committed offset of each group in its own partition of the topic; `stable` is `require_stable`."""
+    groups = []
+    for group, partition in partitions.items():
+        topics = groups_request.OffsetFetchRequestTopics(
+            name=TopicName(topic), partition_indexes=(i32(partition),)
+        )
+        groups.append(groups_request.OffsetFetchRequestGroup(group_id=GroupId(group), topics=(topics,)))
+    request = groups_request.OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
+    answer = connection.ask(request, groups_response.OffsetFetchResponse)
+    found = {}
+    for group in answer.groups:
+        whole = error_name(group.error_code)
+        parts = [part for one in group.topics for part in one.partitions]
+        if whole is not None or not parts:
+            found[str(group.group_id)] = CommittedOffset(None, error=whole or "UNKNOWN_SERVER_ERROR")
+        else:
+            found[str(group.group_id)] = _committed(parts[0])
+    return found
+
+
+def _committed(
+    part: fetch_response.OffsetFetchResponsePartition | groups_response.OffsetFetchResponsePartitions,
+) -> CommittedOffset:
+    return CommittedOffset(
+        int(part.committed_offset) if part.committed_offset >= 0 else None,
+        int(part.committed_leader_epoch) if part.committed_leader_epoch >= 0 else None,
+        error_name(part.error_code),
+    )

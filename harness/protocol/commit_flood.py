@@ -52,15 +52,10 @@ def commit_body(
     entry = commit_request.OffsetCommitRequestPartition(
         partition_index=i32(partition), committed_offset=i64(offset), committed_metadata=""
     )
+    of_topic = commit_request.OffsetCommitRequestTopic(name=TopicName(topic), partitions=(entry,) * entries)
+    kept = timedelta(milliseconds=-1) if retention is None else timedelta(seconds=retention)
     request = commit_request.OffsetCommitRequest(
-        group_id=GroupId(""),
-        member_id="",
-        retention_time=i64Timedelta.parse(
-            timedelta(milliseconds=-1) if retention is None else timedelta(seconds=retention)
-        ),
-        topics=(
-            commit_request.OffsetCommitRequestTopic(name=TopicName(topic), partitions=(entry,) * entries),
-        ),
+        group_id=GroupId(""), member_id="", retention_time=i64Timedelta.parse(kept), topics=(of_topic,)
     )
     buffer = io.BytesIO()
     entity_writer(commit_request.OffsetCommitRequest)(buffer, request)

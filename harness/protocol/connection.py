@@ -99,21 +99,15 @@ class BrokerConnection:
         self, partitions: Iterable[tuple[str, int]], *, timestamp: int, replica_id: int
     ) -> dict[tuple[str, int], tuple[str | None, int]]:
         """(error, offset) by (topic, partition)."""
+        topics = []
+        for topic, numbers in by_topic(partitions).items():
+            wanted = tuple(
+                offsets_request.ListOffsetsPartition(partition_index=i32(number), timestamp=i64(timestamp))
+                for number in numbers
+            )
+            topics.append(offsets_request.ListOffsetsTopic(name=TopicName(topic), partitions=wanted))
         request = offsets_request.ListOffsetsRequest(
-            replica_id=BrokerId(replica_id),
-            isolation_level=i8(0),
-            topics=tuple(
-                offsets_request.ListOffsetsTopic(
-                    name=TopicName(topic),
-                    partitions=tuple(
-                        offsets_request.ListOffsetsPartition(
-                            partition_index=i32(number), timestamp=i64(timestamp)
-                        )
-                        for number in numbers
-                    ),
-                )
-                for topic, numbers in by_topic(partitions).items()
-            ),
+            replica_id=BrokerId(replica_id), isolation_level=i8(0), topics=tuple(topics)
         )
         answer = self.ask(request, offsets_response.ListOffsetsResponse)
         return {
@@ -130,14 +124,11 @@ class BrokerConnection:
 
     def quorum_leader(self) -> int | None:
         """Node id of the active controller (KIP-595); None where there is none or no such quorum."""
-        request = quorum_request.DescribeQuorumRequest(
-            topics=(
-                quorum_request.TopicData(
-                    topic_name=TopicName("__cluster_metadata"),
-                    partitions=(quorum_request.PartitionData(partition_index=i32(0)),),
-                ),
-            )
+        log = quorum_request.TopicData(
+            topic_name=TopicName("__cluster_metadata"),
+            partitions=(quorum_request.PartitionData(partition_index=i32(0)),),
         )
+        request = quorum_request.DescribeQuorumRequest(topics=(log,))
         answer = self.ask(request, quorum_response.DescribeQuorumResponse)
         for topic in answer.topics:
             for part in topic.partitions:

@@ -65,7 +65,7 @@ def _starts(
     response: ModuleType,
 ) -> tuple[ShareStart, ...]:
     topics = request.DescribeShareGroupOffsetsRequestTopic(
-        topic_name=TopicName(topic), partitions=tuple(i32(number) for number in partitions)
+        topic_name=TopicName(topic), partitions=tuple(map(i32, partitions))
     )
     groups = request.DescribeShareGroupOffsetsRequestGroup(group_id=GroupId(group), topics=(topics,))
     answer: Any = connection.ask(
@@ -113,20 +113,14 @@ def move_share_starts(
     connection: BrokerConnection, group: str, topic: str, starts: Mapping[int, int]
 ) -> dict[int, str | None]:
     """Move the start offsets of a group that has no members; the error's name by partition (None: moved)."""
-    request = alter_request.AlterShareGroupOffsetsRequest(
-        group_id=GroupId(group),
-        topics=(
-            alter_request.AlterShareGroupOffsetsRequestTopic(
-                topic_name=TopicName(topic),
-                partitions=tuple(
-                    alter_request.AlterShareGroupOffsetsRequestPartition(
-                        partition_index=i32(number), start_offset=i64(offset)
-                    )
-                    for number, offset in starts.items()
-                ),
-            ),
-        ),
+    moves = tuple(
+        alter_request.AlterShareGroupOffsetsRequestPartition(
+            partition_index=i32(number), start_offset=i64(offset)
+        )
+        for number, offset in starts.items()
     )
+    of_topic = alter_request.AlterShareGroupOffsetsRequestTopic(topic_name=TopicName(topic), partitions=moves)
+    request = alter_request.AlterShareGroupOffsetsRequest(group_id=GroupId(group), topics=(of_topic,))
     answer = connection.ask(request, alter_response.AlterShareGroupOffsetsResponse)
     errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions

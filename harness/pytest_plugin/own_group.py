@@ -32,7 +32,7 @@ from harness.model.journal import (
 )
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import ReaderInfo, RunMeta
-from harness.protocol.offset_fetch import CommittedOffset
+from harness.protocol.client_requests import CommittedOffset
 from harness.pytest_plugin.delivery_report import Committed
 from harness.run.offsets.offset_rows import answer_row
 from workloads.journal.parquet_parts import PartWriter

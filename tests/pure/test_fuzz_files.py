@@ -27,7 +27,7 @@ from harness.matrix.result import load_result
 from harness.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
-from harness.protocol.client_config import client_security_of
+from harness.protocol.client_security import client_security_of
 from harness.spec import experiment_files, run_plan
 from harness.spec.experiment_files import EXPERIMENT
 from tests.pure.harness.report.test_html import meta

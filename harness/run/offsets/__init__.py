@@ -7,6 +7,6 @@
     journal_logged_commits  reads replicas' files of `__consumer_offsets`, which
                             `workloads.log_format.offsets_topic` parses
 
-Both pollers use `harness.protocol.offset_fetch`. What is answered or read becomes rows of the journal OFFSETS
-in `harness.run.offsets.offset_rows` alone.
+Both pollers use `harness.protocol.client_requests`. What is answered or read becomes rows of the journal
+OFFSETS in `harness.run.offsets.offset_rows` alone.
 """

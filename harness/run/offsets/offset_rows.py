@@ -10,7 +10,7 @@ from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import RowSink
 from harness.model.progress import report_progress
-from harness.protocol.offset_fetch import CommittedOffset
+from harness.protocol.client_requests import CommittedOffset
 from workloads.log_format.offsets_topic import TOPIC, LoggedCommit, logged_commits, partition_of
 
 TopicPartition = tuple[str, int]

@@ -15,8 +15,8 @@ from typing import Any
 
 from harness.model.journal import RowSink
 from harness.protocol import admin
+from harness.protocol.client_requests import CommittedOffset, fetch_offsets, fetch_offsets_of_groups
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets, fetch_offsets_of_groups
 from harness.run.offsets.offset_rows import NewAnswers, TopicPartition
 
 EVERY_SECONDS = 0.25

@@ -22,8 +22,7 @@ from harness.explore.menu import MENU
 from harness.host import processes
 from harness.model.errors import BadInput, ClusterError
 from harness.preflight.external_limits import check_external_limits
-from harness.protocol.client_config import client_security_of, read_client_security
-from harness.protocol.client_security import ClientSecurity
+from harness.protocol.client_security import ClientSecurity, client_security_of, read_client_security
 from harness.run import executor
 from harness.run.executor import Options
 from harness.run.experiment_run import ExperimentRun

@@ -18,8 +18,8 @@ from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from harness.model.journal import OFFSETS
+from harness.protocol.client_requests import CommittedOffset, fetch_offsets_of_groups
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.offset_fetch import CommittedOffset, fetch_offsets_of_groups
 from harness.run.offsets.pollers import BrokerPoller
 from tests.support.journal_rows import Rows, until
 
