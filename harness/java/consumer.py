@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 
 from harness.java.java_client import error_of
 from harness.java.jvm import Jvm, each_of, java_duration, java_list, java_map
-from workloads.reader.consumer_calls import serve
+from workloads.reader.consumer_process import serve
 
 PROGRAM = ("-m", "harness.java.consumer")
 """Arguments of Python, for `ConsumerProcess`."""

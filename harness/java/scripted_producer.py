@@ -15,8 +15,8 @@ from harness.model.journal import RowSink, SendOutcome, TxnOutcome
 from harness.spec.group_steps import SendOffsets
 from harness.spec.steps import Send
 from workloads.producer.java_outcomes import outcome_of
+from workloads.producer.reports import Tally
 from workloads.producer.send_journal import NO_KEY, NO_OFFSET, NO_TXN, SendBatch, SendJournal
-from workloads.producer.tally import Tally
 from workloads.record.identity import ValueBuilder
 
 _POLL_SECONDS = 0.02

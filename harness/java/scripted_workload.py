@@ -20,8 +20,8 @@ from workloads.config.java_settings import scripted_properties
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.producer.producers import CLOSE_SECONDS
+from workloads.producer.reports import Progress, total
 from workloads.producer.send_journal import SendJournal
-from workloads.producer.tally import Progress, total
 
 _COORDINATOR_SECONDS = 30.0
 _TRIED_NAMES = 100

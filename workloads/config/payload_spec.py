@@ -1,13 +1,18 @@
-"""What records hold, where an application under test must be able to parse them."""
+"""What records hold, where an application under test must be able to parse them; and functions of the user,
+named "module:function" in experiments."""
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 
 PLACEHOLDERS = ("seq", "producer", "key", "identity")
@@ -25,6 +30,47 @@ def _function_name(value: Any) -> Any:
             f"{name} cannot be imported by its name: define the function at the top of a module, with `def`"
         )
     return f"{value.__module__}:{name}"
+
+
+def import_function(name: str, *, of: str, where: str, takes: str) -> Callable[..., Any]:
+    """Import "module:function", also from the working directory.
+
+    Args:
+        of: whose function it is, for the message ("the payload").
+        where: the key in the experiment.
+        takes: what the function takes, for the message.
+
+    Raises:
+        BadInput: it cannot be imported, or is no function.
+    """
+    module, _, attribute = name.partition(":")
+    here = os.getcwd()
+    added = here not in sys.path
+    if added:
+        # As `python -m` does: the function often stands beside the experiment.
+        sys.path.insert(0, here)
+    try:
+        function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # importing runs the user's module
+        raise BadInput(
+            f"the function of {of} cannot be imported",
+            where=f"{where}: {name}",
+            expected="a module on Python's path or in the working directory, and a function in it",
+            found=f"{type(error).__name__}: {error}",
+            next_step="correct the name, or run from the module's directory",
+        ) from error
+    finally:
+        if added:
+            sys.path.remove(here)
+    if not callable(function):
+        raise BadInput(
+            f"the function of {of} is none",
+            where=f"{where}: {name}",
+            expected=f"a function of {takes}",
+            found=type(function).__name__,
+            next_step="name a function",
+        )
+    return function
 
 
 def _checked_template(template: Any) -> Any:
@@ -89,10 +135,8 @@ class PayloadSpec(Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        given = [name for name in ("json", "avro", "python") if name in self._given()]
+        kinds = {"json": self.json_, "avro": self.avro, "python": self.python}
+        given = [name for name, value in kinds.items() if value is not None]
         if len(given) != 1:
             raise ValueError(f"expected one of json, avro and python, got {' and '.join(given) or 'none'}")
         return self
-
-    def _given(self) -> set[str]:
-        return {name.rstrip("_") for name in self.model_fields_set if getattr(self, name) is not None}

@@ -15,10 +15,9 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from harness.model.journal import ASSIGNMENTS, COMMITS, READS
-from workloads.interop.verifiable_events import CONSUMER, Lines, parse
+from workloads.interop.verifiable_events import CONSUMER, Lines, decode_text, key_id, parse
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES
-from workloads.record.text_identity import decode_text, key_id
 
 FINAL = "final"
 _ROWS_AT_ONCE = 100_000

@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from harness.model.journal import SENDS, SendOutcome
-from workloads.interop.verifiable_events import PRODUCER, Lines, parse
+from workloads.interop.verifiable_events import PRODUCER, Lines, decode_text, key_id, parse
 from workloads.producer.java_outcomes import exception_name, outcome_of
 from workloads.producer.outcomes import NO_REPORT
 from workloads.record.identity import OK
-from workloads.record.text_identity import decode_text, key_id
 
 UNKNOWN_PARTITION = -1
 """`partition` of sends for which the client reported none."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
 from harness.model.journal import UNMAPPED
-from workloads.config.user_function import import_function
+from workloads.config.payload_spec import import_function
 from workloads.outputs.named_inputs import (
     NamedInput,
     UnusableAnswer,

@@ -27,8 +27,8 @@ from workloads.own.producer_folder import (
 )
 from workloads.own.take_over import Steps, Times, import_events
 from workloads.producer.outcomes import NO_REPORT, classify
+from workloads.producer.reports import Progress
 from workloads.producer.send_journal import SendJournal
-from workloads.producer.tally import Progress
 
 CLOSE_SECONDS = 10.0
 IDLE_SECONDS = 2.0

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.errors import BadInput
-from workloads.config.payload_spec import PLACEHOLDER, AvroPayload, PayloadSpec
-from workloads.config.user_function import import_function
+from workloads.config.payload_spec import PLACEHOLDER, AvroPayload, PayloadSpec, import_function
 from workloads.config.workload_spec import WorkloadSpec
 from workloads.producer.send_journal import NO_KEY
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, carry

@@ -24,9 +24,8 @@ from workloads.config.reader_spec import ReaderSpec
 from workloads.config.workload_spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.producer.producer_loop import Stream
 from workloads.producer.producers import make_client, transactional_id
-from workloads.producer.reports import DeliveryReports
+from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import SendBatch, SendJournal
-from workloads.producer.tally import Tally
 from workloads.producer.transactions import SLICE_SECONDS, TransactionManager
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks

@@ -16,9 +16,8 @@ from harness.model.journal import RowSink
 from workloads.clients import flush, purge_and_close
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record, sizes_of
-from workloads.producer.reports import DeliveryReports
+from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import NO_KEY, NO_TXN, SendBatch, SendJournal
-from workloads.producer.tally import Tally
 from workloads.producer.transactions import ClientUnusable, TransactionManager
 from workloads.record.identity import ValueBuilder, encode_key
 

@@ -16,8 +16,8 @@ from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
+from workloads.producer.reports import Progress, total
 from workloads.producer.send_journal import SendJournal
-from workloads.producer.tally import Progress, total
 
 CLOSE_SECONDS = 10.0
 

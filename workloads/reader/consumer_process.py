@@ -1,22 +1,29 @@
-"""A consumer in a process of its own, with any version of confluent-kafka, which can be killed."""
+"""A consumer in a process of its own, which can be killed; the program of that process; and how calls go to it
+and answers back.
+
+The process may load another version of confluent-kafka than this one, so this module imports nothing but that
+and the standard library. Each message is a pickle behind its length. The caller sends ("call", method,
+arguments), and the process answers with ("result", value) or ("error", kind, value). Before that it may send
+("callback", name, arguments): the caller answers ("done",), and may make further calls before it does.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from confluent_kafka import KafkaException
-
-from workloads.reader import consumer_calls
-from workloads.reader.consumer_calls import receive, send
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 _CALLBACKS = ("on_commit", "stats_cb")
 _END_SECONDS = 5.0
+_LENGTH = struct.Struct(">I")
 
 
 class ConsumerGone(Exception):
@@ -52,7 +59,7 @@ class ConsumerProcess:
             environment["PYTHONPATH"] = str(packages)
         # -P: the folder of the program is none to import from.
         self._process = subprocess.Popen(
-            [sys.executable, *(program or ("-P", consumer_calls.__file__))],
+            [sys.executable, *(program or ("-P", __file__))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -122,3 +129,138 @@ class ConsumerProcess:
 def _with_consumer(consumer: ConsumerProcess, call: Callable[..., Any]) -> Callable[..., Any]:
     """A callback of assignments, which gets the consumer first."""
     return lambda *arguments: call(consumer, *arguments)
+
+
+def send(stream: IO[bytes], value: tuple[Any, ...]) -> None:
+    """Write one message; the parts are encoded."""
+    data = pickle.dumps(tuple(map(encode, value)))
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[Any, ...]:
+    """Read one message.
+
+    Raises:
+        EOFError: the other process has ended.
+    """
+    data = _exactly(stream, _LENGTH.unpack(_exactly(stream, _LENGTH.size))[0])
+    # Both ends of the pipe are this program.
+    return tuple(map(decode, pickle.loads(data)))
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) < count:
+        raise EOFError("the process of the consumer has ended")
+    return data
+
+
+def encode(value: Any) -> Any:
+    """A value of confluent-kafka, or a list of them, as a tuple that any version of it can take."""
+    if isinstance(value, (list, tuple)):
+        return ("list", [encode(one) for one in value])
+    if isinstance(value, KafkaError):
+        return ("error", value.code(), value.str())
+    if isinstance(value, TopicPartition):
+        coordinates = (value.topic, value.partition, value.offset)
+        return ("topic_partition", coordinates, encode(value.error), getattr(value, "leader_epoch", None))
+    if isinstance(value, Message):
+        fields = ("topic", "partition", "offset", "key", "value", "headers", "timestamp", "leader_epoch")
+        given = {name: getattr(value, name)() for name in fields}
+        # The class takes no None for a number that a message has not.
+        return (
+            "message",
+            {name: one for name, one in given.items() if one is not None},
+            encode(value.error()),
+        )
+    return ("plain", value)
+
+
+def decode(value: Any) -> Any:
+    """The opposite of `encode`."""
+    kind, *parts = value
+    if kind == "list":
+        return [decode(one) for one in parts[0]]
+    if kind == "error":
+        return KafkaError(parts[0], parts[1])
+    if kind == "topic_partition":
+        (topic, partition, offset), error, epoch = parts
+        more = {} if epoch is None else {"leader_epoch": epoch}
+        found, failure = TopicPartition(topic, partition, offset, **more), decode(error)
+        # The class has no way to take an error.
+        return found if failure is None else FailedPartition(found, failure)
+    if kind == "message":
+        fields, error = parts
+        return Message(**fields, error=decode(error))
+    return parts[0]
+
+
+class FailedPartition:
+    """A TopicPartition with the error of its answer."""
+
+    def __init__(self, found: TopicPartition, error: KafkaError) -> None:
+        self.topic, self.partition, self.offset = found.topic, found.partition, found.offset
+        self.error = error
+
+
+class CallServer:
+    """Makes the calls that arrive on one stream, and answers on the other, until the first is closed. `make`
+    creates the consumer from its settings, with their callbacks."""
+
+    def __init__(
+        self, calls: IO[bytes], answers: IO[bytes], make: Callable[[dict[str, Any]], Any] = Consumer
+    ) -> None:
+        self._calls = calls
+        self._answers = answers
+        self._make = make
+        self._consumer: Any = None
+
+    def serve(self) -> bool:
+        """Make calls until the caller answers a callback (True), or ends the process (False)."""
+        while True:
+            try:
+                kind, *parts = receive(self._calls)
+            except EOFError:
+                return False
+            if kind == "done":
+                return True
+            name, arguments, named = parts[0], parts[1], dict(parts[2])
+            try:
+                send(self._answers, ("result", self._call(name, arguments, named)))
+            except KafkaException as failure:
+                send(self._answers, ("error", "kafka", failure.args[0]))
+            # Told to the caller, which raises it.
+            except Exception as failure:
+                send(self._answers, ("error", type(failure).__name__, str(failure)))
+
+    def _call(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
+        if name == "create":
+            config = {**arguments[0], **{one: self._callback(one) for one in arguments[1]}}
+            self._consumer = self._make(config)
+            return None
+        if name == "subscribe":
+            callbacks = {one: self._callback(one) for one in arguments[1]}
+            return self._consumer.subscribe(arguments[0], **callbacks)
+        return getattr(self._consumer, name)(*arguments, **named)
+
+    def _callback(self, name: str) -> Any:
+        def call(*arguments: Any) -> None:
+            # The consumer itself, which the callbacks of assignments get first, stays here.
+            given = [one for one in arguments if one is not self._consumer]
+            send(self._answers, ("callback", name, given))
+            if not self.serve():
+                raise SystemExit
+
+        return call
+
+
+def serve(make: Callable[[dict[str, Any]], Any]) -> None:
+    """The program of a consumer's process, which ends when its standard input is closed."""
+    # Whatever the client prints must not come between the answers.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    CallServer(sys.stdin.buffer, answers.buffer, make).serve()
+
+
+if __name__ == "__main__":
+    serve(Consumer)

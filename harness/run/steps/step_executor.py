@@ -26,7 +26,7 @@ from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
 from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write
 from harness.spec.topic import DeleteRecords, RecreateTopic
-from workloads.producer.tally import Progress
+from workloads.producer.reports import Progress
 
 _GRACE_SECONDS = 30.0
 _POLL_SECONDS = 0.1

@@ -19,9 +19,8 @@ from harness.model.journal import SendOutcome
 from workloads.clients import LOGGER_NAME
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
-from workloads.producer.reports import DeliveryReports
+from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import NO_KEY, SendBatch, SendJournal
-from workloads.producer.tally import Tally
 from workloads.record.identity import ValueBuilder, encode_key
 
 pytestmark = pytest.mark.mock

@@ -22,7 +22,7 @@ from harness.run.steps.step_executor import StepExecutor
 from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_cluster import FakeCluster
 from tests.support.journal_rows import Rows
-from workloads.producer.tally import Progress
+from workloads.producer.reports import Progress
 
 pytestmark = pytest.mark.pure
 

@@ -23,7 +23,7 @@ from harness.run.faults.ledger import FaultLedger
 from harness.run.faults.scheduler import Scheduler
 from harness.run.steps.step_executor import ReportRate, progress_line
 from tests.support.journal_rows import Rows
-from workloads.producer.tally import Progress
+from workloads.producer.reports import Progress
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from workloads.reader.consumer_calls import decode, encode, receive, send
+from workloads.reader.consumer_process import decode, encode, receive, send
 
 pytestmark = pytest.mark.pure
 

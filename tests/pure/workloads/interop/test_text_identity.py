@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.journal import ReadState
+from workloads.interop.verifiable_events import decode_text, key_id
 from workloads.record.identity import STATES
-from workloads.record.text_identity import decode_text, key_id
 
 pytestmark = pytest.mark.pure
 
