@@ -183,49 +183,28 @@ class ReaderSpec(Frozen):
         *,
         member: str | None = None,
     ) -> dict[str, Any]:
-        """Configuration of one member for its client; `security` is for librdkafka alone."""
-        if self.client == "java":
-            return self.to_java(bootstrap, group_id, member=member)
-        return self.to_librdkafka(bootstrap, group_id, security, member=member)
-
-    def to_java(self, bootstrap: str, group_id: str, *, member: str | None = None) -> dict[str, Any]:
-        """Configuration of one member for the Java client, without TLS and SASL."""
-        found: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
-            "group.id": group_id,
-            "isolation.level": self.isolation,
-            "auto.offset.reset": self.reset,
-            "enable.auto.commit": self.commits == "auto",
-            "auto.commit.interval.ms": int(self.commit_every * 1000),
-            "fetch.max.wait.ms": 100,
-            **self._membership(member),
-            **({} if self.batch is None else {"max.poll.records": self.batch}),
-            **self.extra,
-        }
-        if (strategy := found.get("partition.assignment.strategy")) in _JAVA_ASSIGNORS:
-            found["partition.assignment.strategy"] = _JAVA_ASSIGNORS[strategy]
-        return found
-
-    def to_librdkafka(
-        self,
-        bootstrap: str,
-        group_id: str,
-        security: Mapping[str, str] | None = None,
-        *,
-        member: str | None = None,
-    ) -> dict[str, Any]:
-        """Configuration of one member for `confluent_kafka.Consumer`, which needs a group.id even if none is
-        used."""
+        """Configuration of one member for its client: for `confluent_kafka.Consumer`, which needs a group.id
+        even if none is used, or for the Java client, without TLS and SASL (`security`)."""
+        java = self.client == "java"
         return {
             "bootstrap.servers": bootstrap,
-            **(security or {}),
+            **({} if java else security or {}),
             "group.id": group_id,
             "isolation.level": self.isolation,
             "auto.offset.reset": self.reset,
-            "enable.partition.eof": True,
             "enable.auto.commit": self.commits == "auto",
             "auto.commit.interval.ms": int(self.commit_every * 1000),
             **self._membership(member),
+            **(self._fetching_of_java() if java else self._fetching()),
+            **self.extra,
+        }
+
+    def _fetching_of_java(self) -> dict[str, Any]:
+        return {"fetch.max.wait.ms": 100, **({} if self.batch is None else {"max.poll.records": self.batch})}
+
+    def _fetching(self) -> dict[str, Any]:
+        return {
+            "enable.partition.eof": True,
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 100,
             # The default of 64 MiB per partition is too much for many readers in one process.
@@ -233,13 +212,14 @@ class ReaderSpec(Frozen):
             # A commit before partitions are revoked blocks; the default of 60 s is longer than a run.
             "socket.timeout.ms": 10_000,
             **({} if self.rack is None else {"client.rack": self.rack, "statistics.interval.ms": 500}),
-            **self.extra,
         }
 
     def _membership(self, member: str | None) -> dict[str, Any]:
         """How the member joins. What is not asked for is left out: with the consumer protocol the client
         refuses an assignor, as it does session.timeout.ms and heartbeat.interval.ms."""
         strategy = self.assignor or ("range" if self.protocol == "classic" else None)
+        if strategy is not None and self.client == "java":
+            strategy = _JAVA_ASSIGNORS[strategy]
         return {
             **({"group.protocol": "consumer"} if self.protocol == "consumer" else {}),
             **({} if strategy is None else {"partition.assignment.strategy": strategy}),

@@ -130,27 +130,19 @@ class OwnJournal:
             self._reported += 1
         self.last_ns = now
 
-    def transaction(
-        self,
-        number: int,
-        outcome: TxnOutcome,
-        *,
-        begun_ns: int,
-        asked: str,
-        answered: bool,
-        error: str | None,
-    ) -> None:
+    def transaction(self, ended: OpenTransaction, outcome: TxnOutcome, *, answered: bool = True) -> None:
         """Journal a transaction that has ended; `answered` tells whether a broker said so."""
         event = {
             "event": outcome.value,
-            "txn": number,
+            "txn": ended.number,
             "time_ns": time.time_ns(),
-            "begun_ns": begun_ns,
-            "asked": asked,
+            "begun_ns": ended.begun_ns,
+            "asked": "commit" if ended.commit_requested else "abort",
             "answered": answered,
+            **({} if ended.error is None else {"error": ended.error}),
         }
         with self.lock:
-            self._write(json.dumps(event if error is None else {**event, "error": error}))
+            self._write(json.dumps(event))
 
     def close(self) -> None:
         """Note that nothing will be added. Sends without a report are `indeterminate`. Safe to call again.
@@ -231,11 +223,4 @@ class OwnTransactions:
         with self._journal.lock:
             ended, self.open = self.open, None
             if ended is not None:
-                self._journal.transaction(
-                    ended.number,
-                    outcome,
-                    begun_ns=ended.begun_ns,
-                    asked="commit" if ended.commit_requested else "abort",
-                    answered=answered,
-                    error=ended.error,
-                )
+                self._journal.transaction(ended, outcome, answered=answered)

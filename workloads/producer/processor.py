@@ -220,7 +220,6 @@ def processors(
     run_id: int,
     folder: Path,
     sinks: ReaderSinks,
-    producer: Callable[..., Any] = Producer,
     security: Mapping[str, str] | None = None,
 ) -> list[Processor]:
     """One processor per member; each journals what it reads into `folder`/NAME.
@@ -240,7 +239,7 @@ def processors(
                 process=process,
                 stream=Stream(number, output.topic, partitions, run_id, output.seed * 1_000_003 + number),
                 output=output,
-                connect=partial(make_client, producer, output.settings, config),
+                connect=partial(make_client, Producer, output.settings, config),
                 bootstrap=bootstrap,
                 group_id=GROUP,
                 topic=topic,

@@ -1,5 +1,4 @@
-"""A consumer in a process of its own, which can be killed; the program of that process; and how calls go to it
-and answers back.
+"""A consumer in a process of its own, which can be killed: the process, its program, and their calls.
 
 The process may load another version of confluent-kafka than this one, so this module imports nothing but that
 and the standard library. Each message is a pickle behind its length. The caller sends ("call", method,
@@ -16,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -78,7 +78,8 @@ class ConsumerProcess:
             raise
 
     def subscribe(self, topics: Sequence[str], **callbacks: Callable[..., Any]) -> None:
-        self._callbacks |= {name: _with_consumer(self, call) for name, call in callbacks.items()}
+        # Callbacks of assignments get the consumer first.
+        self._callbacks |= {name: partial(call, self) for name, call in callbacks.items()}
         self._call("subscribe", list(topics), sorted(callbacks))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -124,11 +125,6 @@ class ConsumerProcess:
                 send(calls, ("done",))
         except (OSError, EOFError, ValueError) as error:
             raise ConsumerGone(f"the process of a consumer has ended: {error}") from error
-
-
-def _with_consumer(consumer: ConsumerProcess, call: Callable[..., Any]) -> Callable[..., Any]:
-    """A callback of assignments, which gets the consumer first."""
-    return lambda *arguments: call(consumer, *arguments)
 
 
 def send(stream: IO[bytes], value: tuple[Any, ...]) -> None:

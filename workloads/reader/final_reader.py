@@ -139,15 +139,14 @@ def read_range(
     """
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     digests: dict[int, PartitionDigest] = {}
-    empty = [partition for partition, (start, end) in sorted(bounds.items()) if start >= end]
-    if folder is not None:
-        numbers = [first_part + partition for partition in empty]
-        write_empty_files(folder, numbers, READS if rows is None else rows.schema)
     for partition, (start, end) in sorted(bounds.items()):
         if start < end:
             waiting.put(partition)
         else:
             digests[partition] = DigestBuilder(start, end).done()
+    schema = READS if rows is None else rows.schema
+    if folder is not None:
+        write_empty_files(folder, [first_part + partition for partition in digests], schema)
     counter = _Counter(on_progress)
 
     def work() -> None:
@@ -159,9 +158,9 @@ def read_range(
                     partition = waiting.get_nowait()
                 except queue.Empty:
                     return
-                schema = READS if rows is None else rows.schema
+                digest = DigestBuilder(*bounds[partition])
                 file = None if folder is None else PartitionFile(folder, first_part + partition, schema)
-                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, rows)
+                reading = _Reading(consumer, topic, partition, digest, run_id, reader, file, rows)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:
             _close(consumer, reader)
@@ -174,46 +173,35 @@ def read_range(
     return dict(sorted(digests.items()))
 
 
+@dataclass(slots=True)
 class _Reading:
     """Reads one partition with a consumer that reads other partitions before and after."""
 
-    def __init__(
-        self,
-        consumer: Consumer,
-        topic: str,
-        partition: int,
-        bounds: tuple[int, int],
-        run_id: int,
-        reader: str,
-        file: PartitionFile | None,
-        rows: RowMaker | None,
-    ) -> None:
-        self._consumer = consumer
-        self._topic = topic
-        self._partition = partition
-        self._start, self._end = bounds
-        self._run_id = run_id
-        self._reader = reader
-        self._file = file
-        self._rows = rows
-        self._digest = DigestBuilder(self._start, self._end)
+    consumer: Consumer
+    topic: str
+    partition: int
+    digest: DigestBuilder
+    run_id: int
+    reader: str
+    file: PartitionFile | None
+    rows: RowMaker | None
 
     def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
-        self._consumer.assign([TopicPartition(self._topic, self._partition, self._start)])
-        position = self._start
+        position, end = self.digest.start, self.digest.end
+        self.consumer.assign([TopicPartition(self.topic, self.partition, position)])
         problem: str | None = None
         last_error: str | None = None
-        while position < self._end and problem is None:
+        while position < end and problem is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 seen = f", last error: {last_error}" if last_error else ""
-                problem = f"the deadline came at offset {position} of {self._end}{seen}"
+                problem = f"the deadline came at offset {position} of {end}{seen}"
                 break
             records = []
-            for message in self._consumer.consume(BATCH, min(left, _POLL_SECONDS)):
+            for message in self.consumer.consume(BATCH, min(left, _POLL_SECONDS)):
                 fault = message.error()
                 # The consumer may still return late events of the partition that it read before.
-                ours = message.partition() == self._partition
+                ours = message.partition() == self.partition
                 if fault is None:
                     records += [message] if ours else []
                 elif fault.code() == KafkaError._PARTITION_EOF:
@@ -225,26 +213,26 @@ class _Reading:
                     last_error = f"{fault.name()}: {fault.str()}"
             if records:
                 try:
-                    on_records(self._take(records))
+                    on_records(self.take(records))
                 except ValueError as error:
                     problem = str(error)
                 position = max(position, (records[-1].offset() or 0) + 1)
-        self._consumer.unassign()
-        if self._file is not None:
-            self._file.close()
-        return self._digest.done(problem)
+        self.consumer.unassign()
+        if self.file is not None:
+            self.file.close()
+        return self.digest.done(problem)
 
-    def _take(self, messages: list[Any]) -> int:
+    def take(self, messages: list[Any]) -> int:
         now = time.time_ns()
         offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
-        inside = int(np.searchsorted(offset, self._end))
+        inside = int(np.searchsorted(offset, self.digest.end))
         messages, offset = messages[:inside], offset[:inside]
         values = list(map(Message.value, messages))
-        decoded = decode_carried(values, self._run_id, lambda index: messages[index].headers())
-        self._digest.add(offset, decoded)
-        if self._file is not None and messages:
-            if self._rows is None:
-                self._file.add(rows_table(self._reader, self._topic, messages, decoded, now))
+        decoded = decode_carried(values, self.run_id, lambda index: messages[index].headers())
+        self.digest.add(offset, decoded)
+        if self.file is not None and messages:
+            if self.rows is None:
+                self.file.add(rows_table(self.reader, self.topic, messages, decoded, now))
             else:
-                self._file.add(self._rows.make(messages, now))
+                self.file.add(self.rows.make(messages, now))
         return inside

@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.05
 _NOWHERE = "127.0.0.1:9"
 
 
-def check_settings(spec: ReaderSpec, client: Callable[..., Any] = Consumer) -> None:
+def check_settings(spec: ReaderSpec) -> None:
     """Let the client check the settings of a reader; no broker is asked.
 
     Raises:
@@ -33,9 +33,9 @@ def check_settings(spec: ReaderSpec, client: Callable[..., Any] = Consumer) -> N
     if spec.client == "java":
         # Its own client does, when it is created.
         return
-    settings = spec.to_librdkafka(_NOWHERE, spec.group or spec.name, member=spec.member_names[0])
+    settings = spec.properties(_NOWHERE, spec.group or spec.name, member=spec.member_names[0])
     try:
-        client(settings, logger=client_logger()).close()
+        Consumer(settings, logger=client_logger()).close()
     except KafkaException as error:
         raise _refused(spec, error) from error
 
@@ -65,7 +65,7 @@ class Readers(ClosesAtEnd):
     """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
 
     Use as a context manager or call `close`. The journals of assignments and commits are the caller's.
-    `client` makes a consumer of its settings; `clients` has other ones, by the reader's name.
+    `clients` makes consumers of their settings, by the reader's name; the others are confluent-kafka's.
 
     Raises:
         BadInput: the client refuses a reader's settings.
@@ -81,7 +81,6 @@ class Readers(ClosesAtEnd):
         run_id: int,
         folder: Path,
         sinks: ReaderSinks,
-        client: Callable[..., Any] = Consumer,
         clients: Mapping[str, Callable[..., Any]] | None = None,
         security: Mapping[str, str] | None = None,
     ) -> None:
@@ -91,7 +90,7 @@ class Readers(ClosesAtEnd):
         self._closed = False
         for spec in specs:
             group_id = spec.group or f"kafka-chaos-{spec.name}"
-            of_spec = (clients or {}).get(spec.name, ConsumerProcess if spec.apart else client)
+            of_spec = (clients or {}).get(spec.name, ConsumerProcess if spec.apart else Consumer)
             created = []
             for name in spec.member_names:
                 journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
@@ -119,9 +118,8 @@ class Readers(ClosesAtEnd):
 
     def start(self) -> None:
         """Begin to read; the times of restarts are counted from now."""
-        for _, members in self._members:
-            for reader in members:
-                reader.start()
+        for reader in self._all():
+            reader.start()
         self._clock.start()
 
     def catch_up(self, deadline: float) -> bool:
@@ -134,9 +132,8 @@ class Readers(ClosesAtEnd):
             False when the deadline came first.
         """
         self._stop.set()
-        for _, members in self._members:
-            for reader in members:
-                reader.catch_up()
+        for reader in self._all():
+            reader.catch_up()
         units: dict[str, list[LiveReader]] = {}
         for spec, members in self._members:
             # Several readers may be of one group.
@@ -157,22 +154,20 @@ class Readers(ClosesAtEnd):
             return
         self._closed = True
         self._stop.set()
-        for _, members in self._members:
-            for reader in members:
-                if give_up:
-                    reader.give_up()
-                else:
-                    reader.close()
-        for _, members in self._members:
-            for reader in members:
-                reader.join()
+        for reader in self._all():
+            if give_up:
+                reader.give_up()
+            else:
+                reader.close()
+        for reader in self._all():
+            reader.join()
 
     def members(self, name: str) -> list[LiveReader]:
         """The members of the reader with this name."""
         return next(members for spec, members in self._members if spec.name == name)
 
     def records(self) -> int:
-        return sum(reader.records for _, members in self._members for reader in members)
+        return sum(reader.records for reader in self._all())
 
     def infos(self) -> tuple[ReaderInfo, ...]:
         """A description of each reader, for the run's metadata."""
@@ -206,6 +201,9 @@ class Readers(ClosesAtEnd):
             if spec.rack is not None and self._closed and not any(one.followers for one in members):
                 found.append(f"reader {spec.name} has rack {spec.rack}, but never fetched from a follower")
         return tuple(found)
+
+    def _all(self) -> list[LiveReader]:
+        return [reader for _, members in self._members for reader in members]
 
     def _at_end(self, members: list[LiveReader]) -> bool:
         alive = [reader for reader in members if reader.failure is None]

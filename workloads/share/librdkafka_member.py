@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,10 +23,10 @@ _WORDS = {
 class LibrdkafkaShareClient:
     """confluent-kafka's ShareConsumer, subscribed to one topic."""
 
-    def __init__(self, settings: MemberSettings, consumer: Callable[..., Any] = ShareConsumer) -> None:
+    def __init__(self, settings: MemberSettings) -> None:
         self._answers: list[Answer] = []
         with _as_share_errors(fatal=True):
-            self._consumer = consumer(settings.properties, logger=client_logger())
+            self._consumer = ShareConsumer(settings.properties, logger=client_logger())
             if not settings.wait:
                 # With commit_sync, the answers are what it returns.
                 self._consumer.set_acknowledgement_commit_callback(self._committed)

@@ -17,7 +17,7 @@ BEGIN_SECONDS = 30.0
 
 
 class ShareGroup:
-    """The members of one share group. `start` begins, `close` ends; in between members may be replaced.
+    """The members of one share group, which may be replaced until `close` ends them.
 
     `settings` makes the settings of a client from the name and number of its session.
     """
@@ -51,12 +51,6 @@ class ShareGroup:
         self.last_kill: float | None = None
         """When a member was last killed (time.monotonic()); None: never."""
         self._clock = threading.Thread(target=self._events, name=f"share-{spec.name}", daemon=True)
-
-    def start(self) -> None:
-        """Start every member, wait until all have begun, and begin with kills, pauses and restarts."""
-        self.start_members()
-        self.await_members(time.monotonic() + BEGIN_SECONDS)
-        self.begin()
 
     def await_members(self, deadline: float) -> None:
         """Wait until every member has subscribed, at most until a time.monotonic() value."""

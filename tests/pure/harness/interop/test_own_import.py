@@ -22,7 +22,7 @@ from harness.model.run import UNKNOWN_CLUSTER, FinalRead, RunMeta
 from harness.run.reads.final_read import FinalReadTarget
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, view
-from workloads.own.own_journal import OwnJournal
+from workloads.own.own_journal import OpenTransaction, OwnJournal
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 
 pytestmark = pytest.mark.pure
@@ -124,7 +124,7 @@ def test_transactions_make_a_transactional_run(cluster: StandIn, tmp_path: Path)
     number, file = ProducerFolder(folder).claim()
     journal = OwnJournal(file, number, ProducerFolder(folder).target())
     journal.sent(time.time_ns(), 0, None, 1, txn=0)
-    journal.transaction(0, TxnOutcome.COMMITTED, begun_ns=1, asked="commit", answered=True, error=None)
+    journal.transaction(OpenTransaction(0, 1, commit_requested=True), TxnOutcome.COMMITTED)
     journal.close()
     meta = import_own(OwnImport((folder,), SERVERS, transaction_timeout_ms=9000), tmp_path / "run")
     assert (meta.transactional, meta.idempotent) == (True, True)

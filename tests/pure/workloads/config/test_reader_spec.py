@@ -51,7 +51,7 @@ def test_members_have_names_of_their_own() -> None:
 
 
 def test_what_reaches_the_client() -> None:
-    plain = ReaderSpec(name="plain").to_librdkafka("a:1", "g")
+    plain = ReaderSpec(name="plain").properties("a:1", "g")
     assert "client.rack" not in plain
     assert (plain["isolation.level"], plain["enable.auto.commit"]) == ("read_uncommitted", False)
     near = ReaderSpec(
@@ -62,7 +62,7 @@ def test_what_reaches_the_client() -> None:
         commits="auto",
         commit_every=0.5,
         extra={"session.timeout.ms": 6000},
-    ).to_librdkafka("a:1", "g")
+    ).properties("a:1", "g")
     assert near["client.rack"] == "r2"
     assert (near["isolation.level"], near["enable.auto.commit"]) == ("read_committed", True)
     assert (near["auto.commit.interval.ms"], near["session.timeout.ms"]) == (500, "6000")
@@ -91,7 +91,7 @@ def test_what_reaches_the_client() -> None:
 def test_how_a_member_joins(given: dict[str, Any], incremental: bool, expected: dict[str, str]) -> None:
     spec = ReaderSpec.model_validate({"name": "work", "group": "g", "members": 2, **given})
     names = (*("group.protocol", "group.instance.id", "partition.assignment.strategy"), "session.timeout.ms")
-    made = spec.to_librdkafka("a:1", "g", member="work-1")
+    made = spec.properties("a:1", "g", member="work-1")
     assert {name: made[name] for name in names if name in made} == expected
     assert spec.incremental is incremental
 
@@ -136,5 +136,5 @@ def test_what_reaches_the_java_client() -> None:
     assert ReaderSpec.model_validate({**java, "version": "4.1.1"}).library == "kafka-clients 4.1.1"
     assert ReaderSpec(name="one", version="2.13.0").library == "librdkafka"
     check_settings(spec)
-    classic = ReaderSpec.model_validate({**java, "assignor": "cooperative-sticky"}).to_java("a:1", "g")
+    classic = ReaderSpec.model_validate({**java, "assignor": "cooperative-sticky"}).properties("a:1", "g")
     assert classic["partition.assignment.strategy"].endswith(".CooperativeStickyAssignor")

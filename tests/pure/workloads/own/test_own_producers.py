@@ -14,7 +14,7 @@ from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
 from workloads.journal.row_journal import RowJournal
-from workloads.own.own_journal import OwnJournal
+from workloads.own.own_journal import OpenTransaction, OwnJournal
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import TARGET_FILE, ProducerFolder, ProducerTarget
 from workloads.producer.send_journal import SendJournal
@@ -125,7 +125,7 @@ def test_transactions_are_taken_over_if_the_experiment_expects_them(
 ) -> None:
     producer = opened(folder)
     sent(producer, 0, None, 1, txn=0)
-    producer.transaction(0, TxnOutcome.COMMITTED, begun_ns=1, asked="commit", answered=True, error=None)
+    producer.transaction(OpenTransaction(0, 1, commit_requested=True), TxnOutcome.COMMITTED)
     producer.close()
     unexpected = OwnProducers(folder, 1, journal, None)
     unexpected.close(LONG)

@@ -14,7 +14,7 @@ import pytest
 from workloads.config.share_spec import ShareSpec
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
-from workloads.share.share_group import ShareGroup
+from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
 
 pytestmark = pytest.mark.pure
 
@@ -67,6 +67,12 @@ def _group(tmp_path: Path, *, dies: bool = False, **changes: Any) -> tuple[Share
     return group, deliveries, events
 
 
+def _start(group: ShareGroup) -> None:
+    group.start_members()
+    group.await_members(time.monotonic() + BEGIN_SECONDS)
+    group.begin()
+
+
 def _until(what: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not what():
@@ -80,7 +86,7 @@ def _told(events: _Rows) -> Counter[tuple[str, int, str]]:
 
 def test_a_killed_member_and_a_closed_one_get_successors(tmp_path: Path) -> None:
     group, deliveries, events = _group(tmp_path, kills=(0.0,), restarts=(0.0,))
-    group.start()
+    _start(group)
     _until(lambda: _told(events)["q-0", 2, "joined"] == 1)
     group.finish_events(time.monotonic() + 60)
     group.close()
@@ -109,7 +115,7 @@ def test_a_killed_member_and_a_closed_one_get_successors(tmp_path: Path) -> None
 
 def test_a_stopped_member_continues(tmp_path: Path) -> None:
     group, _, events = _group(tmp_path, pauses=({"at": 0.0, "seconds": 0.1},))
-    group.start()
+    _start(group)
     _until(lambda: _told(events)["q-0", 0, "resumed"] == 1)
     group.close()
     assert [row["event"] for row in events if row["member"] == "q-0"] == [
@@ -119,7 +125,7 @@ def test_a_stopped_member_continues(tmp_path: Path) -> None:
 
 def test_members_leave_while_an_administrator_changes_the_group(tmp_path: Path) -> None:
     group, _, events = _group(tmp_path)
-    group.start()
+    _start(group)
     group.stop_members()
     group.alter("start offsets moved to {0: 0}")
     group.start_members()
@@ -131,7 +137,7 @@ def test_members_leave_while_an_administrator_changes_the_group(tmp_path: Path) 
 
 def test_a_member_that_ends_by_itself_is_a_problem(tmp_path: Path) -> None:
     group, _, events = _group(tmp_path, dies=True)
-    group.start()
+    _start(group)
     _until(lambda: len(group.problems) == 2)
     group.close()
     assert group.problems == ("a member of share group q ended early: fenced",) * 2
@@ -140,7 +146,7 @@ def test_a_member_that_ends_by_itself_is_a_problem(tmp_path: Path) -> None:
 
 def test_giving_up_kills(tmp_path: Path) -> None:
     group, _, events = _group(tmp_path)
-    group.start()
+    _start(group)
     group.close(give_up=True)
     group.close()
     assert {row["event"] for row in events} == {"joined", "killed"}
