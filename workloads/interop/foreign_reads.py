@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -52,17 +53,10 @@ class ForeignReads:
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
         """READS rows of all these lines, in tables, in the order in which the reader received them."""
-        pending: list[tuple[dict[str, Any], int]] = []
-        for line in lines:
-            event = parse(line, CONSUMER, self.lines)
-            if event is None:
-                continue
-            if self._take(event):
-                pending.append((event, max(0, self._session)))
-            if len(pending) >= _ROWS_AT_ONCE:
-                yield self._rows(pending)
-                pending = []
-        yield self._rows(pending)
+        rest = iter(lines)
+        while some := list(islice(rest, _ROWS_AT_ONCE)):
+            events = [event for line in some if (event := parse(line, CONSUMER, self.lines)) is not None]
+            yield self._rows([(event, max(0, self._session)) for event in events if self._take(event)])
 
     def _take(self, event: dict[str, Any]) -> bool:
         """Process an event; returns whether it is a record of the topic."""
@@ -113,9 +107,9 @@ class ForeignReads:
         }
 
     def _rows(self, pending: list[tuple[dict[str, Any], int]]) -> pa.Table:
-        events = [event for event, _ in pending]
         values = [
-            None if event["value"] is None else event["value"].encode(errors="replace") for event in events
+            None if event["value"] is None else event["value"].encode(errors="replace")
+            for event, _ in pending
         ]
         decoded = decode_text(values, self._run_id)
         states, producers, seqs = decoded.state.tolist(), decoded.producer.tolist(), decoded.seq.tolist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -87,32 +88,22 @@ class ForeignSends:
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
         """SENDS rows of all these lines, in several tables."""
-        pending: list[str | bytes] = []
-        for line in lines:
-            pending.append(line)
-            if len(pending) >= _ROWS_AT_ONCE:
-                yield self.take(pending)
-                pending = []
-        yield self.take(pending)
+        rest = iter(lines)
+        while some := list(islice(rest, _ROWS_AT_ONCE)):
+            yield self._rows([event for line in some if (event := self._report(line)) is not None])
 
-    def take(self, lines: Iterable[str | bytes]) -> pa.Table:
-        """SENDS rows of the reports among these lines."""
-        reports = []
-        for line in lines:
-            event = parse(line, PRODUCER, self.lines)
-            if event is not None:
-                self._moment(event)
-                if event["name"].startswith("producer_send"):
-                    reports.append(event)
-        return self._rows(reports)
-
-    def _moment(self, event: dict[str, Any]) -> None:
+    def _report(self, line: str | bytes) -> dict[str, Any] | None:
+        """The report of a send on this line; None: it says something else."""
+        event = parse(line, PRODUCER, self.lines)
+        if event is None:
+            return None
         at: int = event["timestamp"]
         self.first_ms = at if self.first_ms is None else min(self.first_ms, at)
         self.last_ms = max(self.last_ms, at)
         if event["name"] == "tool_data":
             self.ended = True
             self._sent = event["sent"]
+        return event if event["name"].startswith("producer_send") else None
 
     def _rows(self, reports: list[dict[str, Any]]) -> pa.Table:
         decoded = decode_text([event["value"].encode(errors="replace") for event in reports], 0)
@@ -122,7 +113,7 @@ class ForeignSends:
         ):
             if self.topic is None:
                 self.topic = event["topic"]
-            if state != OK or not self._plausible(producer, seq):
+            if state != OK or seq > self.numbers.get(producer, _NOTHING).end + MAX_SEQ_JUMP:
                 self.foreign += 1
             elif event["topic"] != self.topic:
                 self.of_other_topics += 1
@@ -130,9 +121,6 @@ class ForeignSends:
                 row = self._row(event, producer, seq)
                 rows += [] if row is None else [row]
         return pa.Table.from_pylist(rows, schema=SENDS)
-
-    def _plausible(self, producer: int, seq: int) -> bool:
-        return seq <= self.numbers.get(producer, _NOTHING).end + MAX_SEQ_JUMP
 
     def _row(self, event: dict[str, Any], producer: int, seq: int) -> dict[str, Any] | None:
         numbers = self.numbers.setdefault(producer, Numbers())
@@ -197,21 +185,23 @@ class ForeignSends:
     def _unreported_rows(
         self, producer: int, seq: np.ndarray[Any, np.dtype[np.int64]], keys: int | None, last_ms: int
     ) -> pa.Table:
-        count = len(seq)
-        at = (last_ms or self.last_ms) * _MS
-        columns = {
-            "producer": pa.array(np.full(count, producer, dtype=np.int32)),
-            "seq": pa.array(seq, pa.int64()),
-            "topic": pa.repeat(self.topic or "", count),
-            "partition": pa.array(np.full(count, UNKNOWN_PARTITION, dtype=np.int32)),
-            "key": pa.nulls(count, pa.int64()) if keys is None else pa.array(seq % keys, pa.int64()),
-            "size": pa.array(np.zeros(count, dtype=np.int32)),
-            "step": pa.array(np.zeros(count, dtype=np.int32)),
-            "sent_ns": pa.array(np.full(count, at, dtype=np.int64)),
-            "outcome": pa.repeat(SendOutcome.INDETERMINATE.value, count),
-            "closed_ns": pa.nulls(count, pa.int64()),
-            "offset": pa.nulls(count, pa.int64()),
-            "error": pa.repeat(NO_REPORT, count),
-            "txn": pa.nulls(count, pa.int64()),
+        same = {
+            "producer": producer,
+            "topic": self.topic or "",
+            "partition": UNKNOWN_PARTITION,
+            "size": 0,
+            "step": 0,
+            "sent_ns": (last_ms or self.last_ms) * _MS,
+            "outcome": SendOutcome.INDETERMINATE.value,
+            "closed_ns": None,
+            "offset": None,
+            "error": NO_REPORT,
+            "txn": None,
         }
+        columns = {
+            name: pa.repeat(pa.scalar(value, SENDS.field(name).type), len(seq))
+            for name, value in same.items()
+        }
+        columns["seq"] = pa.array(seq, pa.int64())
+        columns["key"] = pa.nulls(len(seq), pa.int64()) if keys is None else pa.array(seq % keys, pa.int64())
         return pa.Table.from_pydict(columns, schema=SENDS)

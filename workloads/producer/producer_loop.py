@@ -181,7 +181,9 @@ class ProducerLoop:
                     self.writing = False
                     if self._drained():
                         self.idle.set()
-            self._end(self._close_seconds)
+            flush(self._client, self._close_seconds)
+            purge_and_close(self._client)
+            self._reports.take()
         # Kept, not swallowed: Workload.finish and Workload.close raise it.
         except BaseException as error:
             self.failure = error
@@ -305,8 +307,3 @@ class ProducerLoop:
             self._client.poll(_POLL_SECONDS)
             self._reports.take()
         return True
-
-    def _end(self, seconds: float) -> None:
-        flush(self._client, seconds)
-        purge_and_close(self._client)
-        self._reports.take()

@@ -138,7 +138,7 @@ class TransactionManager:
                 self.client.begin_transaction()
                 break
             except KafkaException as error:
-                self._replace_client(_error_name(error))
+                self._replace_client(error.args[0].name())
         number, self._next = self._next, self._next + 1
         aborting = self._random.random() < self._spec.abort
         every = self._spec.fence_every
@@ -289,8 +289,3 @@ class TransactionManager:
         self._last_failure = why
         end(old)
         self._take()
-
-
-def _error_name(error: KafkaException) -> str:
-    name: str = error.args[0].name()
-    return name

@@ -93,24 +93,22 @@ class LiveReader:
     def restart(self, *, away: bool = False) -> None:
         """Close the client as an application does when it ends, and continue with a new one; with `away`
         only when `come_back` is called."""
-        self._hold(away)
+        if away:
+            self._back.clear()
         self._restart.set()
 
     def crash(self, *, away: bool = False) -> None:
         """Kill the client's process, as if the application had crashed, and continue as after `restart`. The
         batch that is being processed is not journaled."""
         assert isinstance(self._consumer, ConsumerProcess), "checked when the experiment was made"
-        self._hold(away)
+        if away:
+            self._back.clear()
         self._crashed.set()
         self._consumer.kill()
 
     def come_back(self) -> None:
         """Create the client of a reader that is away."""
         self._back.set()
-
-    def _hold(self, away: bool) -> None:
-        if away:
-            self._back.clear()
 
     def catch_up(self) -> None:
         """Begin to note in `caught_up` which partitions are read to the end."""
