@@ -64,7 +64,6 @@ class RecordBatch:
     base_timestamp: int
     max_timestamp: int
     producer_id: int
-    producer_epoch: int
     base_sequence: int
     count: int
     payload: memoryview
@@ -101,7 +100,7 @@ class RecordBatch:
 def read_batch(data: memoryview, position: int) -> tuple[RecordBatch, int]:
     """The batch that begins at byte `position`, complete, and the position after it."""
     base, length, epoch, _, crc, attributes, last_delta, *more = BATCH.unpack_from(data, position)
-    first_time, max_time, producer_id, producer_epoch, sequence, count = more
+    first_time, max_time, producer_id, _, sequence, count = more
     behind = position + OVERHEAD + length
     compression = attributes & _CODEC_BITS
     found = RecordBatch(
@@ -117,7 +116,6 @@ def read_batch(data: memoryview, position: int) -> tuple[RecordBatch, int]:
         base_timestamp=first_time,
         max_timestamp=max_time,
         producer_id=producer_id,
-        producer_epoch=producer_epoch,
         base_sequence=sequence,
         count=count,
         payload=data[position + BATCH.size : behind],
@@ -232,7 +230,6 @@ def read_message(data: memoryview, position: int) -> tuple[LegacyMessage, int]:
         base_timestamp=stamp,
         max_timestamp=stamp,
         producer_id=-1,
-        producer_epoch=-1,
         base_sequence=-1,
         count=1,
         payload=data[body:behind],

@@ -39,6 +39,9 @@ _MOST_OFFSETS = 2**24
 """The most offsets of one batch: more of the smallest records than the largest batch under Kafka's defaults
 holds."""
 
+_Pending = tuple[RecordBatch, Record, bool]
+"""A batch, one of its records, and whether the batch is broken."""
+
 
 def parse_segment(data: bytes) -> Iterator[RecordBatch]:
     """The batches of one `.log` file, in file order.
@@ -202,7 +205,7 @@ def replica_rows(
         JournalError: as `parse_segment`.
     """
     tables = [REPLICAS.empty_table()]
-    pending: list[tuple[RecordBatch, Record, bool]] = []
+    pending: list[_Pending] = []
     for _, data in ordered_logs(segments):
         for batch in parse_segment(data):
             records = batch.records()
@@ -217,13 +220,7 @@ def replica_rows(
     return pa.concat_tables(tables)
 
 
-def _rows(
-    broker: int,
-    topic: str,
-    partition: int,
-    pending: list[tuple[RecordBatch, Record, bool]],
-    run_id: int,
-) -> pa.Table:
+def _rows(broker: int, topic: str, partition: int, pending: list[_Pending], run_id: int) -> pa.Table:
     count = len(pending)
     values = [None if batch.control else record.value for batch, record, _ in pending]
     decoded = decode_carried(values, run_id, lambda index: pending[index][1].headers)

@@ -69,15 +69,14 @@ class DigestBuilder:
 
     start: int
     end: int
+    records: int = 0
     _next: int = field(init=False)
     _first: int | None = None
     _last: int | None = None
-    _records: int = 0
     _not_ok: int = 0
     _hash: int = 0
     _gaps: list[tuple[int, int]] = field(default_factory=list)
     _gap_count: int = 0
-    _missing: int = 0
 
     def __post_init__(self) -> None:
         self._next = self.start
@@ -104,17 +103,12 @@ class DigestBuilder:
             self._first = int(offset[0])
         self._last = int(offset[-1])
         self._next = self._last + 1
-        self._records += len(offset)
+        self.records += len(offset)
         self._not_ok += int(np.count_nonzero(decoded.state))
         self._hash = (self._hash + record_hash(offset, decoded)) % 2**64
 
-    @property
-    def records(self) -> int:
-        return self._records
-
     def _gap(self, begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> None:
         self._gap_count += len(begin)
-        self._missing += int((end - begin).sum())
         room = MAX_GAPS - len(self._gaps)
         self._gaps += zip(begin[:room].tolist(), end[:room].tolist(), strict=True)
 
@@ -126,12 +120,13 @@ class DigestBuilder:
         return PartitionDigest(
             start=self.start,
             end=self.end,
-            records=self._records,
+            records=self.records,
             first=self._first,
             last=self._last,
             gaps=tuple(self._gaps),
             gap_count=self._gap_count,
-            missing=self._missing,
+            # Every offset of the range is that of a record, or missing.
+            missing=max(0, self.end - self.start) - self.records,
             content_hash=self._hash,
             finished=problem is None,
             problem=problem,
