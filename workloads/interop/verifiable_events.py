@@ -28,47 +28,32 @@ _TEXT = (str,)
 _MAYBE_TEXT = (str, type(None))
 _NUMBER = (int,)
 
-PRODUCER: dict[str, dict[str, tuple[type, ...]]] = {
-    "startup_complete": {},
-    "shutdown_complete": {},
-    "shutdown_requested": {},
-    "producer_send_success": {
-        "key": _MAYBE_TEXT,
-        "value": _TEXT,
-        "topic": _TEXT,
-        "partition": _NUMBER,
-        "offset": _NUMBER,
-    },
+_Fields = dict[str, tuple[type, ...]]
+_TOPIC_PARTITION: _Fields = {"topic": _TEXT, "partition": _NUMBER}
+_OF_BOTH: dict[str, _Fields] = {"startup_complete": {}, "shutdown_complete": {}, "shutdown_requested": {}}
+PRODUCER: dict[str, _Fields] = {
+    **_OF_BOTH,
+    "producer_send_success": {**_TOPIC_PARTITION, "key": _MAYBE_TEXT, "value": _TEXT, "offset": _NUMBER},
     "producer_send_error": {"key": _MAYBE_TEXT, "value": _TEXT, "topic": _TEXT, "exception": _TEXT},
     "tool_data": {"sent": _NUMBER, "acked": _NUMBER},
 }
-CONSUMER: dict[str, dict[str, tuple[type, ...]]] = {
-    "startup_complete": {},
-    "shutdown_complete": {},
-    "shutdown_requested": {},
-    "record_data": {
-        "key": _MAYBE_TEXT,
-        "value": _MAYBE_TEXT,
-        "topic": _TEXT,
-        "partition": _NUMBER,
-        "offset": _NUMBER,
-    },
+CONSUMER: dict[str, _Fields] = {
+    **_OF_BOTH,
+    "record_data": {**_TOPIC_PARTITION, "key": _MAYBE_TEXT, "value": _MAYBE_TEXT, "offset": _NUMBER},
     "records_consumed": {"count": _NUMBER, "partitions": (list,)},
     "offsets_committed": {"offsets": (list,), "success": (bool,)},
     "partitions_assigned": {"partitions": (list,)},
     "partitions_revoked": {"partitions": (list,)},
 }
 """By event: its required fields and their types. All events also have `timestamp` (ms)."""
-_TOPIC_PARTITION: dict[str, tuple[type, ...]] = {"topic": _TEXT, "partition": _NUMBER}
-_PARTS: dict[str, dict[str, tuple[type, ...]]] = {
+_PARTS: dict[str, _Fields] = {
     "records_consumed": {**_TOPIC_PARTITION, "count": _NUMBER},
     "offsets_committed": {**_TOPIC_PARTITION, "offset": _NUMBER},
     "partitions_assigned": _TOPIC_PARTITION,
     "partitions_revoked": _TOPIC_PARTITION,
 }
 _LISTS = {"offsets_committed": "offsets"}
-_MOST_MS = 2**63 // 10**6 - 1
-_MOST = {"partition": 2**31 - 1, "timestamp": _MOST_MS}
+_MOST = {"partition": 2**31 - 1, "timestamp": 2**63 // 10**6 - 1}
 _FORM = r"^(?:(?P<producer>0|[1-9][0-9]{0,8})\.)?(?P<seq>0|[1-9][0-9]{0,17})$"
 _PLAIN_DIGITS = 18
 """Numbers of up to this many digits fit into 63 bits."""
@@ -88,9 +73,7 @@ class Lines:
         return self.events + self.other + self.damaged
 
 
-def parse(
-    line: str | bytes, known: dict[str, dict[str, tuple[type, ...]]], lines: Lines
-) -> dict[str, Any] | None:
+def parse(line: str | bytes, known: dict[str, _Fields], lines: Lines) -> dict[str, Any] | None:
     """The event of one line (None: it contains none). Counts the line in `lines`; its text never raises.
 
     Args:
@@ -124,7 +107,7 @@ def _damaged(lines: Lines) -> None:
         lines.first_damaged = lines.seen
 
 
-def _has(event: dict[str, Any], fields: dict[str, tuple[type, ...]]) -> bool:
+def _has(event: dict[str, Any], fields: _Fields) -> bool:
     for name, types in fields.items():
         value = event.get(name, ...)
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):

@@ -17,11 +17,10 @@ from harness.model.journal import SendOutcome
 
 @dataclass(frozen=True, slots=True)
 class JavaRow:
-    """One row: an exception's simple class name and a pattern of its message determine `outcome`."""
+    """One row: an exception's simple class name and a pattern of its message, which tell a refusal."""
 
     exception: str
     message: str
-    outcome: SendOutcome
     reason: str
     source: str
 
@@ -32,34 +31,30 @@ TABLE: tuple[JavaRow, ...] = (
     JavaRow(
         "TimeoutException",
         r"^Topic \S+ not present in metadata after \d+ ms",
-        SendOutcome.REJECTED,
         "max.block.ms passed without metadata; the record was never queued",
         "KafkaProducer.waitOnMetadata",
     ),
     JavaRow(
         "TimeoutException",
         r"^Failed to (allocate|update metadata)",
-        SendOutcome.REJECTED,
         "max.block.ms passed before the record could be queued",
         "BufferPool.allocate, KafkaProducer.waitOnMetadata",
     ),
     JavaRow(
         "BufferExhaustedException",
         r"^Failed to allocate",
-        SendOutcome.REJECTED,
         "no room in buffer.memory within max.block.ms; the record was never queued",
         "BufferPool.allocate",
     ),
     JavaRow(
         "RecordTooLargeException",
         r"^The message is \d+ bytes when serialized which is larger than",
-        SendOutcome.REJECTED,
         "above max.request.size or buffer.memory; the record was never queued",
         "KafkaProducer.ensureValidRecordSize",
     ),
-    JavaRow("SerializationException", "", SendOutcome.REJECTED, "there were no bytes to be sent", _CLIENT),
+    JavaRow("SerializationException", "", "there were no bytes to be sent", _CLIENT),
 )
-"""Every other exception is `indeterminate`."""
+"""These are `rejected`; every other exception is `indeterminate`."""
 
 
 def exception_name(text: str) -> str:
@@ -78,10 +73,8 @@ def outcome_of(exception: str | None, message: str | None, acks: str) -> SendOut
     """
     if exception is None:
         return SendOutcome.UNCONFIRMED if acks == "0" else SendOutcome.ACKED
-    for row in TABLE:
-        if row.exception == exception and re.search(row.message, message or ""):
-            return row.outcome
-    return SendOutcome.INDETERMINATE
+    refused = any(row.exception == exception and re.search(row.message, message or "") for row in TABLE)
+    return SendOutcome.REJECTED if refused else SendOutcome.INDETERMINATE
 
 
 JVM_ENDED = "JvmEnded"

@@ -21,7 +21,6 @@ from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, ca
 from workloads.record.identity import decode_keys
 
 _SHAPE = "(key, value, headers): bytes, text or None each, and a mapping of texts to bytes, text or None"
-_WIRE_FORMAT = struct.Struct(">bI")
 
 Content: TypeAlias = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 """Key, value and headers; a key of None leaves the workload's own."""
@@ -175,7 +174,7 @@ def _avro_encoder(spec: AvroPayload) -> Callable[[Any], bytes]:
             found=f"{type(error).__name__}: {error}",
             next_step="correct the schema, or the path",
         ) from error
-    prefix = b"" if spec.schema_id is None else _WIRE_FORMAT.pack(0, spec.schema_id)
+    prefix = b"" if spec.schema_id is None else struct.pack(">bI", 0, spec.schema_id)
 
     def encode(data: Any) -> bytes:
         stream = io.BytesIO()

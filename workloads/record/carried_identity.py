@@ -12,7 +12,6 @@ value:
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +27,6 @@ IDENTITY_HEADER = "kafka-chaos-identity"
 Headers = Sequence[tuple[str, Any]] | None
 """As clients and logs give them; only an identity's content is looked at, which is bytes."""
 
-_CRC = struct.Struct(">I")
 _TEXT_BYTES = 2 * PREFIX
 _MAGIC_TEXT = f"{MAGIC:08x}".encode()
 _TEXT = re.compile(_MAGIC_TEXT + rb"[0-9a-f]{%d}" % (_TEXT_BYTES - len(_MAGIC_TEXT)))
@@ -55,7 +53,7 @@ def carry(value: bytes | None, run: int, producer: int, seq: int) -> Carried:
     head = HEAD.pack(MAGIC, run, producer, seq)
     content = value or b""
     before, mark, behind = content.partition(IDENTITY_TEXT.encode())
-    identity = head + _CRC.pack(crc32c(head + before + behind))
+    identity = head + crc32c(head + before + behind).to_bytes(4, "big")
     if not mark:
         return Carried(value, identity)
     return Carried(before + identity.hex().encode() + behind, identity, in_value=True)
