@@ -163,8 +163,8 @@ class OwnJournal:
             raise self._failure
 
     def _write(self, line: str) -> None:
-        """Append a line. After an error nothing is written any more, and `check` and `close` raise it: the
-        callback of a report must not raise an exception."""
+        """Append a line. After an error nothing is written any more; `raise_if_failed` and `close` raise it,
+        since the callback of a report must not raise an exception."""
         if self._failure is not None or self._closed:
             return
         try:

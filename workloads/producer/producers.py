@@ -22,11 +22,6 @@ from workloads.producer.send_journal import SendJournal
 CLOSE_SECONDS = 10.0
 
 
-def even_share(total_records: int, producers: int, index: int) -> int:
-    """The number of records of producer `index` in an even split; the first producers take the remainder."""
-    return total_records // producers + (1 if index < total_records % producers else 0)
-
-
 class Workload(ClosesAtEnd):
     """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
 
@@ -107,7 +102,8 @@ class Workload(ClosesAtEnd):
         rate = rate if rate is not None else self._spec.rate
         until = None if seconds is None else time.monotonic() + seconds
         for index, loop in enumerate(self._loops):
-            mine = None if records is None else even_share(records, count, index)
+            # In an even split, of which the first producers take the remainder.
+            mine = None if records is None else records // count + (index < records % count)
             loop.start(StepOrder(step, mine, until, None if rate is None else rate / count))
 
     def finish(self, deadline: float | None = None) -> bool:
