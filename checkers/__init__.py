@@ -39,8 +39,14 @@ if TYPE_CHECKING:
     from checkers.questions.views import RunViews, ask, views_of
     from checkers.rates.aggregate import Rates, rates_of_runs
     from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
-    from checkers.statistics.rates import per_million, percentile, percentile_interval, rate_difference
-    from checkers.statistics.shares import difference, share_of
+    from checkers.statistics.rates import (
+        difference,
+        per_million,
+        percentile,
+        percentile_interval,
+        rate_difference,
+        share_of,
+    )
 
 _NAMES_OF = {
     "check": "check_run",
@@ -59,8 +65,7 @@ _NAMES_OF = {
     "questions.views": "RunViews ask views_of",
     "rates.aggregate": "Rates rates_of_runs",
     "statistics.comparison": "ALPHA rank_test runs_needed shared_level",
-    "statistics.rates": "per_million percentile percentile_interval rate_difference",
-    "statistics.shares": "difference share_of",
+    "statistics.rates": "difference per_million percentile percentile_interval rate_difference share_of",
 }
 """The imports above, for `__getattr__`."""
 

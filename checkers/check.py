@@ -13,17 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkers.classes.classify import attempt
 from checkers.deliveries import find as deliveries
-from checkers.deliveries.damaged import find_damaged
+from checkers.deliveries.find import find_damaged
 from checkers.engine.connect import engine_name
 from checkers.engine.failures import engine_failures
 from checkers.evidence.counts import count_findings
 from checkers.evidence.findings import FINDINGS
 from checkers.groups import find as groups
 from checkers.journals.footers import rows_of
-from checkers.journals.load import load_run
-from checkers.journals.problems import unknown_values, unread_sends
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views, engine_path, read_parquet
+from checkers.journals.load import load_run, unknown_values, unread_sends
+from checkers.journals.views import Scratch, Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
 from checkers.outputs import find as outputs
 from checkers.records import find as records

@@ -2,8 +2,7 @@
 
 Each takes the facts of records and returns, as a column, which of them are of its class. `checkers.records`
 computes the facts: `facts` (what was sent and read), `context` (log bounds, retention, compaction), `lookups`
-(what needs other rows of the journals), `find` (`late`, `this_run`); sentences also use `place` and `held_by`
-of `evidence`.
+(what needs other rows of the journals), `find` (`late`, `this_run`, and `place` and `held_by` for sentences).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Classes of the records in the replicas' own segment files.
 
-Each takes rows of `checkers.replicas.holdings.HOLDINGS`, a broker and an offset, and returns, as a column,
+Each takes rows of `checkers.replicas.find.HOLDINGS`, a broker and an offset, and returns, as a column,
 which of them are of its class; those of one offset are one finding.
 """
 

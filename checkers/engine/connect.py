@@ -10,16 +10,17 @@ import re
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from checkers.engine.executor_archive import write_zip
 from checkers.engine.failures import cause_of, is_failure
 from harness.model.errors import CheckError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 _SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.execution.arrow.pyspark.enabled": "true"}
 NO_CALL_SITES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
@@ -170,3 +171,27 @@ def _refuse_older(session: SparkSession, url: str) -> None:
             found=f"Spark {session.version}",
             next_step="update the server, or install kafka-chaos with that version of pyspark",
         )
+
+
+_ROOT = Path(__file__).resolve().parents[2]
+_FILES = (
+    "checkers/**/*.py",
+    "workloads/**/*.py",
+    "harness/model/**/*.py",
+    "harness/__init__.py",
+    "harness/check_jobs/__init__.py",
+    "harness/check_jobs/spark_topic_reader.py",
+)
+
+
+def write_zip(target: Path) -> Path:
+    """Write the modules that tasks and checks import into `target`; returns it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    # Zip has no dates before 1980, which files of a reproducible image may have.
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for path in (path for pattern in _FILES for path in sorted(_ROOT.glob(pattern))):
+            archive.write(path, path.relative_to(_ROOT))
+    return target

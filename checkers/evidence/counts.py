@@ -11,15 +11,15 @@ from pyspark.sql import functions as F
 
 from checkers.evidence.findings import is_of
 from checkers.evidence.windows import split_windows
-from checkers.journals.scratch import Scratch
-from checkers.judgement.blame import (
+from checkers.journals.views import Scratch
+from checkers.judgement.summary import (
     ALLOWED_CLASSES,
     MOST_SENTENCES,
     OUTPUT_CLASSES,
     READER_CLASSES,
     BlameGroup,
+    FindingCounts,
 )
-from checkers.judgement.summary import FindingCounts
 from checkers.sql import conform
 from harness.model.result import Example, FindingClass
 from harness.model.run import RunMeta

@@ -14,9 +14,8 @@ from checkers.groups.rules import OffsetRetention, ahead_rules, suspect_rules
 from checkers.int64 import INT64_MAX
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import offset_chunks
-from checkers.journals.scratch import Scratch
 from checkers.journals.topic_partition import partition_of
-from checkers.journals.views import Views, readable
+from checkers.journals.views import Scratch, Views, readable
 from harness.model.result import OwnerlessTime
 from harness.model.run import ReaderInfo, RunMeta
 

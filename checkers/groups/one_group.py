@@ -45,8 +45,7 @@ def group_findings(
     # PySpark is slow to import, and most groups have no findings.
     from checkers.engine.failures import engine_failures
     from checkers.groups.find import find
-    from checkers.journals.scratch import Scratch
-    from checkers.journals.views import Views
+    from checkers.journals.views import Scratch, Views
 
     with engine_failures(folder), scratch_in(folder) as scratch:
         spark = session()

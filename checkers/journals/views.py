@@ -8,7 +8,6 @@ without files has no rows. Rows with a topic and a partition also have `topic_pa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -19,11 +18,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from checkers.journals.footers import JournalFile, distinct_values, rows_of
-from checkers.journals.load import JOURNALS, READS, Files, RunJournals
+from checkers.journals.load import JOURNALS, READS, RunJournals
 from checkers.journals.topic_partition import number_of, topic_partition
 from checkers.sql import ddl, sql_types
 from harness.model.journal import ReadState, SendOutcome
-from harness.model.run import ReaderInfo, RunMeta
 from harness.model.storage import StoragePath, spark_path, storage_path
 
 IDENTITY = ("run", "producer", "seq")
@@ -42,15 +40,14 @@ def _view(name: str) -> cached_property[DataFrame]:
 
 
 @dataclass(frozen=True)
-class Views:
-    """The journals of one run, each as a DataFrame.
+class Views(RunJournals):
+    """The journals of one run, each also as a DataFrame.
 
     `embedded`: the session is one of Sail, which names files by URLs. `topics` are the names of all topics in
     the run's journals, sorted.
     """
 
     spark: SparkSession
-    journals: RunJournals
     topics: tuple[str, ...]
     embedded: bool
 
@@ -61,19 +58,7 @@ class Views:
         topics = {meta.topic, *(bound.topic for bound in bounds)}
         of_records = (file for name in ("sends", "opened", "outputs", *READS) for file in files[name])
         topics |= distinct_values(of_records, "topic")
-        return cls(spark, journals, tuple(sorted(topics)), is_embedded(spark))
-
-    @property
-    def files(self) -> Mapping[str, Files]:
-        return self.journals.files
-
-    @property
-    def meta(self) -> RunMeta:
-        return self.journals.meta
-
-    @property
-    def readers(self) -> tuple[ReaderInfo, ...]:
-        return self.journals.readers
+        return cls(**vars(journals), spark=spark, topics=tuple(sorted(topics)), embedded=is_embedded(spark))
 
     @cached_property
     def sends(self) -> DataFrame:
@@ -192,3 +177,16 @@ def is_embedded(spark: SparkSession) -> bool:
     if spark not in _EMBEDDED:
         _EMBEDDED[spark] = spark.sql("SELECT current_catalog()").collect()[0][0] == "sail"
     return _EMBEDDED[spark]
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A folder for the intermediate results of one check."""
+
+    spark: SparkSession
+    folder: StoragePath
+
+    def materialize(self, name: str, rows: DataFrame) -> DataFrame:
+        """The same rows, written to a folder of this name, which must be new."""
+        rows.write.parquet(engine_path(self.spark, self.folder / name))
+        return self.spark.read.schema(rows.schema).parquet(readable_path(self.spark, self.folder / name))

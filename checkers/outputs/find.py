@@ -10,13 +10,12 @@ from pyspark.sql import functions as F
 from checkers.classes.classify import attempt, findings_of
 from checkers.evidence.findings import is_of
 from checkers.evidence.windows import open_windows
-from checkers.journals.scratch import Scratch
 from checkers.journals.topic_partition import name_of, partition_of
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.outputs.facts import as_facts, facts_of_inputs, outputs_of, unsent_outputs
 from checkers.outputs.history import ApplicationHistory, read_application
 from checkers.outputs.inputs import INPUT, counted_outputs, inputs_of, known_identity, sends_of
-from checkers.records.sends import OUTCOMES
+from checkers.records.facts import OUTCOMES
 from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, FindingClass
 from harness.model.run import ApplicationMeta
 

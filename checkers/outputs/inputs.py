@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
-from checkers.records.sends import deduplicated, with_txn_outcome
+from checkers.records.facts import deduplicated, with_txn_outcome
 from harness.model.journal import ReadState, SendOutcome, TxnOutcome
 from harness.model.run import ApplicationMeta
 

@@ -1,6 +1,5 @@
 """SQL over a run: its journals, records, findings and faults as views, for the user's own questions.
 
 views.py     the views of a run; a query over them and its answer
-records.py   the view `records`: one row per record, what was sent and what was read
 query.py     what a row of each view is, and what is wrong with a query
 """

@@ -9,7 +9,6 @@ from textwrap import shorten
 from pyspark import errors
 from pyspark.sql import DataFrame
 
-from checkers.questions.records import FINDING_COLUMNS
 from harness.model.errors import BadInput, did_you_mean
 from harness.model.storage import StoragePath
 
@@ -41,6 +40,9 @@ VIEW_DESCRIPTIONS = {
     "share_events": "one row per event of a member of a share group",
 }
 """What a row of each view is, in the order in which views are listed."""
+
+FINDING_COLUMNS = ("finding", "windows", "detail")
+"""Columns of the view `records` that only a run that was checked has."""
 
 QUERY_ERRORS = (
     errors.AnalysisException,

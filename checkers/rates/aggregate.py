@@ -14,8 +14,7 @@ from pyspark.sql import functions as F
 from checkers.engine.failures import cause_of, is_failure
 from checkers.journals.views import engine_path, is_embedded, readable_path
 from checkers.rates.rows import COUNTS, rows_of
-from checkers.statistics.rates import per_million, percentile
-from checkers.statistics.shares import share_of
+from checkers.statistics.rates import per_million, percentile, share_of
 from harness.model.errors import BadInput, CheckError, JournalError
 from harness.model.journal import SCHEMA_VERSION, SENDS_DIR, SendOutcome
 from harness.model.storage import StoragePath, storage_path

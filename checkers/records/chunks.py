@@ -23,8 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.journals.footers import rows_of
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import IDENTITY, Views, readable
+from checkers.journals.views import IDENTITY, Scratch, Views, readable
 from harness.model.journal import SendOutcome, TxnOutcome
 
 SEQ_CHUNK_BITS = 6
@@ -67,7 +66,7 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
     """Compare all sends with all that was read; one pass over the journals.
 
     Args:
-        sends: all sends, with `txn_outcome` (`checkers.records.sends`).
+        sends: all sends, with `txn_outcome` (`checkers.records.facts`).
         bits: a chunk has 2^bits sequence numbers; at most 6.
     """
     differing = scratch.materialize("chunks", differing_chunks(views, sends, bits))

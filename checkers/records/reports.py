@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import partition_of
@@ -20,24 +19,6 @@ SHORTEST_NS = 1_000_000_000
 _GROUP = ("topic_partition", "step")
 
 
-class ReportsOfPartition(NamedTuple):
-    """The sends of one partition, write step and outcome: their number, the time of the first send and of the
-    last report, whether one was never reported; and of success reports the first, the last, and the longest
-    time from one to the next. Times in ns."""
-
-    topic_partition: int
-    step: int | None
-    outcome: str | None
-    partition: int
-    sends: int
-    sent: int | None
-    closed: int | None
-    left_open: bool
-    first: int | None
-    last: int | None
-    gap: int | None
-
-
 def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
     """The reports of all sends (columns of `checkers.journals.views.Views.sends`).
 
@@ -45,7 +26,7 @@ def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
     where a send never got a report, to the end of the step if that is later. Stretches below a second do not
     count. Sends of unknown partition (-1) do not count for it.
     """
-    rows = [ReportsOfPartition(**row.asDict()) for row in _by_partition(sends).collect()]
+    rows = _by_partition(sends).collect()
     outcomes: Counter[str] = Counter()
     acked: Counter[int] = Counter()
     for row in rows:
@@ -53,7 +34,7 @@ def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
         if row.outcome == SendOutcome.ACKED and row.step is not None:
             acked[row.step] += row.sends
     ends = {step.index: step.ended_ns for step in meta.steps if step.kind == "write"}
-    groups: defaultdict[tuple[int, int], list[ReportsOfPartition]] = defaultdict(list)
+    groups: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in rows:
         if row.step is not None and row.step in ends and row.partition >= 0:
             groups[row.topic_partition, row.step].append(row)
@@ -62,7 +43,10 @@ def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
 
 
 def _by_partition(sends: DataFrame) -> DataFrame:
-    """The rows of `ReportsOfPartition`."""
+    """One row per `topic_partition`, write `step` and `outcome` (null: never reported): its `partition`, the
+    number of `sends`, when the first was `sent` and the last report came (`closed`), whether one was never
+    reported (`left_open`); and of success reports the `first`, the `last`, and the longest `gap` from one to
+    the next. Times in ns."""
     succeeded = F.col("outcome").isin(SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value)
     succeeded = F.coalesce(succeeded, F.lit(False)) & F.col("closed_ns").isNotNull()
     # Reports within 2^29 ns are less than the shortest stretch apart, so only the first and last matter. The
@@ -86,7 +70,7 @@ def _by_partition(sends: DataFrame) -> DataFrame:
     )
 
 
-def _longest(rows: list[ReportsOfPartition], step_end: int | None) -> int:
+def _longest(rows: list[Row], step_end: int | None) -> int:
     """The longest stretch without a success report in one partition and write step, in ns; `rows`: one per
     outcome."""
     sent, first = _known(min, (row.sent for row in rows)), _known(min, (row.first for row in rows))

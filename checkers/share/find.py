@@ -13,10 +13,8 @@ from checkers.groups.anomalies import BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
-from checkers.share.deliveries import ShareGroup
-from checkers.share.disruptions import disruptions_of
+from checkers.journals.views import Scratch, Views
+from checkers.share.deliveries import ShareGroup, disruptions_of
 from checkers.share.rules import share_rules
 from harness.model.result import ShareCount
 from harness.model.run import ShareInfo

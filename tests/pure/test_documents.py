@@ -29,7 +29,7 @@ MORE_OF_THE_WALK = [
         "harness/model/result.py",
         "checkers/journals/load.py",
         "checkers/records/chunks.py",
-        "checkers/records/evidence.py",
+        "checkers/records/find.py",
         "checkers/classes/classify.py",
         "checkers/evidence/counts.py",
         "checkers/judgement/summary.py",

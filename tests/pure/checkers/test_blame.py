@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkers.judgement.blame import BlameGroup, sentence
+from checkers.judgement.summary import BlameGroup, sentence
 from harness.model.run import StepInfo
 from tests.support.history import run_meta
 

@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.statistics.comparison import rank_test, runs_needed, shared_level
-from checkers.statistics.rates import per_million, percentile, percentile_interval, rate_difference
-from checkers.statistics.shares import Interval, binomial_interval, difference, share_of
+from checkers.statistics.rates import (
+    Interval,
+    binomial_interval,
+    difference,
+    per_million,
+    percentile,
+    percentile_interval,
+    rate_difference,
+    share_of,
+)
 
 pytestmark = pytest.mark.pure
 

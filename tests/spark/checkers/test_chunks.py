@@ -13,11 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.records.chunks import Chunks, compare_chunks, differing_chunks, seq_chunk
-from checkers.records.facts import ordinary
-from checkers.records.sends import with_txn_outcome
+from checkers.records.facts import ordinary, with_txn_outcome
 from harness.model.journal import SendOutcome, TxnOutcome
 from tests.support.builders.chunk_cases import (
     APART,

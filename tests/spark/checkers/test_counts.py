@@ -13,15 +13,15 @@ from pyspark.sql import SparkSession
 from checkers.evidence import counts as counting
 from checkers.evidence.counts import EXAMPLES_PER_CLASS, count_findings
 from checkers.evidence.findings import FINDINGS
-from checkers.journals.scratch import Scratch
-from checkers.judgement.blame import (
+from checkers.journals.views import Scratch
+from checkers.judgement.summary import (
     ALLOWED_CLASSES,
     MOST_SENTENCES,
     OUTPUT_CLASSES,
     READER_CLASSES,
     BlameGroup,
+    FindingCounts,
 )
-from checkers.judgement.summary import FindingCounts
 from harness.model.fault_times import BETWEEN_NAMES, fault_times
 from harness.model.result import Example, FindingClass
 from harness.model.run import FinalRead

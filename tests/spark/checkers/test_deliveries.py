@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.deliveries.damaged import find_damaged
-from checkers.deliveries.find import find
+from checkers.deliveries.find import find, find_damaged
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from harness.model.run import ReaderInfo, RunMeta
 from tests.support.history import OTHER_RUN, RUN, History, Row, run_meta, write_run
 from tests.support.oracle import corrupt_values, deliveries

@@ -9,12 +9,10 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from checkers.records.chunks import compare_chunks
-from checkers.records.facts import facts_of_records, ordinary
-from checkers.records.sends import with_txn_outcome
+from checkers.records.facts import facts_of_records, ordinary, with_txn_outcome
 from tests.support.history import History, findings_of, run_meta, sample, window, write_run
 from tests.support.paths import ROOT
 

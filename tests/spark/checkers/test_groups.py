@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from checkers.check import check_run
 from checkers.groups.find import find, ownerless_times
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from harness.model.result import OwnerlessTime, Summary, VerdictWord
 from harness.model.run import ClusterInfo, RunMeta

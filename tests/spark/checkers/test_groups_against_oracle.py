@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from checkers.groups.find import find
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,

@@ -13,8 +13,7 @@ from checkers import classes
 from checkers.check import check_run
 from checkers.evidence.findings import FINDINGS
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from checkers.outputs.find import OutputFound, find
 from harness.model.result import FindingClass, VerdictWord

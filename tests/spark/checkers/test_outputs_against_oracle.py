@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.outputs.find import find
 from harness.model.run import FinalRead, PartitionBounds
 from tests.support.history import (

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from checkers.rates.aggregate import rates_of_runs
 from checkers.rates.rows import axis_values
-from checkers.statistics.rates import per_million
-from checkers.statistics.shares import share_of
+from checkers.statistics.rates import per_million, share_of
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from tests.pure.harness.cli.test_app import call

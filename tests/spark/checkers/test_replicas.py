@@ -10,10 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
-from checkers.replicas.find import find
-from checkers.replicas.holdings import HOLDINGS, broker_spans, holdings, replica_rows, unequal_offsets
+from checkers.journals.views import Scratch, Views
+from checkers.replicas.find import HOLDINGS, broker_spans, find, holdings, replica_rows, unequal_offsets
 from harness.model.run import FinalRead, RunMeta
 from tests.support.history import History, Row, bounds, run_meta, write_run
 from tests.support.oracle import diverged

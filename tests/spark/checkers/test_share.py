@@ -17,8 +17,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.journals.load import load_run
-from checkers.journals.scratch import Scratch
-from checkers.journals.views import Views
+from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from checkers.share.find import find, share_counts
 from harness.model.result import ShareCount, VerdictWord

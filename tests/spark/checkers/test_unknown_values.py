@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.journals.load import load_run
-from checkers.journals.problems import unread_sends
+from checkers.journals.load import load_run, unread_sends
 from tests.support.history import History, write_run
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ import pyspark
 import pytest
 
 from checkers.engine.choice import EngineChoice, parse_settings
-from checkers.engine.executor_archive import write_zip
+from checkers.engine.connect import write_zip
 from checkers.engine.spark_server import cluster_settings, hadoop_s3_settings, python_executable
 from harness.check_jobs import options, spark_jars
 from harness.check_jobs.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
