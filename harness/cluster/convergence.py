@@ -108,18 +108,17 @@ def settle(
     Raises:
         ClusterError: timed out after `seconds`; says what was still missing.
     """
-    found: list[tuple[PartitionBounds, ...]] = []
+    bounds: tuple[PartitionBounds, ...] = ()
 
     def missing() -> str | None:
+        nonlocal bounds
         view = cluster.view((topic,), timeout=2.0)
         why = unsettled_reason(view, topic, partitions, isr)
         if why is not None:
-            found.clear()
+            bounds = ()
             return why
-        now = bounds_of(view, topic, partitions)
-        before = found[-1] if found else None
-        found.append(now)
-        return None if before == now else "offsets moved between two views"
+        before, bounds = bounds, bounds_of(view, topic, partitions)
+        return None if before == bounds else "offsets moved between two views"
 
     last = poll_within(seconds, missing, every=0.2)
     if last is not None:
@@ -130,7 +129,7 @@ def settle(
             found=last,
             next_step="see the brokers' logs in the experiment's folder",
         )
-    return found[-1]
+    return bounds
 
 
 class _NodeEnded(Exception):

@@ -20,7 +20,7 @@ from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node
 from harness.containers import engine
 from harness.model.errors import BadInput, ClusterError
-from harness.model.run import ClusterInfo, ImageInfo
+from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo
 from harness.protocol.auth import BrokerAuth
 from harness.protocol.client_requests import fetch
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
@@ -162,16 +162,9 @@ class ExternalCluster(LiveCluster):
 
     def info(self) -> ClusterInfo:
         """The few facts that are known about it, for a run's metadata."""
-        image = ImageInfo(reference="not ours", digest="", origin="unknown", kafka_version="unknown")
-        return ClusterInfo(
-            brokers=len(self.nodes),
-            controllers=0,
-            combined=False,
-            profile="unknown",
-            properties={},
-            image=image,
-            start_seconds=round(self.start_seconds, 2),
-        )
+        image = UNKNOWN_CLUSTER.image.model_copy(update={"reference": "not ours"})
+        known = {"brokers": len(self.nodes), "start_seconds": round(self.start_seconds, 2)}
+        return UNKNOWN_CLUSTER.model_copy(update={"image": image, **known})
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
         """One replica's log as one segment, as that broker returns it to a debugging consumer (ListOffsets

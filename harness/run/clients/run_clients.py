@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 from harness.model.journal import (
     ASSIGNMENTS,
@@ -24,6 +24,7 @@ from harness.run.clients.share_groups import ShareGroups
 from harness.run.offsets.memberless_commits import MemberlessCommits
 from harness.run.offsets.pollers import AnsweredCommits
 from harness.spec.group_steps import RestartReader
+from workloads.journal.closing import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
 from workloads.producer.send_journal import SendJournal
@@ -37,11 +38,11 @@ _CATCH_UP_SECONDS = 60.0
 _READY_SECONDS = 60.0
 
 
-class RunClients:
+class RunClients(ClosesAtEnd):
     """The producers and readers of one arm. A journal exists only if the arm has clients that write it.
     `answered` is called with every commit that was answered, as a row of the commits journal.
 
-    Use as a context manager: leaving it closes what is still open.
+    Use as a context manager or call `close`.
 
     Raises:
         BadInput: the client refuses the settings of producers or readers.
@@ -142,10 +143,8 @@ class RunClients:
     def problems(self) -> tuple[str, ...]:
         return (*self.workload.problems, *self.readers.problems, *self.share.problems)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close what is still open."""
         self._open.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from typing import Any, Self
+from typing import Any
 
 from harness.model.broker_views import PartitionState
 from harness.model.errors import ClusterError
@@ -26,6 +26,7 @@ from harness.run.arm_setting import ArmSetting
 from harness.run.clients.client_factory import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
+from workloads.journal.closing import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
@@ -40,7 +41,7 @@ _SESSION_SECONDS = 45.0
 _SESSION_PROPERTY = "group.share.session.timeout.ms"
 
 
-class ShareGroups:
+class ShareGroups(ClosesAtEnd):
     """All share groups of an arm; use as a context manager or call `close`.
 
     Raises:
@@ -274,9 +275,3 @@ class ShareGroups:
         if given > begun_ns:
             since = max(since, begun + (given - begun_ns) / 1e9)
         return time.monotonic() - since > needed
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
