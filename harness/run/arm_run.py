@@ -19,7 +19,7 @@ from harness.model.polling import wait_until
 from harness.model.progress import progress_under
 from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.run.arm_application import ArmApplication
-from harness.run.arm_setting import ArmSetting, metadata_at_start
+from harness.run.arm_setting import ArmSetting
 from harness.run.clients.client_factory import WorkloadBackend
 from harness.run.clients.run_clients import RunClients
 from harness.run.offsets.offset_rows import journal_logged_commits
@@ -71,7 +71,7 @@ class ArmRun(ArmSetting):
         if self.application is not None:
             self.application.create(stack, self._start_seconds)
         topic_config = admin.config(self.topic)
-        self.meta = metadata_at_start(self, topic_config, skipped, self._application_meta())
+        self.meta = self.metadata(topic_config, skipped, self._application_meta())
         self.meta.save(self.folder)
         if self.workload_spec.client == "own":
             # Saved before `started` is called, because programs wait for it.

@@ -60,57 +60,52 @@ class ArmSetting:
         """transaction.timeout.ms of the producers, in seconds; None if they have no transactions."""
         return self.arm.producer.transaction_timeout() / 1000 if self.workload_spec.transactional else None
 
+    def metadata(
+        self, topic_config: dict[str, str], skipped: tuple[str, ...], application: ApplicationMeta | None
+    ) -> RunMeta:
+        """What is known of the run before its first step.
 
-def properties_of(setting: ArmSetting) -> dict[str, Any]:
-    """The configuration of the workload's client, by the client's own names."""
-    spec, settings, bootstrap = setting.workload_spec, setting.arm.producer, setting.cluster.bootstrap
-    if spec.client == "java":
-        return dict(java_properties(settings, bootstrap))
-    if spec.client == "driven":
-        return dict(scripted_properties(spec.drive, settings, bootstrap))
-    named = transactional_id(0) if spec.transactions is not None else None
-    return dict(settings.to_librdkafka(bootstrap, named))
+        Args:
+            topic_config: the topic's settings, those of the arm included.
+            skipped: what cannot be done on this cluster.
+        """
+        settings, workload, cluster = self.arm.producer, self.workload_spec, self.cluster
+        given = self._client_properties()
+        return RunMeta(
+            run_id=self.run_id,
+            experiment=self.experiment.name,
+            arm=self.arm.name,
+            seed=self.seed,
+            topic=self.topic,
+            partitions=self.partitions,
+            replication_factor=self.experiment.topic.replication_factor,
+            topic_config=topic_config,
+            producer_config={key: masked(key, str(value)) for key, value in given.items()},
+            acks=settings.acks,
+            application=application,
+            idempotent=settings.enable_idempotence
+            or workload.transactions is not None
+            or workload.drive.transactional
+            or (workload.client == "own" and workload.transactional),
+            transactional=workload.transactional,
+            max_in_flight=settings.max_in_flight,
+            client=workload.client,
+            promise=self.arm.promise,
+            cluster=cluster.info(),
+            versions=versions(),
+            skipped=(*skipped, *cluster.remarks()),
+            started_ns=time.time_ns(),
+        )
 
-
-def metadata_at_start(
-    setting: ArmSetting,
-    topic_config: dict[str, str],
-    skipped: tuple[str, ...],
-    application: ApplicationMeta | None,
-) -> RunMeta:
-    """What is known of a run before its first step.
-
-    Args:
-        topic_config: the topic's settings, those of the arm included.
-        skipped: what cannot be done on this cluster.
-    """
-    experiment, arm, cluster = setting.experiment, setting.arm, setting.cluster
-    settings, workload = arm.producer, setting.workload_spec
-    return RunMeta(
-        run_id=setting.run_id,
-        experiment=experiment.name,
-        arm=arm.name,
-        seed=setting.seed,
-        topic=setting.topic,
-        partitions=experiment.topic.partitions,
-        replication_factor=experiment.topic.replication_factor,
-        topic_config=topic_config,
-        producer_config={key: masked(key, str(value)) for key, value in properties_of(setting).items()},
-        acks=settings.acks,
-        application=application,
-        idempotent=settings.enable_idempotence
-        or workload.transactions is not None
-        or workload.drive.transactional
-        or (workload.client == "own" and workload.transactional),
-        transactional=workload.transactional,
-        max_in_flight=settings.max_in_flight,
-        client=workload.client,
-        promise=arm.promise,
-        cluster=cluster.info(),
-        versions=versions(),
-        skipped=(*skipped, *cluster.remarks()),
-        started_ns=time.time_ns(),
-    )
+    def _client_properties(self) -> dict[str, Any]:
+        """The configuration of the workload's client, by the client's own names."""
+        spec, settings, bootstrap = self.workload_spec, self.arm.producer, self.cluster.bootstrap
+        if spec.client == "java":
+            return dict(java_properties(settings, bootstrap))
+        if spec.client == "driven":
+            return dict(scripted_properties(spec.drive, settings, bootstrap))
+        named = transactional_id(0) if spec.transactions is not None else None
+        return dict(settings.to_librdkafka(bootstrap, named))
 
 
 def versions() -> dict[str, str]:
