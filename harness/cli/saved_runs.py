@@ -213,7 +213,7 @@ def rates(
     from checkers import EngineChoice
     from harness.check_jobs.saved_run_queries import run_rates
     from harness.page.terminal import print_table
-    from harness.report import rates_table
+    from harness.report.answer_table import rates_table
 
     axes = tuple(one.strip() for one in by.split(",") if one.strip())
     if not axes or len(set(axes)) < len(axes):
@@ -234,7 +234,7 @@ def rates(
     if as_json:
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
-    print_table(_out, rates_table.table(found))
+    print_table(_out, rates_table(found))
     for line in found.left_out:
         print_text(_out, f"left out: {line}")
     print_text(_out, f"rows: {target}")

@@ -11,7 +11,7 @@ from harness.explore.menu import Trial, TrialFault, experiment_of
 from harness.explore.phases import ClusterPhase
 from harness.explore.plan import ExplorationPlan, ExploreSpent
 from harness.explore.reproducers import write_violation
-from harness.explore.result import ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
+from harness.explore.result import RESULT_FILE, ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
 from harness.explore.selection import Coverage, choose
 from harness.explore.shrinking import Shrinking
 from harness.explore.trial_runner import TrialRunner
@@ -267,7 +267,7 @@ class Exploration:
             violations=tuple(self._violations),
             runs=tuple(self._runs),
         )
-        self._store.save(result)
+        self._store.write(RESULT_FILE, result)
         return result
 
 

@@ -175,9 +175,6 @@ _FILE = VersionedFile(
 class ExploreStore(RunStore):
     """The folder of one exploration."""
 
-    def save(self, result: ExploreResult) -> None:
-        self.write(RESULT_FILE, result)
-
     def path_of(self, number: int) -> str:
         """A run's folder, relative to the exploration's."""
         return f"{RUNS}/{number:04d}"
@@ -191,12 +188,8 @@ class ExploreStore(RunStore):
         Raises:
             JournalError: one cannot be read, or is of another version.
         """
-        found = {}
-        for path in self.outcome_paths():
-            run = _OUTCOME.read(path)
-            if path.parent == self.run_folder(run.number):
-                found[run.number] = run
-        return found
+        runs = [(path.parent, _OUTCOME.read(path)) for path in self.outcome_paths()]
+        return {run.number: run for folder, run in runs if folder == self.run_folder(run.number)}
 
 
 _OUTCOME = VersionedFile(

@@ -144,7 +144,9 @@ def choose(
             found=f"{CANDIDATES * _TRIES} draws, all refused",
             next_step="allow fewer faults at once, or settings that go together",
         )
-    weights = [novelty(menu, one, coverage, known) / _cost(menu, one.trial) for one in candidates]
+    weights = [
+        novelty(menu, one, coverage, known) / (PER_RUN + seconds_of(menu, one.trial)) for one in candidates
+    ]
     return rng.choices(candidates, weights)[0]
 
 
@@ -223,11 +225,6 @@ def novelty(menu: ExploreMenu, drawn: DrawnTrial, coverage: Coverage, known: Seq
 
 def _fresh(times: int) -> float:
     return 1.0 / (1 + times) ** 2
-
-
-def _cost(menu: ExploreMenu, trial: Trial) -> float:
-    """Estimated seconds of its run."""
-    return PER_RUN + seconds_of(menu, trial)
 
 
 def _lag_seconds(menu: ExploreMenu) -> float:

@@ -143,19 +143,16 @@ def overall(result: MatrixResult) -> Status:
 
 def headline(result: MatrixResult) -> str:
     """The outcome in one line."""
-    ran = [arm for arm in result.arms if arm.figures is not None and arm.figures.runs]
+    ran = [(arm, arm.figures) for arm in result.arms if arm.figures is not None and arm.figures.runs]
     if not ran:
         return "No result: no run has a known verdict"
-    losing = [arm for arm in ran if arm.figures is not None and arm.figures.with_loss.k]
-    doubling = [arm for arm in ran if arm.figures is not None and arm.figures.with_duplicates.k]
-    runs = sum(arm.figures.runs for arm in ran if arm.figures is not None)
-    parts = [
-        f"{len(losing) or 'None'} of {len(ran)} configurations lost acknowledged records",
-        f"{len(doubling) or 'none'} duplicated some",
-    ]
-    broken = [arm for arm in ran if any(run.as_promised is False for run in arm.runs)]
-    kept = f"{len(broken)} broke a promise" if broken else "all as promised"
-    return f"{', '.join(parts)}, in {runs:,} runs; {kept}"
+    losing = sum(figures.with_loss.k > 0 for _, figures in ran)
+    doubling = sum(figures.with_duplicates.k > 0 for _, figures in ran)
+    runs = sum(figures.runs for _, figures in ran)
+    broken = sum(any(run.as_promised is False for run in arm.runs) for arm, _ in ran)
+    lost = f"{losing or 'None'} of {len(ran)} configurations lost acknowledged records"
+    kept = f"{broken} broke a promise" if broken else "all as promised"
+    return f"{lost}, {doubling or 'none'} duplicated some, in {runs:,} runs; {kept}"
 
 
 def worst_runs(result: MatrixResult, folder: Path) -> tuple[Section, ...]:

@@ -115,14 +115,13 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
         BadInput: neither a spec nor a folder, another spec or seed than the folder's, a bad matrix.
         JournalError: no such folder to resume, or one of another version.
     """
-    if resume is None and spec is None:
-        raise BadInput(
-            "no matrix is named",
-            expected="the name of a built-in matrix, a YAML file, or --resume FOLDER",
-            next_step="`kafka-chaos matrix --list`",
-        )
     if resume is None:
-        assert spec is not None
+        if spec is None:
+            raise BadInput(
+                "no matrix is named",
+                expected="the name of a built-in matrix, a YAML file, or --resume FOLDER",
+                next_step="`kafka-chaos matrix --list`",
+            )
         loaded, origin = MATRIX.load(spec)
         changed = _changed(loaded, changes)
         arms = expand_matrix(changed, origin)

@@ -201,9 +201,6 @@ _FILE = VersionedFile(
 class MatrixStore(RunStore):
     """The folder of one matrix."""
 
-    def save(self, result: MatrixResult) -> None:
-        self.write(MATRIX_FILE, result)
-
     def path_of(self, arm: str, repeat: int) -> str:
         """A run's folder, relative to the matrix's."""
         return f"{RUNS}/{arm}/{repeat + 1:03d}"

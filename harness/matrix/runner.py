@@ -18,7 +18,7 @@ from harness.campaign.work_queue import WorkQueue
 from harness.campaign.workers import RequestFinished, RunRequest, Worker, WorkerMessage, Workers, workers_for
 from harness.matrix.figures import ArmState, arm_results, loss_width
 from harness.matrix.plan import MatrixPlan
-from harness.matrix.result import MatrixResult, MatrixStore, RunRow, row_of
+from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, RunRow, row_of
 from harness.matrix.spec import Repeats
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
@@ -254,7 +254,7 @@ class MatrixRun:
             ended=ended,
             arms=arm_results(self._plan.arms, list(self._rows.values()), self._out, self._plan.seed),
         )
-        self._store.save(result)
+        self._store.write(MATRIX_FILE, result)
         return result
 
 
