@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
 
 from harness.campaign.run_time import format_duration
 from harness.explore.menu import ExploreMenu
@@ -82,17 +81,13 @@ def _coverage(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[Text | Ta
         note=True,
         only="html markdown",
     )
-    for title, (columns, rows), texts in (
-        (f"fault by phase, {_reached(coverage, 'phases')}", phase_rows(menu, coverage), 2),
-        (f"pairs of faults in one run, {_reached(coverage, 'pairs')}", pair_rows(coverage), 1),
-        (f"fault by setting, {_reached(coverage, 'levels')}", level_rows(coverage), 1),
+    for title, covered, (columns, rows), texts in (
+        ("fault by phase", coverage.phases, phase_rows(menu, coverage), 2),
+        ("pairs of faults in one run", coverage.pairs, pair_rows(coverage), 1),
+        ("fault by setting", coverage.levels, level_rows(coverage), 1),
     ):
-        yield Table(columns, rows, title=title, right=columns[texts:])
-
-
-def _reached(coverage: CoverageResult, what: Literal["phases", "pairs", "levels"]) -> str:
-    done, of = coverage.share(what)
-    return f"{done} of {of} covered"
+        reached = f"{sum(one.times > 0 for one in covered)} of {len(covered)} covered"
+        yield Table(columns, rows, title=f"{title}, {reached}", right=columns[texts:])
 
 
 def phase_rows(menu: ExploreMenu, coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
@@ -109,7 +104,7 @@ def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
     rows = [
         (
             f"{number} {name}",
-            *(_times(times.get((min(name, other), max(name, other)), 0)) for other in names[:number]),
+            *(f"{times.get((min(name, other), max(name, other))) or '-'}" for other in names[:number]),
             *[""] * (len(names) - number),
         )
         for number, name in enumerate(names, 1)
@@ -126,7 +121,7 @@ def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
 def _by_fault(covered: Sequence[Covered]) -> Iterator[tuple[str, list[str]]]:
     """Each fault with the number of times that it hit each column's item."""
     for name, rows in groupby(covered, lambda row: row.what[0]):
-        yield name, [_times(row.times) for row in rows]
+        yield name, [f"{row.times or '-'}" for row in rows]
 
 
 def _violations(result: ExploreResult) -> Table:
@@ -209,10 +204,6 @@ def share_line(result: ExploreResult) -> str:
     became = ", ".join(f"{sum(getattr(one, name) for one in shares):,} {name}" for name in names)
     records, deliveries = sum(one.records for one in shares), sum(one.deliveries for one in shares)
     return f"share groups: {records:,} records in {deliveries:,} deliveries, of which {became}"
-
-
-def _times(times: int) -> str:
-    return f"{times}" if times else "-"
 
 
 def _budget(result: ExploreResult) -> str:

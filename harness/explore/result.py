@@ -97,11 +97,6 @@ class CoverageResult(Frozen):
     pairs: tuple[Covered, ...] = ()
     levels: tuple[Covered, ...] = ()
 
-    def share(self, what: Literal["phases", "pairs", "levels"]) -> tuple[int, int]:
-        """The number of items that were covered, and of all."""
-        rows: tuple[Covered, ...] = getattr(self, what)
-        return sum(row.times > 0 for row in rows), len(rows)
-
 
 class ExploreResult(Frozen):
     """`result.json`. `menu` is the menu as it was used, `left_out` faults that are impossible on this
