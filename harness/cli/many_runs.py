@@ -92,9 +92,9 @@ def matrix(
     from harness.cli.results import indexed
     from harness.matrix.page import matrix_page, write_pages
     from harness.matrix.plan import MatrixOptions, plan_matrix
+    from harness.matrix.result import MatrixStore
     from harness.matrix.runner import run_matrix
     from harness.matrix.spec import MATRIX
-    from harness.matrix.store import MatrixStore
     from harness.page.terminal import print_page
 
     if list_:
@@ -183,8 +183,7 @@ def explore(
     from harness.explore.menu import BUILT_IN, MENU
     from harness.explore.page import explore_page, lines, write_pages
     from harness.explore.plan import ExploreOptions, plan_exploration
-    from harness.explore.result import load_result
-    from harness.explore.store import ExploreStore
+    from harness.explore.result import ExploreStore, load_result
     from harness.page.terminal import print_page
 
     if show or schema:

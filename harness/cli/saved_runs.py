@@ -170,8 +170,8 @@ def compare(
     compared, or a result could not be read.
     """
     from harness.matrix.compare import compare as compared
-    from harness.matrix.comparison_table import comparison
     from harness.matrix.result import load_result
+    from harness.matrix.table import comparison
     from harness.page.terminal import print_blocks
 
     results = [load_result(folder) for folder in (base, new)]

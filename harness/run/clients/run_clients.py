@@ -24,7 +24,7 @@ from harness.run.clients.share_groups import ShareGroups
 from harness.run.offsets.memberless_commits import MemberlessCommits
 from harness.run.offsets.pollers import AnsweredCommits
 from harness.spec.group_steps import RestartReader
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
 from workloads.producer.send_journal import SendJournal

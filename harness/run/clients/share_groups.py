@@ -26,7 +26,7 @@ from harness.run.arm_setting import ArmSetting
 from harness.run.clients.client_factory import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
-from workloads.journal.closing import ClosesAtEnd
+from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
