@@ -15,9 +15,8 @@ from harness.application.container_instance import (
     require_image,
 )
 from harness.application.group_watch import GroupWatch
-from harness.application.host_process import HostProcess
+from harness.application.host_process import HostProcess, mark_of
 from harness.application.instance import Command, Instance, Placeholders
-from harness.application.orphans import mark_of
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster

@@ -8,9 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.known_settings import ClientLibrary, canonical, closest_setting, guarantees, known_settings
+from harness.audit.known_settings import (
+    ClientLibrary,
+    canonical,
+    closest_setting,
+    expected_values,
+    guarantees,
+    known_settings,
+)
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
-from harness.audit.setting_values import expected_values
 from harness.config.properties import PropertyLine
 from harness.model.frozen import Frozen
 from harness.model.result import ArmResult, VerdictWord

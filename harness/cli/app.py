@@ -11,16 +11,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from harness.cli import audit, interop, machine, many_runs, run, saved_runs, suites
-from harness.cli.commands import Command, Group, complete_experiment, complete_fault
 from harness.cli.options import (
     ERRORS,
     JsonOption,
     SeedOption,
+    complete_experiment,
+    complete_fault,
     console,
     print_json,
     print_text,
@@ -29,6 +31,28 @@ from harness.cli.options import (
 )
 from harness.model.errors import KafkaChaosError
 from harness.model.secrets import redact
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type beside an option that takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types_of_flags(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """All commands; options as in `Command`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types_of_flags(super().get_params(ctx))
+
+
+def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
 
 app = typer.Typer(
     name="kafka-chaos",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from harness.cli.commands import complete_experiment
+from harness.cli.options import complete_experiment
 
 
 def import_run(

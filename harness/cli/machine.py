@@ -64,7 +64,7 @@ def clean(
 ) -> None:
     """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
     its processes."""
-    from harness.application.orphans import end_orphans
+    from harness.application.host_process import end_orphans
     from harness.check_jobs.engines import sweep_engines
     from harness.cluster import state_records
     from harness.containers import engine

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.commands import complete_experiment, complete_matrix
 from harness.cli.options import (
     ERRORS,
     EngineOption,
@@ -16,6 +15,8 @@ from harness.cli.options import (
     QuietOption,
     ResultsOption,
     SeedOption,
+    complete_experiment,
+    complete_matrix,
     console,
     interruptible,
     print_json,

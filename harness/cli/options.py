@@ -1,4 +1,5 @@
-"""Options that several commands share, and what commands print: lines, progress, files to start from."""
+"""Options that several commands share, how a shell completes arguments, and what commands print: lines,
+progress, files to start from."""
 
 from __future__ import annotations
 
@@ -131,3 +132,30 @@ def show_progress(console: Console, quiet: bool = False) -> Iterator[None]:
         handler.addFilter(NewActivity(_EVERY_SECONDS))
         with progress_to(handler):
             yield
+
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Names of built-in experiments, and YAML files, that begin like this."""
+    return _complete("experiments", incomplete)
+
+
+def complete_matrix(incomplete: str) -> list[str]:
+    """Names of built-in matrices, and YAML files, that begin like this."""
+    return _complete("matrices", incomplete)
+
+
+def complete_fault(incomplete: str) -> list[str]:
+    """Names of faults that begin like this."""
+    from harness.spec.fault_index import fault_specs
+
+    return sorted(name for name in fault_specs() if name.startswith(incomplete))
+
+
+def _complete(folder: str, incomplete: str) -> list[str]:
+    """From file names alone, because a shell waits for it."""
+    files = (Path(entry.name) for entry in (resources.files("harness") / folder).iterdir())
+    names = [file.stem for file in files if file.suffix == ".yaml" and file.stem.startswith(incomplete)]
+    typed = Path(incomplete)
+    below = typed if incomplete.endswith("/") else typed.parent
+    local = below.glob("*.y*ml") if below.is_dir() else ()
+    return sorted(names) + sorted(str(path) for path in local if str(path).startswith(incomplete))

@@ -10,7 +10,6 @@ import typer
 
 from harness.cli import audit
 from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
-from harness.cli.commands import complete_experiment
 from harness.cli.options import (
     ERRORS,
     EngineOption,
@@ -19,6 +18,7 @@ from harness.cli.options import (
     QuietOption,
     ResultsOption,
     SeedOption,
+    complete_experiment,
     console,
     interruptible,
     kept,

@@ -46,9 +46,7 @@ class Copier:
         )
         if self._exactly:
             self._producer.init_transactions(_SECONDS)
-
-    def subscribe(self) -> None:
-        self._consumer.subscribe([self._options.input], on_assign=lambda *_: ready())
+        self._consumer.subscribe([options.input], on_assign=lambda *_: ready())
 
     def step(self) -> None:
         """Copy one batch, if there is one."""
@@ -145,7 +143,6 @@ def main(options: argparse.Namespace) -> int:
     stopping = stop_event()
     try:
         copier = Copier(options)
-        copier.subscribe()
         while not stopping.is_set():
             copier.step()
         copier.close()

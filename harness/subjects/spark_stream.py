@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Consumer, Producer, TopicPartition
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,11 +31,11 @@ from pyspark.sql import DataFrame, SparkSession
 from harness.subjects.lifecycle import ready, say, stop_event
 from harness.subjects.planted_deaths import PlantedDeath
 from harness.subjects.spark_checkpoint import CHECKPOINT
-from harness.subjects.transactional_batches import TransactionalBatches
 
 _FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half the time to start; the code is not run long enough for the second compiler to pay."""
 _POLL_SECONDS = 0.2
+_SECONDS = 60.0
 
 
 def main(options: argparse.Namespace) -> int:
@@ -134,3 +135,60 @@ def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes[-1:] or lines[:1] or [type(error).__name__])[0][:500]
+
+
+class TransactionalBatches:
+    """The sink of one application, which writes each batch once; `name` makes the transactional.id and the
+    group.
+
+    The number of the newest batch is the committed offset of a group of its own, which the transaction of the
+    batch commits with its records (KIP-98). After a crash the transaction is either whole or aborted, so the
+    number shows whether the batch must be written.
+    """
+
+    def __init__(self, bootstrap: str, topic: str, name: str) -> None:
+        self._topic = topic
+        identity = f"{topic}-{name}-batches"
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "transactional.id": identity, "linger.ms": 5}
+        )
+        self._group = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": identity, "enable.auto.commit": False}
+        )
+        # Fences a producer of this name that is still alive, and ends its transaction.
+        self._producer.init_transactions(_SECONDS)
+
+    def newest(self) -> int:
+        """The number of the newest batch that is in the output; -1: none."""
+        next_batch = self._group.committed([TopicPartition(self._topic, 0)], _SECONDS)[0]
+        if next_batch.error is not None:
+            raise RuntimeError(f"the number of the newest batch cannot be read: {next_batch.error}")
+        return max(next_batch.offset, 0) - 1
+
+    def write(self, batch: Any, number: int) -> None:
+        """Write the batch unless it was written: a function for `foreachBatch`."""
+        if number <= self.newest():
+            return
+        self._producer.begin_transaction()
+        try:
+            for row in batch.collect():
+                headers = [(one.key, one.value) for one in row.headers or ()]
+                self._produce(row.key, row.value, headers)
+            next_batch = TopicPartition(self._topic, 0, number + 1)
+            self._producer.send_offsets_to_transaction(
+                [next_batch], self._group.consumer_group_metadata(), _SECONDS
+            )
+            self._producer.commit_transaction(_SECONDS)
+        except BaseException:
+            self._producer.abort_transaction(_SECONDS)
+            raise
+
+    def _produce(self, key: Any, value: Any, headers: list[tuple[str, Any]]) -> None:
+        key, value = (None if one is None else bytes(one) for one in (key, value))
+        while True:
+            try:
+                self._producer.produce(self._topic, value, key, headers=headers)
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                return

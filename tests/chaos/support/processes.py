@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.application.orphans import MARK
+from harness.application.host_process import MARK
 from harness.containers import engine
 
 COMMAND = [sys.executable, "-m", "kafka_chaos"]

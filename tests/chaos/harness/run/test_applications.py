@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.application.orphans import MARK
+from harness.application.host_process import MARK
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import running_cluster

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.application.orphans import MARK, end_marked, end_orphans, mark_of
+from harness.application.host_process import MARK, end_marked, end_orphans, mark_of
 from harness.model.polling import poll_within
 
 pytestmark = pytest.mark.pure
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.pure
 _HARNESS = """
 import sys, time
 from pathlib import Path
-from harness.application.host_process import HostProcess
-from harness.application.orphans import mark_of
+from harness.application.host_process import HostProcess, mark_of
 from harness.application.instance import Command
 sleeper = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], "
 sleeper += "start_new_session=True); import time; time.sleep(600)"

@@ -16,11 +16,11 @@ from harness.audit.known_settings import (
     ClientLibrary,
     canonical,
     closest_setting,
+    expected_values,
     guarantees,
     known_settings,
 )
 from harness.audit.rule import Severity
-from harness.audit.setting_values import expected_values
 from harness.cli.results import print_result
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput

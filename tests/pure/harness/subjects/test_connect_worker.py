@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.subjects.feeder import continue_at, fed_line
+from harness.subjects.connect_worker import continue_at, fed_line
 
 pytestmark = pytest.mark.pure
 
