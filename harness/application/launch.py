@@ -54,11 +54,6 @@ class Prepared:
         return self.ready.group is not None or self.drained.lag is not None
 
     @property
-    def has_checkpoints(self) -> bool:
-        """Whether its state folders have checkpoints of Spark."""
-        return self.built_in is not None and self.built_in.checkpoint == "spark"
-
-    @property
     def ready(self) -> ReadyWhen:
         """When it is ready: as the experiment says, as its built-in says, or when its group is active."""
         if self.spec.ready is not None:
@@ -196,7 +191,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         output=None if around.output is None else output_watch,
         tables=[one.output for one in placeholders],
         value_bytes=around.value_bytes,
-        checkpoints=checkpoints if prepared.has_checkpoints else None,
+        checkpoints=checkpoints if prepared.built_in and prepared.built_in.checkpoint == "spark" else None,
         events=events,
     )
 

@@ -8,7 +8,6 @@ process that gives the requests.
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -24,7 +23,7 @@ from typing import IO, Any, Self
 from harness.campaign.docker_backend import DockerBackend
 from harness.cluster.holder import ClusterHolder
 from harness.model.errors import ClusterError, KafkaChaosError
-from harness.model.progress import progress_to, progress_under, report_progress
+from harness.model.progress import MessagesTo, progress_to, progress_under, report_progress
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 
@@ -235,24 +234,13 @@ def workers_for(size: int, backend: DockerBackend, lock: IO[Any] | None = None) 
     return LocalWorker(backend) if size == 1 else WorkerPool(size, backend, lock)
 
 
-class _ToPipe(logging.Handler):
-    """Sends progress to the process that gives the requests. When that process has ended, the OSError reaches
-    the code that reports progress and ends the run."""
-
-    def __init__(self, pipe: Connection) -> None:
-        super().__init__()
-        self._pipe = pipe
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._pipe.send(record.getMessage())
-
-
 def serve(pipe: Connection, backend: DockerBackend, _lock: Connection | None = None) -> None:
     """Carry out requests until None comes, or the process that gives them has ended."""
     # Ctrl-C reaches every process of a terminal; the process that gives the requests says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
-    with suppress(KeyboardInterrupt), progress_to(_ToPipe(pipe)):
+    # When the process that gives the requests has ended, sending raises OSError, which ends the run.
+    with suppress(KeyboardInterrupt), progress_to(MessagesTo(pipe.send)):
         serve_requests(pipe, backend)
 
 

@@ -4,11 +4,10 @@ progress, files to start from."""
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -19,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.model.errors import BadInput
-from harness.model.progress import NewActivity, progress_to
+from harness.model.progress import MessagesTo, NewActivity, progress_to
 
 EngineWord = Literal["auto", "spark", "sail"]
 """Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
@@ -108,15 +107,6 @@ def write_example(path: Path, package: str, command: str) -> None:
     print_text(console(80), f"wrote {path}; run it with: {command} {path}")
 
 
-class _Handler(logging.Handler):
-    def __init__(self, show: Callable[[str], None]) -> None:
-        super().__init__()
-        self._show = show
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._show(record.getMessage())
-
-
 @contextmanager
 def show_progress(console: Console, quiet: bool = False) -> Iterator[None]:
     """Show the progress that is reported in the block on `console`: one line that changes on a terminal, a
@@ -125,10 +115,10 @@ def show_progress(console: Console, quiet: bool = False) -> Iterator[None]:
         yield
     elif console.is_terminal:
         # As plain text: "[0]" is a partition here, not markup.
-        with console.status("") as status, progress_to(_Handler(lambda text: status.update(Text(text)))):
+        with console.status("") as status, progress_to(MessagesTo(lambda text: status.update(Text(text)))):
             yield
     else:
-        handler = _Handler(lambda text: console.print(text, soft_wrap=True, highlight=False, markup=False))
+        handler = MessagesTo(lambda text: console.print(text, soft_wrap=True, highlight=False, markup=False))
         handler.addFilter(NewActivity(_EVERY_SECONDS))
         with progress_to(handler):
             yield

@@ -45,6 +45,17 @@ def progress_under(head: str, *, last_part: bool = False) -> Iterator[None]:
         _wording.reset(token)
 
 
+class MessagesTo(logging.Handler):
+    """Gives each message to `show`; what that raises reaches the code that reports progress."""
+
+    def __init__(self, show: Callable[[str], object]) -> None:
+        super().__init__()
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._show(record.getMessage())
+
+
 @contextmanager
 def progress_to(handler: logging.Handler) -> Iterator[None]:
     """Have `handler` handle progress messages in the block."""

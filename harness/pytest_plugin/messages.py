@@ -6,7 +6,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -65,20 +64,12 @@ def failure(result: ChaosResult, nodeid: str) -> str:
     for arm in worst[:1]:
         image = arm.meta.cluster.image
         lines += [f"image: {image.reference}, {image.digest}", f"seed: {arm.meta.seed}"]
-        lines += ["replay:", *(f"  {line}" for line in replay_commands(arm, result.folder, nodeid))]
+        run, experiment = str(result.folder / arm.folder), str(result.folder / EXPERIMENT_FILE)
+        test = ["pytest", nodeid, "--chaos-replay", run]
+        alone = ["kafka-chaos", "run", experiment, "--arm", arm.meta.arm, "--replay", run]
+        lines += ["replay:", f"  {shlex.join(test)}", f"  {shlex.join(alone)}"]
     lines.append(f"report: {result.folder / REPORT_FILE}")
     return "\n".join(lines)
-
-
-def replay_commands(arm: ArmResult, folder: Path, nodeid: str) -> list[str]:
-    """Commands that repeat the faults of one run: as this test, and without pytest."""
-    run = folder / arm.folder
-    return [
-        shlex.join(["pytest", nodeid, "--chaos-replay", str(run)]),
-        shlex.join(
-            ["kafka-chaos", "run", str(folder / EXPERIMENT_FILE), "--arm", arm.meta.arm, "--replay", str(run)]
-        ),
-    ]
 
 
 def _rank(arm: ArmResult) -> tuple[bool, int]:

@@ -39,12 +39,8 @@ class OpenedFault:
     evidence: str
 
 
-def fault_of(written: dict[str, Any]) -> Any:
-    """A fault from a dict as in an experiment file.
-
-    Raises:
-        BadInput: it is not a fault.
-    """
+def _fault_of(written: dict[str, Any]) -> Any:
+    """A fault from a dict as in an experiment file."""
     try:
         return _FAULT.validate_python(written)
     except ValidationError as error:
@@ -83,7 +79,7 @@ def open_fault(
         forget = cluster.on_start(ledger.restarted)
         try:
             with readable(missing):
-                spec = fault_of(written)
+                spec = _fault_of(written)
                 _refuse_impossible(cluster, spec)
                 fault = ledger.inject(spec)
                 if not ledger.verify(fault):
