@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, default, known_settings
+from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 
 _KIND_OF: dict[str, SettingKind] = {
@@ -42,8 +42,11 @@ class EffectiveSettings:
         return frozenset(found)
 
     def value(self, name: str, kind: SettingKind) -> str | None:
-        """The value as written, else its default."""
-        return self.written.get(name) or default(name, self.client, kind)
+        """The value as written, else its default; None: it has none, or a long one."""
+        known = known_settings().get(name)
+        defaults = {} if known is None else known.defaults
+        by = self.client if kind in (SettingKind.PRODUCER, SettingKind.CONSUMER) else ClientLibrary.JAVA
+        return self.written.get(name) or defaults.get((by, kind)) or None
 
     def number(self, name: str, kind: SettingKind) -> int | None:
         """As `value`, as an integer; None: it is not one."""

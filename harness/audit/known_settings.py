@@ -116,15 +116,6 @@ def closest_setting(name: str) -> str | None:
     return closest(canonical(name), known_settings(), cutoff=0.8)
 
 
-def default(name: str, client: ClientLibrary, kind: SettingKind) -> str | None:
-    """A setting's default; None: it has none, or a long one."""
-    known = known_settings().get(name)
-    if known is None:
-        return None
-    by = client if kind in (SettingKind.PRODUCER, SettingKind.CONSUMER) else ClientLibrary.JAVA
-    return known.defaults.get((by, kind)) or None
-
-
 class Guarantee(Frozen):
     """A setting's promise; `by_value` has more exact ones for values in lower case."""
 
