@@ -30,8 +30,7 @@ _LOGGED = re.compile(
 
 
 class ClockReading(NamedTuple):
-    """The time that a node's clock showed, and the true time before and after the request, in seconds since
-    the epoch."""
+    """The time that a node's clock showed, and the true time before and after the request (Unix seconds)."""
 
     reading: float
     before: float

@@ -251,8 +251,7 @@ def _write_script(plan: _Plan, content: str) -> str:
 
 
 def _restore_script(plan: _Plan) -> str:
-    """Restores the bytes if the changed ones are still there; Kafka may have rewritten or deleted the
-    file."""
+    """Restores the bytes if the changed ones are still there: Kafka may have rewritten the file."""
     read = _read_script(plan.path, plan.at, len(base64.b64decode(plan.now)))
     return f'if [ "$({read})" = {plan.now} ]; then\n{_write_script(plan, plan.was)}\nfi'
 

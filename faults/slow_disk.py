@@ -30,8 +30,7 @@ Direction = Literal["read", "write", "both"]
 
 
 class IoLimit(NamedTuple):
-    """One limit to prove: at most `most` of `unit` per second, measured by `probe` (`each`: units per
-    block)."""
+    """One limit to prove: at most `most` of `unit` per second, by `probe` (`each`: units per block)."""
 
     most: float
     unit: str
@@ -172,8 +171,7 @@ class SlowDisk(ProcessFault):
 
 
 def _measure(context: InjectionContext, node: int, asked: IoLimit) -> tuple[str, str | None]:
-    """The throughput within the node and in a container without its limits, in words, and what is wrong with
-    it."""
+    """The throughput in the node and in a container without its limits, in words, and what is wrong."""
     script = asked.probe.script(context.tag)
     slow = asked.probe.seconds(context.cluster.in_node(node, script).text)
     free = asked.probe.seconds(context.cluster.in_files(node, script).text)

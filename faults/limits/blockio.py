@@ -73,8 +73,7 @@ def parse_limits(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One measurement of a disk, bypassing the page cache: `count` blocks are written, or written and
-    read."""
+    """One measurement of a disk, past the page cache: `count` blocks are written, or written and read."""
 
     way: str
     block: int

@@ -49,8 +49,7 @@ class Note:
 
 
 class OnDisk(OnNodes):
-    """Nodes that are stopped, whose log files are damaged once, and that `undo` starts again at the
-    latest."""
+    """Nodes that are stopped, whose log files are damaged once, and that `undo` starts again if need be."""
 
     not_done: ClassVar[str]
     """The evidence of `verify` for a node whose files were not damaged."""
@@ -78,8 +77,7 @@ class OnDisk(OnNodes):
 
     @abstractmethod
     def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:
-        """Decide what to do to a stopped node's files, write it down and do it; `begun`: an earlier
-        decision."""
+        """Decide what to do to a stopped node's files (`begun`: as before), write it down and do it."""
 
     def undo(self, context: InjectionContext) -> None:
         for node in self.nodes:

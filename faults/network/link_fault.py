@@ -1,5 +1,4 @@
-"""What all faults on the quality of links share: which links they affect, and measuring round trips over
-them."""
+"""What all faults on the quality of links share: which links they affect, and measuring round trips."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ class OnLinks(Measured):
         return Evidence(True, "no trace of it is left in any namespace, and all nodes are back in the ISR")
 
     def trips(self, context: InjectionContext) -> dict[int, list[Link]]:
-        """Round trips that together go over each link at least once, by the running node that measures
-        them."""
+        """Round trips that together go over each link at least once, by the running node that measures."""
         up = context.running(self.nodes)
         found: set[Link] = set()
         for link in self.links:

@@ -69,8 +69,7 @@ def counting_rule(way: Link, addresses: Mapping[int, str]) -> IptablesRule:
 def probe_script(
     node: int, cuts: Collection[Link], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
 ) -> str:
-    """The script for one node's namespace. `ports` are the ports where nodes listen for each other, by node
-    id."""
+    """The script for one node's namespace. `ports`: where nodes listen for each other, by node id."""
     ways = sorted(both_directions(cuts))
     posts = [counting_rule(way, addresses) for way in ways if counted_at(way) == node]
     peers = [way.receiver for way in ways if way.sender == node]

@@ -30,8 +30,7 @@ def partitions_led_by(
 
 
 def describe_unmoved(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> str | None:
-    """The first of the partitions whose leader is still the old one, in words; None: all have moved or are
-    offline."""
+    """The first partition that the old leader still leads, in words; None: all have moved or are offline."""
     for partition, old in led:
         state = view.partition(topic, partition)
         if state is None or state.leader == old:

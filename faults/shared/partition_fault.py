@@ -1,5 +1,4 @@
-"""What the faults on leadership and replicas share: partitions before the fault, and as brokers see them
-now."""
+"""What the faults on leadership and replicas share: partitions before the fault, and as brokers see them."""
 
 from __future__ import annotations
 

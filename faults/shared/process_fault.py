@@ -1,5 +1,4 @@
-"""What the faults on a node's process share: an injection aimed at nodes, and the partitions that these
-led."""
+"""What the faults on a node's process share: an injection aimed at nodes, and what partitions they led."""
 
 from __future__ import annotations
 
