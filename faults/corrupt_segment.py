@@ -193,8 +193,7 @@ class CorruptSegment(DiskFault):
     partition: int = Field(default=0, ge=0, description="partition of the topic under test")
     bytes: int = Field(default=8, ge=1, le=4096, description="number of consecutive bytes to change")
     after: Literal["kill", "stop"] = Field(
-        default="kill",
-        description="how the broker is ended first: `kill` (SIGKILL) or `stop` (SIGTERM)",
+        default="kill", description="how the broker is ended first: `kill` (SIGKILL) or `stop` (SIGTERM)"
     )
 
     def aim(self, context: InjectionContext) -> SegmentCorrupted:

@@ -27,10 +27,7 @@ class MemoryLimited(Limited):
     kind: Literal["memory_limit"] = "memory_limit"
     mib: int
 
-    limits = (
-        ("Memory", "mem_limit", _UNLIMITED),
-        ("MemorySwap", "memswap_limit", _UNLIMITED),
-    )
+    limits = (("Memory", "mem_limit", _UNLIMITED), ("MemorySwap", "memswap_limit", _UNLIMITED))
     back = "may use more memory again, and is in every ISR"
 
     def apply(self, context: InjectionContext) -> None:

@@ -155,10 +155,7 @@ class PowerLoss(DiskFault):
 
     kind: Literal["power_loss"] = "power_loss"
     injection = LostPower
-    leaves = {
-        **NOTES,
-        "logs without what was cut, where no other replica has it": (),
-    }
+    leaves = {**NOTES, "logs without what was cut, where no other replica has it": ()}
     keep: KeptUpTo = Field(
         default="recovery_point",
         description="what is left: `recovery_point`, `checkpoint`, `{all_but_bytes: N}` or `{random: true}`",

@@ -176,10 +176,7 @@ def _measure(context: InjectionContext, node: int, asked: IoLimit) -> tuple[str,
     slow = asked.probe.seconds(context.cluster.in_node(node, script).text)
     free = asked.probe.seconds(context.cluster.in_files(node, script).text)
     if not slow or not free:
-        return (
-            f"{node_name(node)}: its disk could not be measured",
-            "writing with O_DIRECT failed",
-        )
+        return (f"{node_name(node)}: its disk could not be measured", "writing with O_DIRECT failed")
     amount = asked.each * asked.probe.count
     words = (
         f"{node_name(node)} {asked.probe.way}s {_format_rate(amount / slow)}"

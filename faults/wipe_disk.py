@@ -92,10 +92,7 @@ class WipeDisk(DiskFault):
 
     kind: Literal["wipe_disk"] = "wipe_disk"
     injection = Wiped
-    leaves = {
-        **NOTES,
-        "a new log dir, with a new directory id unless `keep_identity` is set": (),
-    }
+    leaves = {**NOTES, "a new log dir, with a new directory id unless `keep_identity` is set": ()}
     keep_identity: bool = Field(default=False, description="keep meta.properties: the same directory id")
 
     def aim(self, context: InjectionContext) -> Injection:

@@ -38,12 +38,7 @@ class BaseTarget(Frozen, ABC):
         """
         chosen = self.choose(snapshot)
         if not chosen:
-            raise no_match(
-                str(self),
-                "at least one node",
-                "none",
-                "choose another target or time",
-            )
+            raise no_match(str(self), "at least one node", "none", "choose another target or time")
         snapshot.resolved[self] = tuple(sorted(chosen))
         return snapshot.resolved[self]
 

@@ -142,13 +142,7 @@ class NodeIds(BaseTarget):
     nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 means the client")
 
     def refuse_impossible(self, shape: ClusterShape) -> None:
-        known = {
-            CLIENT,
-            *shape.broker_ids,
-            *shape.controller_ids,
-            *shape.zookeepers,
-            *shape.application_ids,
-        }
+        known = {CLIENT, *shape.broker_ids, *shape.controller_ids, *shape.zookeepers, *shape.application_ids}
         if not set(self.nodes) <= known:
             raise ValueError(f"target `{self}` matches nothing: the nodes are {sorted(known - {CLIENT})}")
 

@@ -210,11 +210,7 @@ def local_image(client: DockerClient, reference: str) -> Image | None:
         return None
 
 
-def pull(
-    client: DockerClient,
-    reference: str,
-    answer: float = PULL_ANSWER_SECONDS,
-) -> str | None:
+def pull(client: DockerClient, reference: str, answer: float = PULL_ANSWER_SECONDS) -> str | None:
     """Pull an image; returns None if that succeeded, else the reason in a few words.
 
     `answer` limits the seconds until the registry's first answer, so that a machine without registry does not
