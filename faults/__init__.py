@@ -13,12 +13,12 @@ from pydantic import Field
 from faults.bandwidth import Bandwidth
 from faults.clock_skew import ClockSkew
 from faults.command import Command
+from faults.connections import HoldConnections, RefuseConnections
 from faults.corrupt_segment import CorruptSegment
 from faults.cpu_limit import CpuLimit
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect, Transfer
-from faults.hold_connections import HoldConnections
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
 from faults.memory_limit import MemoryLimit
@@ -27,7 +27,6 @@ from faults.partition import Bridge, Partition, Ring
 from faults.power_loss import PowerLoss
 from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
-from faults.refuse_connections import RefuseConnections
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
 from faults.wipe_disk import WipeDisk

@@ -229,11 +229,10 @@ def _check_size(target: Target, shape: ClusterShape, least: int, what: str) -> N
     """Refuse a target that may include the client, or cannot mean at least this number of nodes."""
     if target.may_include_client():
         raise ValueError(f"{what} is made of nodes of the cluster, not of the client")
-    most = len(target.possible_nodes(shape))
+    possible = target.possible_nodes(shape)
+    most = len(possible)
     if target.max_brokers(shape):
-        most = min(
-            most, target.max_brokers(shape) + len(target.possible_nodes(shape) - set(shape.broker_ids))
-        )
+        most = min(most, target.max_brokers(shape) + len(possible - set(shape.broker_ids)))
     if most < least:
         raise ValueError(
             f"{what} needs {least} nodes or more: with fewer, nothing would be cut (`target: {target}` means "

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from faults.hold_connections import HoldConnections
-from faults.refuse_connections import RefuseConnections
+from faults.connections import HoldConnections, RefuseConnections
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster
@@ -80,7 +79,7 @@ def test_connections_over_which_nothing_is_sent_prove_nothing(
         injection.apply(at)
         try:
             with monkeypatch.context() as short:
-                short.setattr("faults.hold_connections.ConnectionsHeld.proof_seconds", 0.0)
+                short.setattr("faults.connections.ConnectionsHeld.proof_seconds", 0.0)
                 evidence = injection.verify(at)
             assert not evidence.seen
             assert "no packet was dropped" in evidence.what
@@ -118,7 +117,7 @@ def known_to_others(cluster: ManagedCluster, broker: int) -> bool:
 def test_a_connection_that_is_made_is_noticed(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.refuse_connections.ConnectionsRefused.proof_seconds", 0.0)
+    monkeypatch.setattr("faults.connections.ConnectionsRefused.proof_seconds", 0.0)
     injection = REFUSE.aim(context(cluster, topic))
 
     def unnoticed() -> str | None:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from faults import hold_connections, refuse_connections
-from faults.hold_connections import ConnectionsHeld, HoldConnections, client_ports, dropped_packets
-from faults.refuse_connections import ConnectionsRefused, RefuseConnections, parse_opened
+from faults.connections import (
+    ConnectionsHeld,
+    ConnectionsRefused,
+    HoldConnections,
+    RefuseConnections,
+    client_ports,
+    dropped_packets,
+    judge_held,
+    judge_opened,
+    parse_opened,
+)
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
@@ -79,7 +87,7 @@ def test_packets_are_counted_of_this_injection_alone() -> None:
 def test_old_ones_are_dropped_and_new_ones_answered(
     counted: dict[int, int], answering: set[int], why: str
 ) -> None:
-    evidence = hold_connections.judge({1: (40000,)}, counted, answering)
+    evidence = judge_held({1: (40000,)}, counted, answering)
     assert evidence.seen is not bool(why)
     assert why in evidence.what
 
@@ -110,11 +118,11 @@ def test_only_the_packet_that_opens_a_connection_is_dropped() -> None:
 
 def test_a_connection_that_is_made_refutes_it() -> None:
     assert parse_opened("listening 1.5\nopened 101\nread 2.0\n") == {101}
-    assert refuse_connections.judge({1: set()}).seen
-    evidence = refuse_connections.judge({1: set(), 2: {101}})
+    assert judge_opened({1: set()}).seen
+    evidence = judge_opened({1: set(), 2: {101}})
     assert not evidence.seen
     assert "broker 2 opened a connection to controller 101" in evidence.what
-    assert not refuse_connections.judge({}).seen
+    assert not judge_opened({}).seen
 
 
 def test_it_takes_two_sides_of_nodes() -> None:
