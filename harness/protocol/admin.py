@@ -15,20 +15,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import TypeVar
 
-from kio.schema.alter_partition_reassignments.v0 import request as alter_request
-from kio.schema.alter_partition_reassignments.v0 import response as alter_response
-from kio.schema.describe_configs.v1 import request as configs_request
-from kio.schema.describe_configs.v1 import response as configs_response
-from kio.schema.elect_leaders.v2 import request as elect_request
-from kio.schema.elect_leaders.v2 import response as elect_response
+from kio.schema.alter_partition_reassignments import v0 as alter_v0
+from kio.schema.describe_configs import v1 as configs_v1
+from kio.schema.elect_leaders import v2 as elect_v2
 from kio.schema.errors import ErrorCode
-from kio.schema.find_coordinator.v3 import request as coordinator_request
-from kio.schema.find_coordinator.v3 import response as coordinator_response
-from kio.schema.list_partition_reassignments.v0 import request as moves_request
-from kio.schema.list_partition_reassignments.v0 import response as moves_response
+from kio.schema.find_coordinator import v3 as coordinator_v3
+from kio.schema.list_partition_reassignments import v0 as moves_v0
 from kio.schema.types import BrokerId, TopicName
-from kio.schema.update_features.v1 import request as update_request
-from kio.schema.update_features.v1 import response as update_response
+from kio.schema.update_features import v1 as features_v1
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
 from harness.model.errors import ClusterError
@@ -57,10 +51,10 @@ def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) 
     The first request of a kind makes the brokers create `__consumer_offsets` or `__transaction_state`;
     meanwhile the answer is COORDINATOR_NOT_AVAILABLE.
     """
-    request = coordinator_request.FindCoordinatorRequest(
+    request = coordinator_v3.FindCoordinatorRequest(
         key=key, key_type=_TRANSACTION if transactional else _GROUP
     )
-    answer = connection.ask(request, coordinator_response.FindCoordinatorResponse)
+    answer = connection.ask(request, coordinator_v3.FindCoordinatorResponse)
     return error_name(answer.error_code) or int(answer.node_id)
 
 
@@ -73,11 +67,11 @@ def elect(
     is alive.
     """
     wanted = tuple(partitions)
-    of_topic = elect_request.TopicPartitions(topic=TopicName(topic), partitions=tuple(map(i32, wanted)))
-    request = elect_request.ElectLeadersRequest(
+    of_topic = elect_v2.request.TopicPartitions(topic=TopicName(topic), partitions=tuple(map(i32, wanted)))
+    request = elect_v2.ElectLeadersRequest(
         election_type=_UNCLEAN if unclean else _PREFERRED, topic_partitions=(of_topic,), timeout=_DONE_WITHIN
     )
-    answer = connection.ask(request, elect_response.ElectLeadersResponse)
+    answer = connection.ask(request, elect_v2.ElectLeadersResponse)
     errors = {
         int(part.partition_id): part.error_code
         for one in answer.replica_election_results
@@ -94,14 +88,14 @@ def reassign(
     Returns the error's name by partition (None: accepted). The replicas move after this call.
     """
     moves = tuple(
-        alter_request.ReassignablePartition(
+        alter_v0.request.ReassignablePartition(
             partition_index=i32(number), replicas=None if nodes is None else tuple(map(BrokerId, nodes))
         )
         for number, nodes in replicas.items()
     )
-    of_topic = alter_request.ReassignableTopic(name=TopicName(topic), partitions=moves)
-    request = alter_request.AlterPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=(of_topic,))
-    answer = connection.ask(request, alter_response.AlterPartitionReassignmentsResponse)
+    of_topic = alter_v0.request.ReassignableTopic(name=TopicName(topic), partitions=moves)
+    request = alter_v0.AlterPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=(of_topic,))
+    answer = connection.ask(request, alter_v0.AlterPartitionReassignmentsResponse)
     errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
@@ -114,8 +108,8 @@ def reassignments(connection: BrokerConnection) -> tuple[str, ...]:
     Raises:
         ClusterError: the controller refuses to tell.
     """
-    request = moves_request.ListPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=None)
-    answer = connection.ask(request, moves_response.ListPartitionReassignmentsResponse)
+    request = moves_v0.ListPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=None)
+    answer = connection.ask(request, moves_v0.ListPartitionReassignmentsResponse)
     _refuse("the reassignments could not be listed", answer.error_code, connection.broker)
     return tuple(
         f"{topic.name}-{part.partition_index}, adding {list(map(int, part.adding_replicas))}, "
@@ -132,11 +126,11 @@ def dynamic_settings(connection: BrokerConnection) -> tuple[str, ...]:
     Raises:
         ClusterError: the broker refuses to tell.
     """
-    resource = configs_request.DescribeConfigsResource(
+    resource = configs_v1.request.DescribeConfigsResource(
         resource_type=_BROKER, resource_name=str(connection.broker), configuration_keys=None
     )
-    request = configs_request.DescribeConfigsRequest(resources=(resource,))
-    (answer,) = connection.ask(request, configs_response.DescribeConfigsResponse).results
+    request = configs_v1.DescribeConfigsRequest(resources=(resource,))
+    (answer,) = connection.ask(request, configs_v1.DescribeConfigsResponse).results
     _refuse("the settings of a broker could not be read", answer.error_code, connection.broker)
     found = []
     for one in answer.configs:
@@ -160,9 +154,11 @@ def set_features(connection: BrokerConnection, levels: Mapping[str, int]) -> dic
 
 
 def _update(connection: BrokerConnection, feature: str, level: int, way: i8) -> str | None:
-    update = update_request.FeatureUpdateKey(feature=feature, max_version_level=i16(level), upgrade_type=way)
-    request = update_request.UpdateFeaturesRequest(feature_updates=(update,))
-    answer = connection.ask(request, update_response.UpdateFeaturesResponse)
+    update = features_v1.request.FeatureUpdateKey(
+        feature=feature, max_version_level=i16(level), upgrade_type=way
+    )
+    request = features_v1.UpdateFeaturesRequest(feature_updates=(update,))
+    answer = connection.ask(request, features_v1.UpdateFeaturesResponse)
     errors = [(answer.error_code, answer.error_message)]
     errors += [(one.error_code, one.error_message) for one in answer.results]
     return next(

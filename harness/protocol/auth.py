@@ -18,10 +18,8 @@ from functools import cached_property
 from typing import Any
 
 from kio.schema.errors import ErrorCode
-from kio.schema.sasl_authenticate.v1 import request as authenticate_request
-from kio.schema.sasl_authenticate.v1 import response as authenticate_response
-from kio.schema.sasl_handshake.v1 import request as handshake_request
-from kio.schema.sasl_handshake.v1 import response as handshake_response
+from kio.schema.sasl_authenticate import v1 as authenticate_v1
+from kio.schema.sasl_handshake import v1 as handshake_v1
 
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _LEAST_ITERATIONS = 4096
@@ -92,8 +90,8 @@ class BrokerAuth:
         if self.mechanism is None:
             return
         handshake = ask(
-            handshake_request.SaslHandshakeRequest(mechanism=self.mechanism),
-            handshake_response.SaslHandshakeResponse,
+            handshake_v1.SaslHandshakeRequest(mechanism=self.mechanism),
+            handshake_v1.SaslHandshakeResponse,
         )
         if handshake.error_code != ErrorCode.none:
             offered = ", ".join(handshake.mechanisms)
@@ -104,8 +102,8 @@ class BrokerAuth:
         message = next(exchange)
         while True:
             answer = ask(
-                authenticate_request.SaslAuthenticateRequest(auth_bytes=message),
-                authenticate_response.SaslAuthenticateResponse,
+                authenticate_v1.SaslAuthenticateRequest(auth_bytes=message),
+                authenticate_v1.SaslAuthenticateResponse,
             )
             if answer.error_code != ErrorCode.none:
                 raise LoginRefused(answer.error_message or answer.error_code.name)

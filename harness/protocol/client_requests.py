@@ -23,14 +23,10 @@ from typing import Any, Literal
 from crc32c import crc32c
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch import v10, v11
-from kio.schema.offset_fetch.v5 import request as fetch_request
-from kio.schema.offset_fetch.v5 import response as fetch_response
-from kio.schema.offset_fetch.v8 import request as groups_request
-from kio.schema.offset_fetch.v8 import response as groups_response
-from kio.schema.offset_for_leader_epoch.v3 import request as epoch_request
-from kio.schema.offset_for_leader_epoch.v3 import response as epoch_response
-from kio.schema.produce.v8 import request as produce_request
-from kio.schema.produce.v8 import response as produce_response
+from kio.schema.offset_fetch import v5 as offsets_v5
+from kio.schema.offset_fetch import v8 as offsets_v8
+from kio.schema.offset_for_leader_epoch import v3 as epochs_v3
+from kio.schema.produce import v8 as produce_v8
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 
@@ -105,10 +101,10 @@ def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: i
     records, and the offset after its last record. None: this broker is not the leader, or does not know the
     epoch.
     """
-    wanted = epoch_request.OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(epoch))
-    of_topic = epoch_request.OffsetForLeaderTopic(topic=TopicName(topic), partitions=(wanted,))
-    request = epoch_request.OffsetForLeaderEpochRequest(replica_id=BrokerId(CONSUMER), topics=(of_topic,))
-    answer = connection.ask(request, epoch_response.OffsetForLeaderEpochResponse)
+    wanted = epochs_v3.request.OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(epoch))
+    of_topic = epochs_v3.request.OffsetForLeaderTopic(topic=TopicName(topic), partitions=(wanted,))
+    request = epochs_v3.OffsetForLeaderEpochRequest(replica_id=BrokerId(CONSUMER), topics=(of_topic,))
+    answer = connection.ask(request, epochs_v3.OffsetForLeaderEpochResponse)
     (part,) = (one for topics in answer.topics for one in topics.partitions)
     if part.error_code != ErrorCode.none or part.end_offset < 0:
         return None
@@ -129,10 +125,10 @@ def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[s
     The record does not belong to a run: if it is accepted, the final read finds a record that no producer
     sent.
     """
-    records = produce_request.PartitionProduceData(index=i32(partition), records=Records(batch(_VALUE)))
-    of_topic = produce_request.TopicProduceData(name=TopicName(topic), partition_data=(records,))
-    request = produce_request.ProduceRequest(acks=_ALL, timeout=_APPEND_WITHIN, topic_data=(of_topic,))
-    answer = connection.ask(request, produce_response.ProduceResponse)
+    records = produce_v8.request.PartitionProduceData(index=i32(partition), records=Records(batch(_VALUE)))
+    of_topic = produce_v8.request.TopicProduceData(name=TopicName(topic), partition_data=(records,))
+    request = produce_v8.ProduceRequest(acks=_ALL, timeout=_APPEND_WITHIN, topic_data=(of_topic,))
+    answer = connection.ask(request, produce_v8.ProduceResponse)
     (part,) = (one for topics in answer.responses for one in topics.partition_responses)
     return error_name(part.error_code), int(part.base_offset)
 
@@ -164,13 +160,13 @@ def fetch_offsets(
     """The committed offset of each (topic, partition) that was asked for."""
     wanted = by_topic(partitions)
     topics = tuple(
-        fetch_request.OffsetFetchRequestTopic(
+        offsets_v5.request.OffsetFetchRequestTopic(
             name=TopicName(topic), partition_indexes=tuple(map(i32, numbers))
         )
         for topic, numbers in wanted.items()
     )
-    request = fetch_request.OffsetFetchRequest(group_id=GroupId(group), topics=topics)
-    answer = connection.ask(request, fetch_response.OffsetFetchResponse)
+    request = offsets_v5.OffsetFetchRequest(group_id=GroupId(group), topics=topics)
+    answer = connection.ask(request, offsets_v5.OffsetFetchResponse)
     whole = error_name(answer.error_code)
     if whole is not None:
         refused = CommittedOffset(None, error=whole)
@@ -188,12 +184,12 @@ def fetch_offsets_of_groups(
     """The committed offset of each group in its own partition of the topic; `stable` is `require_stable`."""
     groups = []
     for group, partition in partitions.items():
-        topics = groups_request.OffsetFetchRequestTopics(
+        topics = offsets_v8.request.OffsetFetchRequestTopics(
             name=TopicName(topic), partition_indexes=(i32(partition),)
         )
-        groups.append(groups_request.OffsetFetchRequestGroup(group_id=GroupId(group), topics=(topics,)))
-    request = groups_request.OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
-    answer = connection.ask(request, groups_response.OffsetFetchResponse)
+        groups.append(offsets_v8.request.OffsetFetchRequestGroup(group_id=GroupId(group), topics=(topics,)))
+    request = offsets_v8.OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
+    answer = connection.ask(request, offsets_v8.OffsetFetchResponse)
     found = {}
     for group in answer.groups:
         whole = error_name(group.error_code)
@@ -206,7 +202,8 @@ def fetch_offsets_of_groups(
 
 
 def _committed(
-    part: fetch_response.OffsetFetchResponsePartition | groups_response.OffsetFetchResponsePartitions,
+    part: offsets_v5.response.OffsetFetchResponsePartition
+    | offsets_v8.response.OffsetFetchResponsePartitions,
 ) -> CommittedOffset:
     return CommittedOffset(
         int(part.committed_offset) if part.committed_offset >= 0 else None,

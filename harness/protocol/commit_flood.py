@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kio.schema.errors import ErrorCode
-from kio.schema.offset_commit.v2 import request as commit_request
-from kio.schema.offset_commit.v2 import response as commit_response
+from kio.schema.offset_commit import v2
 from kio.schema.request_header.v1.header import RequestHeader
 from kio.schema.types import GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
@@ -49,16 +48,16 @@ def commit_body(
 ) -> bytes:
     """The body of a request without the group's name at its beginning: `entries` times the same commit, which
     expires after `retention` seconds (None: as the broker is set)."""
-    entry = commit_request.OffsetCommitRequestPartition(
+    entry = v2.request.OffsetCommitRequestPartition(
         partition_index=i32(partition), committed_offset=i64(offset), committed_metadata=""
     )
-    of_topic = commit_request.OffsetCommitRequestTopic(name=TopicName(topic), partitions=(entry,) * entries)
+    of_topic = v2.request.OffsetCommitRequestTopic(name=TopicName(topic), partitions=(entry,) * entries)
     kept = timedelta(milliseconds=-1) if retention is None else timedelta(seconds=retention)
-    request = commit_request.OffsetCommitRequest(
+    request = v2.OffsetCommitRequest(
         group_id=GroupId(""), member_id="", retention_time=i64Timedelta.parse(kept), topics=(of_topic,)
     )
     buffer = io.BytesIO()
-    entity_writer(commit_request.OffsetCommitRequest)(buffer, request)
+    entity_writer(v2.OffsetCommitRequest)(buffer, request)
     # An empty name is its length alone.
     return buffer.getvalue()[2:]
 
@@ -67,7 +66,7 @@ def commit_message(group: str, body: bytes) -> bytes:
     """A whole request, as it goes over the wire."""
     buffer = io.BytesIO()
     header = RequestHeader(
-        request_api_key=commit_request.OffsetCommitRequest.__api_key__,
+        request_api_key=v2.OffsetCommitRequest.__api_key__,
         request_api_version=_VERSION,
         correlation_id=i32(1),
         client_id=CLIENT_ID,
@@ -80,8 +79,8 @@ def commit_message(group: str, body: bytes) -> bytes:
 
 def error_of(answer: bytes) -> str | None:
     """The error of an answer, which is that of its last entry; None: the offset is committed."""
-    _, read = entity_reader(commit_response.OffsetCommitResponse.__header_schema__)(answer, 0)
-    message, _ = entity_reader(commit_response.OffsetCommitResponse)(answer, read)
+    _, read = entity_reader(v2.OffsetCommitResponse.__header_schema__)(answer, 0)
+    message, _ = entity_reader(v2.OffsetCommitResponse)(answer, read)
     codes = [part.error_code for topic in message.topics for part in topic.partitions]
     return error_name(codes[-1]) if codes else error_name(ErrorCode.unknown_server_error)
 

@@ -14,13 +14,10 @@ import struct
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
-from kio.schema.describe_quorum.v0 import request as quorum_request
-from kio.schema.describe_quorum.v0 import response as quorum_response
+from kio.schema.describe_quorum import v0 as quorum_v0
 from kio.schema.errors import ErrorCode
-from kio.schema.list_offsets.v5 import request as offsets_request
-from kio.schema.list_offsets.v5 import response as offsets_response
-from kio.schema.metadata.v7 import request as metadata_request
-from kio.schema.metadata.v7 import response as metadata_response
+from kio.schema.list_offsets import v5 as offsets_v5
+from kio.schema.metadata import v7 as metadata_v7
 from kio.schema.types import BrokerId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32, i64
@@ -78,15 +75,15 @@ class BrokerConnection:
             self._socket.close()
             self._socket = None
 
-    def metadata(self, topics: Iterable[str] | None) -> metadata_response.MetadataResponse:
+    def metadata(self, topics: Iterable[str] | None) -> metadata_v7.MetadataResponse:
         """Metadata as this broker holds it; None asks for all topics. Never creates a topic."""
         names = (
             None
             if topics is None
-            else tuple(metadata_request.MetadataRequestTopic(name=TopicName(name)) for name in topics)
+            else tuple(metadata_v7.request.MetadataRequestTopic(name=TopicName(name)) for name in topics)
         )
-        request = metadata_request.MetadataRequest(topics=names, allow_auto_topic_creation=False)
-        return self.ask(request, metadata_response.MetadataResponse)
+        request = metadata_v7.MetadataRequest(topics=names, allow_auto_topic_creation=False)
+        return self.ask(request, metadata_v7.MetadataResponse)
 
     def offsets(
         self, partitions: Iterable[tuple[str, int]], *, timestamp: int, replica_id: int
@@ -102,14 +99,14 @@ class BrokerConnection:
         topics = []
         for topic, numbers in by_topic(partitions).items():
             wanted = tuple(
-                offsets_request.ListOffsetsPartition(partition_index=i32(number), timestamp=i64(timestamp))
+                offsets_v5.request.ListOffsetsPartition(partition_index=i32(number), timestamp=i64(timestamp))
                 for number in numbers
             )
-            topics.append(offsets_request.ListOffsetsTopic(name=TopicName(topic), partitions=wanted))
-        request = offsets_request.ListOffsetsRequest(
+            topics.append(offsets_v5.request.ListOffsetsTopic(name=TopicName(topic), partitions=wanted))
+        request = offsets_v5.ListOffsetsRequest(
             replica_id=BrokerId(replica_id), isolation_level=i8(0), topics=tuple(topics)
         )
-        answer = self.ask(request, offsets_response.ListOffsetsResponse)
+        answer = self.ask(request, offsets_v5.ListOffsetsResponse)
         return {
             (topic.name, part.partition_index): (error_name(part.error_code), int(part.offset))
             for topic in answer.topics
@@ -124,12 +121,12 @@ class BrokerConnection:
 
     def quorum_leader(self) -> int | None:
         """Node id of the active controller (KIP-595); None where there is none or no such quorum."""
-        log = quorum_request.TopicData(
+        log = quorum_v0.request.TopicData(
             topic_name=TopicName("__cluster_metadata"),
-            partitions=(quorum_request.PartitionData(partition_index=i32(0)),),
+            partitions=(quorum_v0.request.PartitionData(partition_index=i32(0)),),
         )
-        request = quorum_request.DescribeQuorumRequest(topics=(log,))
-        answer = self.ask(request, quorum_response.DescribeQuorumResponse)
+        request = quorum_v0.DescribeQuorumRequest(topics=(log,))
+        answer = self.ask(request, quorum_v0.DescribeQuorumResponse)
         for topic in answer.topics:
             for part in topic.partitions:
                 if part.error_code == 0 and part.leader_id >= 0:

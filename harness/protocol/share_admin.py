@@ -13,17 +13,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from kio.schema.alter_share_group_offsets.v0 import request as alter_request
-from kio.schema.alter_share_group_offsets.v0 import response as alter_response
-from kio.schema.describe_share_group_offsets.v0 import request as old_request
-from kio.schema.describe_share_group_offsets.v0 import response as old_response
-from kio.schema.describe_share_group_offsets.v1 import request as new_request
-from kio.schema.describe_share_group_offsets.v1 import response as new_response
+from kio.schema.alter_share_group_offsets import v0 as alter_v0
+from kio.schema.describe_share_group_offsets import v0 as starts_v0
+from kio.schema.describe_share_group_offsets import v1 as starts_v1
 from kio.schema.errors import ErrorCode
-from kio.schema.find_coordinator.v6 import request as coordinator_request
-from kio.schema.find_coordinator.v6 import response as coordinator_response
-from kio.schema.metadata.v12 import request as metadata_request
-from kio.schema.metadata.v12 import response as metadata_response
+from kio.schema.find_coordinator import v6 as coordinator_v6
+from kio.schema.metadata import v12 as metadata_v12
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
@@ -51,26 +46,20 @@ def share_starts(
     """Where the group begins in these partitions, as its coordinator answers."""
     wanted = tuple(partitions)
     try:
-        return _starts(connection, group, topic, wanted, new_request, new_response)
+        return _starts(connection, group, topic, wanted, starts_v1)
     except OSError:
-        return _starts(connection, group, topic, wanted, old_request, old_response)
+        return _starts(connection, group, topic, wanted, starts_v0)
 
 
 def _starts(
-    connection: BrokerConnection,
-    group: str,
-    topic: str,
-    partitions: tuple[int, ...],
-    request: ModuleType,
-    response: ModuleType,
+    connection: BrokerConnection, group: str, topic: str, partitions: tuple[int, ...], schema: ModuleType
 ) -> tuple[ShareStart, ...]:
-    topics = request.DescribeShareGroupOffsetsRequestTopic(
+    topics = schema.request.DescribeShareGroupOffsetsRequestTopic(
         topic_name=TopicName(topic), partitions=tuple(map(i32, partitions))
     )
-    groups = request.DescribeShareGroupOffsetsRequestGroup(group_id=GroupId(group), topics=(topics,))
-    answer: Any = connection.ask(
-        request.DescribeShareGroupOffsetsRequest(groups=(groups,)), response.DescribeShareGroupOffsetsResponse
-    )
+    groups = schema.request.DescribeShareGroupOffsetsRequestGroup(group_id=GroupId(group), topics=(topics,))
+    request = schema.DescribeShareGroupOffsetsRequest(groups=(groups,))
+    answer: Any = connection.ask(request, schema.DescribeShareGroupOffsetsResponse)
     (found,) = answer.groups
     refusal = error_name(found.error_code)
     if refusal is not None:
@@ -91,16 +80,16 @@ def _start(number: int, part: Any) -> ShareStart:
 def share_coordinator(connection: BrokerConnection, group: str, topic: str, partition: int) -> int | str:
     """Id of the broker that stores the state of a share group in a partition (`__share_group_state`), or the
     error's name."""
-    named = metadata_request.MetadataRequestTopic(topic_id=None, name=TopicName(topic))
-    request = metadata_request.MetadataRequest(
+    named = metadata_v12.request.MetadataRequestTopic(topic_id=None, name=TopicName(topic))
+    request = metadata_v12.MetadataRequest(
         topics=(named,), allow_auto_topic_creation=False, include_topic_authorized_operations=False
     )
-    (found,) = connection.ask(request, metadata_response.MetadataResponse).topics
+    (found,) = connection.ask(request, metadata_v12.MetadataResponse).topics
     if found.error_code != ErrorCode.none or found.topic_id is None:
         return error_name(found.error_code) or "UNKNOWN_TOPIC_ID"
     key = f"{group}:{_base64(found.topic_id)}:{partition}"
-    asked = coordinator_request.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
-    (answer,) = connection.ask(asked, coordinator_response.FindCoordinatorResponse).coordinators
+    asked = coordinator_v6.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
+    (answer,) = connection.ask(asked, coordinator_v6.FindCoordinatorResponse).coordinators
     return error_name(answer.error_code) or int(answer.node_id)
 
 
@@ -114,14 +103,16 @@ def move_share_starts(
 ) -> dict[int, str | None]:
     """Move the start offsets of a group that has no members; the error's name by partition (None: moved)."""
     moves = tuple(
-        alter_request.AlterShareGroupOffsetsRequestPartition(
+        alter_v0.request.AlterShareGroupOffsetsRequestPartition(
             partition_index=i32(number), start_offset=i64(offset)
         )
         for number, offset in starts.items()
     )
-    of_topic = alter_request.AlterShareGroupOffsetsRequestTopic(topic_name=TopicName(topic), partitions=moves)
-    request = alter_request.AlterShareGroupOffsetsRequest(group_id=GroupId(group), topics=(of_topic,))
-    answer = connection.ask(request, alter_response.AlterShareGroupOffsetsResponse)
+    of_topic = alter_v0.request.AlterShareGroupOffsetsRequestTopic(
+        topic_name=TopicName(topic), partitions=moves
+    )
+    request = alter_v0.AlterShareGroupOffsetsRequest(group_id=GroupId(group), topics=(of_topic,))
+    answer = connection.ask(request, alter_v0.AlterShareGroupOffsetsResponse)
     errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
