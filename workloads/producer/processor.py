@@ -8,10 +8,9 @@ group has committed, which begins a new session in the journal.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import SendBatch, SendJournal
 from workloads.producer.transactions import SLICE_SECONDS, TransactionManager
 from workloads.reader.live_reader import LiveReader
-from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
+from workloads.reader.reader_journal import Source
 from workloads.record.identity import ValueBuilder, encode_key
 
 GROUP = "processors"
@@ -60,21 +59,20 @@ class ProcessorOutput:
 
 class Processor(LiveReader):
     """A member that reads and writes in one thread. `stream` is where it writes and under which identity,
-    `connect` creates its transactional client, `reader` holds further arguments of `LiveReader`."""
+    `connect` creates its transactional client."""
 
     def __init__(
         self,
         spec: ReaderSpec,
         name: str,
-        journal: ReaderJournal,
+        source: Source,
         *,
         process: ProcessSpec,
         stream: Stream,
         output: ProcessorOutput,
         connect: Callable[[], Any],
-        **reader: Any,
     ) -> None:
-        super().__init__(spec, name, journal, **reader)
+        super().__init__(spec, name, source)
         self.batch = process.records
         self.commits = "transaction"
         self._stream = stream
@@ -210,19 +208,8 @@ def reader_spec_of(process: ProcessSpec) -> ReaderSpec:
     )
 
 
-def processors(
-    process: ProcessSpec,
-    output: ProcessorOutput,
-    *,
-    bootstrap: str,
-    topic: str,
-    partitions: int,
-    run_id: int,
-    folder: Path,
-    sinks: ReaderSinks,
-    security: Mapping[str, str] | None = None,
-) -> list[Processor]:
-    """One processor per member; each journals what it reads into `folder`/NAME.
+def processors(process: ProcessSpec, output: ProcessorOutput, source: Source) -> list[Processor]:
+    """One processor per member.
 
     Raises:
         BadInput: the client refuses the settings.
@@ -230,21 +217,17 @@ def processors(
     spec = reader_spec_of(process)
     members = []
     for number, name in enumerate(spec.member_names, output.spec.producers):
-        config = output.settings.to_librdkafka(bootstrap, transactional_id(number), security)
+        config = output.settings.to_librdkafka(source.bootstrap, transactional_id(number), source.security)
+        seed = output.seed * 1_000_003 + number
         members.append(
             Processor(
                 spec,
                 name,
-                ReaderJournal(folder / name, name, topic, run_id, sinks),
+                source,
                 process=process,
-                stream=Stream(number, output.topic, partitions, run_id, output.seed * 1_000_003 + number),
+                stream=Stream(number, output.topic, source.partitions, source.run_id, seed),
                 output=output,
                 connect=partial(make_client, Producer, output.settings, config),
-                bootstrap=bootstrap,
-                group_id=GROUP,
-                topic=topic,
-                partitions=partitions,
-                security=security,
             )
         )
     return members

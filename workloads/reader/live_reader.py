@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, TopicPartition
@@ -13,7 +13,7 @@ from workloads.clients import ClientStuck, client_logger, close_consumer
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.batch import followers_fetched_from, sort_batch
 from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess
-from workloads.reader.reader_journal import Commits, ReaderJournal
+from workloads.reader.reader_journal import Commits, ReaderJournal, Source
 
 BATCH = 2000
 _POLL_SECONDS = 0.1
@@ -22,7 +22,7 @@ _CHECK_SECONDS = 0.25
 
 
 class LiveReader:
-    """Reads `topic` from its start until `close`, in a thread; `restart` and `crash` give it a new client.
+    """Reads a topic from its start until `close`, in a thread; `restart` and `crash` give it a new client.
 
     `received` is the number of records that its clients have returned, `clients` that of clients which have
     subscribed; `away` means that it has none now. `caught_up` are the partitions that it has read to the end
@@ -34,14 +34,8 @@ class LiveReader:
         self,
         spec: ReaderSpec,
         name: str,
-        journal: ReaderJournal,
-        *,
-        bootstrap: str,
-        group_id: str,
-        topic: str,
-        partitions: int,
+        source: Source,
         client: Callable[..., Any] = Consumer,
-        security: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.batch = spec.batch or BATCH
@@ -54,11 +48,12 @@ class LiveReader:
         self.last_error: str | None = None
         self.failure: BaseException | None = None
         self._spec = spec
-        self._journal = journal
-        self._topic = topic
-        self._partitions = partitions
+        self._journal = ReaderJournal(source, name)
+        self._topic = source.topic
+        self._partitions = source.partitions
+        group_id = spec.group or f"kafka-chaos-{spec.name}"
         self._config = {
-            **spec.properties(bootstrap, group_id, security, member=name),
+            **spec.properties(source.bootstrap, group_id, source.security, member=name),
             "on_commit": self._committed,
             "stats_cb": self._statistics,
         }
@@ -70,7 +65,7 @@ class LiveReader:
         self._assigned_partitions: set[int] = set()
         self._positions: dict[int, int] = {}
         self._resets: dict[int, int | None] = {}
-        self._commits = Commits(journal, topic, "auto" if spec.commits == "auto" else "request")
+        self._commits = Commits(self._journal, source.topic, "auto" if spec.commits == "auto" else "request")
         self._restart = threading.Event()
         self._crashed = threading.Event()
         self._back = threading.Event()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -37,18 +37,32 @@ NO_SINKS = ReaderSinks(_Nowhere(), _Nowhere())
 """The sinks of a run without readers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The topic that the readers of a run read, and where they journal it: each in `folder`/NAME, and all in
+    `sinks`. `security` holds the settings of TLS and SASL, by librdkafka's names."""
+
+    bootstrap: str
+    topic: str
+    partitions: int
+    run_id: int
+    folder: Path
+    sinks: ReaderSinks
+    security: Mapping[str, str] | None = field(default=None, repr=False)
+
+
 class ReaderJournal:
-    """Journal of one reader in its own `folder` (created if absent); only the reader's thread may use it.
+    """Journal of one reader in a folder of its own (created if absent); only the reader's thread may use it.
 
     `member` is the member id that goes with its assignments and commits.
     """
 
-    def __init__(self, folder: Path, reader: str, topic: str, run_id: int, sinks: ReaderSinks) -> None:
-        self._parts = PartWriter(folder)
+    def __init__(self, source: Source, reader: str) -> None:
+        self._parts = PartWriter(source.folder / reader)
         self._reader = reader
-        self._topic = topic
-        self._run_id = run_id
-        self._sinks = sinks
+        self._topic = source.topic
+        self._run_id = source.run_id
+        self._sinks = source.sinks
         self._waiting: list[pa.Table] = []
         self._flushed = time.monotonic()
         self.session = -1

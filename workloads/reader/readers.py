@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException
@@ -18,7 +17,7 @@ from workloads.config.reader_spec import ReaderSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
-from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
+from workloads.reader.reader_journal import Source
 
 _POLL_SECONDS = 0.05
 _NOWHERE = "127.0.0.1:9"
@@ -62,7 +61,7 @@ def _why(failure: BaseException) -> str:
 
 
 class Readers(ClosesAtEnd):
-    """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
+    """Live readers of one topic, each with a client, a thread and a journal of its own.
 
     Use as a context manager or call `close`. The journals of assignments and commits are the caller's.
     `clients` makes consumers of their settings, by the reader's name; the others are confluent-kafka's.
@@ -74,41 +73,19 @@ class Readers(ClosesAtEnd):
     def __init__(
         self,
         specs: Sequence[ReaderSpec],
-        *,
-        bootstrap: str,
-        topic: str,
-        partitions: int,
-        run_id: int,
-        folder: Path,
-        sinks: ReaderSinks,
+        source: Source,
         clients: Mapping[str, Callable[..., Any]] | None = None,
-        security: Mapping[str, str] | None = None,
     ) -> None:
-        self._partitions = partitions
+        self._partitions = source.partitions
         self._members: list[tuple[ReaderSpec, list[LiveReader]]] = []
         self._stop = threading.Event()
         self._closed = False
         for spec in specs:
-            group_id = spec.group or f"kafka-chaos-{spec.name}"
-            of_spec = (clients or {}).get(spec.name, ConsumerProcess if spec.apart else Consumer)
-            created = []
-            for name in spec.member_names:
-                journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
-                try:
-                    reader = LiveReader(
-                        spec,
-                        name,
-                        journal,
-                        bootstrap=bootstrap,
-                        group_id=group_id,
-                        topic=topic,
-                        partitions=partitions,
-                        client=of_spec,
-                        security=security,
-                    )
-                except KafkaException as error:
-                    raise _refused(spec, error) from error
-                created.append(reader)
+            client = (clients or {}).get(spec.name, ConsumerProcess if spec.apart else Consumer)
+            try:
+                created = [LiveReader(spec, name, source, client) for name in spec.member_names]
+            except KafkaException as error:
+                raise _refused(spec, error) from error
             self._members.append((spec, created))
         self._clock = threading.Thread(target=self._restart, name="reader-restarts", daemon=True)
 

@@ -29,7 +29,7 @@ from workloads.journal.row_journal import RowJournal
 from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
 from workloads.producer.send_journal import SendJournal
 from workloads.reader.live_reader import LiveReader
-from workloads.reader.reader_journal import NO_SINKS, ReaderSinks
+from workloads.reader.reader_journal import NO_SINKS, ReaderSinks, Source
 from workloads.reader.readers import Readers
 
 _INTERRUPTED_CLOSE_SECONDS = 0.5
@@ -72,35 +72,21 @@ class RunClients(ClosesAtEnd):
                 )
             self.commits = MemberlessCommits(cluster, topic, sinks.commits)
             stack.callback(self.commits.end)
-            self.readers = stack.enter_context(
-                Readers(
-                    readers,
-                    bootstrap=cluster.bootstrap,
-                    security=cluster.access.properties,
-                    topic=topic,
-                    partitions=partitions,
-                    run_id=run_id,
-                    folder=folder / LIVE_DIR,
-                    sinks=sinks,
-                    clients=reader_clients(readers, cluster),
-                )
+            source = Source(
+                bootstrap=cluster.bootstrap,
+                topic=topic,
+                partitions=partitions,
+                run_id=run_id,
+                folder=folder / LIVE_DIR,
+                sinks=sinks,
+                security=cluster.access.properties,
             )
+            self.readers = stack.enter_context(Readers(readers, source, reader_clients(readers, cluster)))
             if spec.process is not None and transactions is not None:
                 output = ProcessorOutput(
                     setting.processed_topic, spec, settings, setting.seed, journal, transactions
                 )
-                members = processors(
-                    spec.process,
-                    output,
-                    bootstrap=cluster.bootstrap,
-                    topic=topic,
-                    partitions=partitions,
-                    run_id=run_id,
-                    folder=folder / LIVE_DIR,
-                    sinks=sinks,
-                    security=cluster.access.properties,
-                )
-                self.readers.add(reader_spec_of(spec.process), members)
+                self.readers.add(reader_spec_of(spec.process), processors(spec.process, output, source))
             self.share = stack.enter_context(ShareGroups(setting))
             if spec.process is not None and not spec.transactions:
                 transactions = None

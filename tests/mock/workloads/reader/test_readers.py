@@ -17,7 +17,7 @@ from harness.model.journal import ASSIGNMENTS, COMMITS, READS
 from workloads.clients import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.journal.row_journal import RowJournal
-from workloads.reader.reader_journal import ReaderSinks
+from workloads.reader.reader_journal import ReaderSinks, Source
 from workloads.reader.readers import Readers
 from workloads.record.identity import ValueBuilder, encode_key
 
@@ -59,8 +59,7 @@ class Case:
             RowJournal(folder / "assignments", ASSIGNMENTS),
             RowJournal(folder / "commits", COMMITS),
         )
-        self.readers = Readers(
-            specs,
+        source = Source(
             bootstrap=bootstrap,
             topic=topic,
             partitions=PARTITIONS,
@@ -68,6 +67,7 @@ class Case:
             folder=folder / "live",
             sinks=ReaderSinks(*self._sinks),
         )
+        self.readers = Readers(specs, source)
 
     def until(self, seen: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE

@@ -18,7 +18,7 @@ from workloads import clients
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
-from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
+from workloads.reader.reader_journal import ReaderSinks, Source
 from workloads.record.identity import ValueBuilder
 
 pytestmark = pytest.mark.pure
@@ -89,7 +89,7 @@ class Case:
     def __init__(self, folder: Path, spec: ReaderSpec, *script: Step) -> None:
         self.assignments: list[dict[str, Any]] = []
         self.commits: list[dict[str, Any]] = []
-        self.folder = folder
+        self.folder = folder / "r"
         self.consumers: list[Consumer] = []
         steps = deque(script)
 
@@ -98,16 +98,7 @@ class Case:
             return self.consumers[-1]
 
         sinks = ReaderSinks(_Rows(self.assignments), _Rows(self.commits))
-        self.reader = LiveReader(
-            spec,
-            "r",
-            ReaderJournal(folder, "r", "t", 9, sinks),
-            bootstrap="a:1",
-            group_id="g",
-            topic="t",
-            partitions=2,
-            client=connect,
-        )
+        self.reader = LiveReader(spec, "r", Source("a:1", "t", 2, 9, folder, sinks), connect)
         self.steps = steps
 
     @property
