@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from checkers import RunViews
-    from harness.api import ExperimentOutcome, check_results, load_experiment, run_experiment, views
+    from harness.check_jobs.recheck import check_results
+    from harness.check_jobs.saved_run_queries import views
     from harness.cluster.managed import ManagedCluster
     from harness.model.errors import (
         BadInput,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from harness.pytest_plugin.chaos_result import ChaosResult
     from harness.pytest_plugin.fixture import Chaos
     from harness.pytest_plugin.single_fault import OpenedFault
+    from harness.run.from_python import ExperimentOutcome, load_experiment, run_experiment
     from harness.spec.application import (
         ApplicationOutput,
         ApplicationRun,
@@ -132,7 +134,8 @@ __all__ = [
 
 _HOME = {
     "checkers": "RunViews",
-    "harness.api": "ExperimentOutcome check_results load_experiment run_experiment views",
+    "harness.check_jobs.recheck": "check_results",
+    "harness.check_jobs.saved_run_queries": "views",
     "harness.cluster.managed": "ManagedCluster",
     "harness.model.errors": "BadInput CheckError ClusterError FaultError JournalError KafkaChaosError "
     "PrerequisiteMissing",
@@ -143,6 +146,7 @@ _HOME = {
     "harness.pytest_plugin.fixture": "Chaos",
     "harness.pytest_plugin.chaos_result": "ChaosResult",
     "harness.pytest_plugin.single_fault": "OpenedFault",
+    "harness.run.from_python": "ExperimentOutcome load_experiment run_experiment",
     "harness.spec.application": "ApplicationOutput ApplicationRun ApplicationSpec ContainerApplication "
     "DrainedWhen OutputTopic ReadyWhen",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",

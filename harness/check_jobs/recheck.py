@@ -1,24 +1,82 @@
-"""Checks the saved folder of a run, or of an experiment with all its arms, without Docker and brokers."""
+"""Checks the saved folder of a run, or of an experiment with all its arms, without Docker and brokers, as the
+options of `kafka-chaos check` say."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from checkers import ENGINE_VARIABLE, EngineChoice, engine_word, parse_settings
+from harness.check_jobs.engines import rows_in
+from harness.check_jobs.spark_jars import KAFKA, S3, jars_of
 from harness.check_jobs.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
-from harness.model.errors import CheckError, JournalError, located_words_of
+from harness.model.errors import BadInput, CheckError, JournalError, located_words_of
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
-from harness.model.storage import StoragePath, matching, write_whole
+from harness.model.storage import S3_SCHEMES, StoragePath, UrlPath, matching, storage_path, write_whole
 
 RESULT_FILE = "result.json"
+
+
+def check_options(
+    folder: StoragePath,
+    *,
+    master: str,
+    settings: list[str],
+    driver_memory: str,
+    results: str | None,
+    bootstrap: str | None,
+    from_topic: bool,
+    engine: str = "auto",
+) -> CheckOptions:
+    """How to check `folder`. Fetches the jars that Apache Spark needs for it, unless a Spark Connect server
+    has its own; Sail reads S3 without any.
+
+    Raises:
+        BadInput: the options contradict each other, or an engine or master is not valid.
+        JournalError: `results` is a URL of an unknown scheme.
+        PrerequisiteMissing: jars are not available.
+    """
+    if from_topic != (bootstrap is not None):
+        raise BadInput(
+            "--read-with spark and --bootstrap need each other",
+            where="--read-with, --bootstrap",
+            expected="--read-with spark --bootstrap host:port",
+            next_step="use both, or neither to check the journal of the final read",
+        )
+    target = None if results is None else storage_path(results)
+    word = engine_word(engine, where="--engine")
+    choice = EngineChoice(word, master, driver_memory, parse_settings(settings)).checked()
+    if from_topic and word == "sail":
+        raise BadInput(
+            "Sail reads no topics",
+            where="--engine sail",
+            found="--read-with spark",
+            next_step="leave out --engine, so that Apache Spark is used",
+        )
+    named = os.environ.get(ENGINE_VARIABLE) if word == "auto" else word
+    if named == "spark" or choice.asks_for_spark:
+        # One server for all arms of an experiment. Where nothing is said, `decide_for` counts the rows.
+        choice = choice.for_rows(rows_in(folder))
+    on_sail = named == "sail" and not (choice.asks_for_spark or from_topic)
+    wanted = [S3] if any(_is_s3(where) for where in (folder, target)) and not on_sail else []
+    wanted += [KAFKA] if from_topic else []
+    if wanted and not choice.is_connect:
+        choice = replace(choice, jars=tuple(path for jar_set in wanted for path in jars_of(jar_set)))
+    return CheckOptions(engine=choice, results=target, bootstrap=bootstrap)
+
+
+def _is_s3(where: StoragePath | None) -> bool:
+    return isinstance(where, UrlPath) and where.url.partition("://")[0].lower() in S3_SCHEMES
 
 
 def check_commands(experiments: Iterable[Path]) -> list[str]:
@@ -72,6 +130,18 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
     result = before.model_copy(update={"arms": tuple(merged.values())})
     _save(result, folder / RESULT_FILE)
     return result
+
+
+def check_results(folder: str | Path) -> ExperimentResult:
+    """Check the saved journals of a run, or of an experiment with all its arms, again. Needs no
+    Docker and no broker, and Java only for runs of more than 200 million records. Findings and summaries in
+    the folder are replaced.
+
+    Raises:
+        JournalError: the folder holds no run, or one of another version.
+        PrerequisiteMissing, CheckError: the engine could not be started, or failed.
+    """
+    return recheck(Path(folder))
 
 
 def _save(result: ExperimentResult, target: StoragePath) -> None:

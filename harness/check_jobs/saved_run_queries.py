@@ -21,18 +21,26 @@ if TYPE_CHECKING:
 RATES_DIR = "rates.parquet"
 
 
-def open_views(run: str | Path, engine: str = "auto") -> RunViews:
-    """The views of a saved run, on the engine that `kafka-chaos check` would use for it.
+def views(run: str | Path, engine: str | None = None) -> RunViews:
+    """The views of a saved run as DataFrames of PySpark, by name: `views(run)["records"]`.
+
+    `views(run).sql("select ...")` answers a query. docs/how-to/ask-your-own-questions.md shows which views
+    there are, and what people ask them. All runs are opened in one session for each engine, so DataFrames of
+    several runs can be joined.
+
+    Args:
+        run: folder of one run: a path or a URL.
+        engine: "spark" (Apache Spark) or "sail" (embedded); None: the one that `kafka-chaos check` would use.
 
     Raises:
-        JournalError: the folder holds no run, one of another version, or one whose journals cannot be read.
+        JournalError: the folder holds no run, or one of another version.
         BadInput: there is no such engine.
         PrerequisiteMissing, CheckError: the engine could not be started, or failed.
     """
     from checkers import engine_failures, views_of
 
     folder = storage_path(run)
-    choice = EngineChoice(engine_word(engine, where="--engine"))
+    choice = EngineChoice(engine_word(engine or "auto", where="--engine"))
     arms = [] if (folder / RUN_FILE).exists() else matching(folder, f"*/{RUN_FILE}")
     if arms:
         raise JournalError(

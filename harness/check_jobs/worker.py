@@ -1,4 +1,5 @@
-"""Checks runs in one background thread, so that a finished run is checked while the next one runs.
+"""Checks runs in one background thread, so that a finished run is checked while the next one runs; by both
+engines, if that is asked for, and then tells whether Apache Spark and Sail count the same.
 
 The thread and the engine have a lower priority than brokers and producers, which are measured. The engine is
 kept for the next check of this process.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -15,21 +17,27 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from checkers import Decision, EngineChoice, judge
 from harness.check_jobs import engines
 from harness.check_jobs.warm_up import warm
 from harness.model.errors import KafkaChaosError
+from harness.model.journal import SUMMARY_FILE
 from harness.model.progress import report_progress
-from harness.model.result import ArmResult
+from harness.model.result import ArmResult, Summary
 from harness.model.run import RunMeta
-from harness.model.storage import StoragePath
+from harness.model.storage import StoragePath, write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NICE = 10
+_OWN = {"engine", "check_seconds"}
+"""Fields of a summary that are those of one check, not of the run."""
+_SHOWN = 5
+"""Entries of a field that a sentence about a difference names."""
 
 CheckJob = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
 
@@ -100,7 +108,6 @@ def start_checking(parent: StoragePath, name: str, how: CheckOptions = DEFAULT_O
 
 def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
     from checkers import check_run
-    from harness.check_jobs.both_engines import compared
     from harness.check_jobs.spark_topic_reader import SPARK_READS_DIR, read_topic
 
     began = time.monotonic()
@@ -146,3 +153,58 @@ def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
     return ArmResult(
         folder=name, meta=meta, summary=summary, judgement=judge(meta, summary), check_seconds=took
     )
+
+
+def compared(folder: StoragePath, first: Summary, results: StoragePath) -> Summary:
+    """The summary of a run, whose folder for results is `results`, after a second check by the other engine.
+    Each difference, or that the other engine did not answer, is one more problem, so that the verdict is
+    unknown; `summary.json` is then written again."""
+    from checkers import check_run
+
+    other = EngineChoice("spark" if first.engine.startswith("Sail ") else "sail")
+
+    def check() -> Summary:
+        choice = engines.require_engine(other).choice
+        with tempfile.TemporaryDirectory(prefix="kafka-chaos-second-") as scratch:
+            return check_run(lambda: engines.engine(choice).session(), folder, results=Path(scratch))
+
+    found = second_opinion(first, check)
+    if found != first:
+        write_whole(results / SUMMARY_FILE, found.model_dump_json(indent=2) + "\n")
+    return found
+
+
+def second_opinion(first: Summary, check: Callable[[], Summary]) -> Summary:
+    """A summary, with a problem for everything in which that of a second check differs."""
+    try:
+        problems = differences(first, check())
+    except KafkaChaosError as error:
+        problems = [f"the counts were not compared with those of a second engine: {error}"]
+    return first.model_copy(update={"problems": (*first.problems, *problems)}) if problems else first
+
+
+def differences(first: Summary, second: Summary) -> list[str]:
+    """A sentence for each field in which two summaries of one run differ."""
+    ours, theirs = first.model_dump(mode="json"), second.model_dump(mode="json")
+    return [
+        f"the engines differ in {name}: {_told(ours[name], theirs[name])} by {first.engine}, "
+        f"{_told(theirs[name], ours[name])} by {second.engine}"
+        for name in ours
+        if name not in _OWN and ours[name] != theirs[name]
+    ]
+
+
+def _told(value: Any, other: Any) -> str:
+    """A field's value; for a table or list only the entries that the other summary lacks."""
+    if isinstance(value, dict):
+        other = other or {}
+        names = [name for name in {**value, **other} if value.get(name) != other.get(name)]
+        return _few([f"{name} {value.get(name, 0)}" for name in names])
+    if isinstance(value, list):
+        return _few([str(one) for one in value if one not in (other or ())])
+    return str(value)
+
+
+def _few(texts: list[str]) -> str:
+    more = len(texts) - _SHOWN
+    return "; ".join(texts[:_SHOWN]) + (f"; and {more} more" if more > 0 else "") or "nothing more"

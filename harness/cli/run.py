@@ -179,7 +179,7 @@ def check(
     docs/how-to/scale.md explains how to check on a Spark cluster, with object stores, or from the topic
     itself. Exit codes are those of `run`.
     """
-    from harness.check_jobs import options, recheck
+    from harness.check_jobs import recheck
     from harness.cli.results import print_engines, print_result, refresh_index
     from harness.model.storage import storage_path
     from harness.page.html import INDEX_FILE
@@ -191,7 +191,7 @@ def check(
         show_progress(ERRORS, quiet),
     ):
         where = storage_path(folder)
-        how = options.check_options(
+        how = recheck.check_options(
             where,
             master=spark_master,
             settings=spark_conf or [],

@@ -59,7 +59,7 @@ def sql(
     the engine failed.
     """
     from checkers import ask, query_words
-    from harness.check_jobs.saved_run_queries import open_views
+    from harness.check_jobs import saved_run_queries
     from harness.page.terminal import print_table
     from harness.report import answer_table
 
@@ -68,7 +68,7 @@ def sql(
     with interruptible("nothing was changed"), show_progress(ERRORS, quiet):
         if not list_views:
             query_words(text)  # refuses what is no query before an engine starts
-        views = open_views(run, engine)
+        views = saved_run_queries.views(run, engine)
         if not list_views:
             usual = None if as_json or as_csv or parquet is not None else SHOWN
             most = usual if limit is None else (limit or None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from harness.api import check_results
+from harness.check_jobs.recheck import check_results
 from harness.cluster.managed import ManagedCluster
 from harness.interop.own_import import OwnImport, import_own
 from harness.model.result import FindingClass, VerdictWord

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.judgement.judge import judge
-from harness.check_jobs.both_engines import differences, second_opinion
+from harness.check_jobs.worker import differences, second_opinion
 from harness.model.errors import CheckError
 from harness.model.result import FindingClass, Summary, VerdictWord
 from tests.support.builders.summaries import summary_with

@@ -16,7 +16,7 @@ import pytest
 from checkers.engine.choice import EngineChoice, parse_settings
 from checkers.engine.connect import write_zip
 from checkers.engine.spark_server import cluster_settings, hadoop_s3_settings, python_executable
-from harness.check_jobs import options, spark_jars
+from harness.check_jobs import recheck, spark_jars
 from harness.check_jobs.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
 from harness.host import fetched
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
@@ -152,7 +152,7 @@ def test_settings_of_spark() -> None:
             parse_settings([wrong_one])
 
 
-def options_of(**changes: object) -> options.CheckOptions:
+def options_of(**changes: object) -> recheck.CheckOptions:
     given = {
         "master": "local[*]",
         "settings": [],
@@ -161,12 +161,12 @@ def options_of(**changes: object) -> options.CheckOptions:
         "bootstrap": None,
         "from_topic": False,
     }
-    return options.check_options(changes.pop("folder", Path("run")), **(given | changes))  # type: ignore[arg-type]
+    return recheck.check_options(changes.pop("folder", Path("run")), **(given | changes))  # type: ignore[arg-type]
 
 
 def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
-    monkeypatch.setattr(options, "jars_of", lambda jar_set: (Path(jar_set.name),))
+    monkeypatch.setattr(recheck, "jars_of", lambda jar_set: (Path(jar_set.name),))
     assert options_of().engine.jars == ()
     assert options_of(folder=storage_path("s3://b/run")).engine.jars == (Path("s3"),)
     assert options_of(results="s3a://b/run").engine.jars == (Path("s3"),)
@@ -188,7 +188,7 @@ def test_sail_is_refused_where_only_spark_can(changes: dict[str, object]) -> Non
 
 def test_the_rows_are_counted_for_spark_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
-    monkeypatch.setattr(options, "rows_in", lambda _: None)
+    monkeypatch.setattr(recheck, "rows_in", lambda _: None)
     assert options_of(engine="spark").engine.optimised
     assert options_of(settings=["spark.a=b"]).engine.optimised
     assert not options_of().engine.optimised

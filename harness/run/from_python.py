@@ -14,10 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.check_jobs.recheck import recheck
-from harness.check_jobs.saved_run_queries import open_views
 from harness.model.result import ArmResult, ExperimentResult
 from harness.report.arms_table import explanation
 from harness.report.page import write_report
@@ -25,10 +22,7 @@ from harness.run.executor import EXPERIMENT_FILE, Options, execute
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load as load_experiment
 
-if TYPE_CHECKING:
-    from checkers import RunViews
-
-__all__ = ["ExperimentOutcome", "check_results", "load_experiment", "run_experiment", "views"]
+__all__ = ["ExperimentOutcome", "load_experiment", "run_experiment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,37 +84,6 @@ def run_experiment(
     folder, result = execute([spec], options)[0]
     write_report(result, folder)
     return ExperimentOutcome(result, folder)
-
-
-def check_results(folder: str | Path) -> ExperimentResult:
-    """Check the saved journals of a run, or of an experiment with all its arms, again. Needs no
-    Docker and no broker, and Java only for runs of more than 200 million records. Findings and summaries in
-    the folder are replaced.
-
-    Raises:
-        JournalError: the folder holds no run, or one of another version.
-        PrerequisiteMissing, CheckError: the engine could not be started, or failed.
-    """
-    return recheck(Path(folder))
-
-
-def views(run: str | Path, engine: str | None = None) -> RunViews:
-    """The views of a saved run as DataFrames of PySpark, by name: `views(run)["records"]`.
-
-    `views(run).sql("select ...")` answers a query. docs/how-to/ask-your-own-questions.md shows which views
-    there are, and what people ask them. All runs are opened in one session for each engine, so DataFrames of
-    several runs can be joined.
-
-    Args:
-        run: folder of one run: a path or a URL.
-        engine: "spark" (Apache Spark) or "sail" (embedded); None: the one that `kafka-chaos check` would use.
-
-    Raises:
-        JournalError: the folder holds no run, or one of another version.
-        BadInput: there is no such engine.
-        PrerequisiteMissing, CheckError: the engine could not be started, or failed.
-    """
-    return open_views(run, engine or "auto")
 
 
 def _command(experiment: str | Experiment, arms: Sequence[str], seed: int) -> str:
