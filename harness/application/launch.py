@@ -31,9 +31,8 @@ from harness.spec.application import (
     JsonIdentity,
     ReadyWhen,
 )
-from harness.subjects.built_in import BuiltIn, built_in_names, find
+from harness.subjects.built_in import BuiltIn, built_in_names, find, processed_offsets
 from harness.subjects.lifecycle import JARS_VARIABLE, command_line
-from harness.subjects.spark_checkpoint import processed_offsets
 from workloads.outputs.output_identity import OutputIdentity
 
 
@@ -137,11 +136,6 @@ class Surroundings:
     folder: Path
     value_bytes: int
 
-    @property
-    def mark(self) -> str:
-        """What its processes carry in their environment, so that they are found when this process is gone."""
-        return mark_of(self.cluster.name)
-
     def state(self, number: int) -> Path:
         """The state folder of an instance on this machine."""
         return (self.folder / APPLICATION_DIR / f"state-{number}").absolute()
@@ -199,8 +193,10 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
 def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[Command]) -> list[Instance]:
     logs = [around.folder / APPLICATION_DIR / f"instance-{number}.log" for number in range(len(commands))]
     if spec.run.container is None:
+        # Its processes carry this in their environment, so that they are found when this process is gone.
+        mark = mark_of(around.cluster.name)
         return [
-            HostProcess(f"application {number}", command, logs[number], around.mark)
+            HostProcess(f"application {number}", command, logs[number], mark)
             for number, command in enumerate(commands)
         ]
     assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"

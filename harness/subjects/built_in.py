@@ -1,7 +1,9 @@
-"""The descriptions of built-in applications: YAML files in `built_ins/`, one for each."""
+"""The descriptions of built-in applications: YAML files in `built_ins/`, one for each; and what checkpoints
+in their state folders tell."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +19,9 @@ from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean, lo
 from harness.model.frozen import Frozen, Setting
 from harness.model.progress import report_progress
 from harness.spec.application import DrainedWhen, ReadyWhen
+
+CHECKPOINT = "checkpoint"
+"""The folder of Spark's checkpoint in the state folder."""
 
 
 class MavenJars(Frozen):
@@ -175,3 +180,17 @@ def find(name: str) -> BuiltIn:
         expected=f"one of {', '.join(known)}",
         next_step=did_you_mean(name, known, "correct the name: docs/how-to/applications.md lists them"),
     )
+
+
+def processed_offsets(state: Path) -> Mapping[int, int]:
+    """The offsets up to which committed batches of Spark have processed the input, by partition."""
+    folder = state / CHECKPOINT
+    commits = [int(one.name) for one in (folder / "commits").glob("*") if one.name.isdigit()]
+    for number in sorted(commits, reverse=True):
+        try:
+            last = (folder / "offsets" / str(number)).read_text().splitlines()[-1]
+            (partitions,) = json.loads(last).values()
+            return {int(partition): int(offset) for partition, offset in partitions.items()}
+        except (OSError, ValueError, IndexError):
+            continue  # It is being written, or was removed meanwhile.
+    return {}

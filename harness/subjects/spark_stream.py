@@ -28,9 +28,9 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from harness.subjects.built_in import CHECKPOINT
 from harness.subjects.lifecycle import ready, say, stop_event
 from harness.subjects.planted_deaths import PlantedDeath
-from harness.subjects.spark_checkpoint import CHECKPOINT
 
 _FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half the time to start; the code is not run long enough for the second compiler to pay."""

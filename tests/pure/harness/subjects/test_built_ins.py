@@ -16,9 +16,8 @@ from harness.model.errors import BadInput
 from harness.spec.application import ApplicationSpec
 from harness.subjects import __main__ as program
 from harness.subjects import flink_copy, kafka_streams
-from harness.subjects.built_in import BUILT_IN, built_in_names, find
+from harness.subjects.built_in import BUILT_IN, built_in_names, find, processed_offsets
 from harness.subjects.lifecycle import JARS_VARIABLE, READY, parsed
-from harness.subjects.spark_checkpoint import processed_offsets
 
 pytestmark = pytest.mark.pure
 
