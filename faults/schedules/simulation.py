@@ -7,22 +7,6 @@ from dataclasses import dataclass
 
 from faults.schedules.decide import begin, decide
 from faults.schedules.state import FaultState, HealDecision, Now, Occurrence, Schedule, ScheduleState, Start
-from faults.schedules.tracks import Following, WhenTrue
-from faults.shared.fault_spec import FaultSpec
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedFault:
-    """One fault of a plan. `at` is in seconds after the step began.
-
-    `sure`: it begins at that time in any case; else not before it, since it waits for other faults.
-    """
-
-    occurrence: Occurrence
-    fault: FaultSpec
-    at: float
-    lasting: float
-    sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +14,7 @@ class Simulation:
     """The faults in order, and the greatest number of brokers that they take down at once. `cut`: a track
     without an end was simulated up to a number of faults only."""
 
-    faults: tuple[SimulatedFault, ...]
+    faults: tuple[Start, ...]
     most_down: int
     cut: bool
 
@@ -38,13 +22,11 @@ class Simulation:
 def simulate(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Simulation:
     """All faults that do not depend on brokers or workload; at most `each` faults per track if the step's end
     is not known."""
-    found: list[SimulatedFault] = []
+    found: list[Start] = []
     most = down_before
     limit = each if schedule.seconds is None else None
     for start, state in _starts(schedule, down_before, limit):
-        track = schedule.tracks[start.occurrence.track]
-        hangs = isinstance(track.begin, (Following, WhenTrue)) or start.due < start.at
-        found.append(SimulatedFault(start.occurrence, start.fault, start.at, start.lasting, not hangs))
+        found.append(start)
         most = max(most, down_before + sum(one.downs for one in state.open))
     cut = limit is not None and any(one.occurrence.number >= limit - 1 for one in found)
     return Simulation(tuple(found), most, cut)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from faults.schedules.simulation import SimulatedFault, Simulation, simulate
-from faults.schedules.state import Schedule
+from faults.schedules.simulation import Simulation, simulate
+from faults.schedules.state import Schedule, Start
 from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
@@ -221,11 +221,13 @@ def _most_down(schedule: Schedule, simulation: Simulation, conditional: list[Tra
     return min(simulation.most_down + more, *limits)
 
 
-def _simulated_fault(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
+def _simulated_fault(schedule: Schedule, one: Start) -> PlannedFault:
     track = schedule.tracks[one.occurrence.track]
-    when = f"at {one.at:.3f} s" + ("" if one.sure else " or later")
+    # One that waits for others may begin later, since heals take time.
+    sure = one.at <= one.due and not isinstance(track.begin, Following | WhenTrue)
+    when = f"at {one.at:.3f} s" + ("" if sure else " or later")
     span = (one.lasting, one.lasting)
-    return _planned(one.fault, schedule.shape, track.where, _name(track), one.at, when, span, sure=one.sure)
+    return _planned(one.fault, schedule.shape, track.where, _name(track), one.at, when, span, sure=sure)
 
 
 def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
