@@ -57,10 +57,9 @@ class FindingRule:
         return definition.strip(), source.strip(), example.strip()
 
 
-def finding_class(
-    finding: FindingClass, detail: Rule | str, *, subject: FindingSubject = "record"
-) -> Callable[[Rule], FindingRule]:
-    """Decorator that makes the class of findings from its rule; see `FindingRule` for the arguments. `detail`
-    may be the text of the sentence (`checkers.evidence.sentences`)."""
+def finding_class(detail: Rule | str, *, subject: FindingSubject = "record") -> Callable[[Rule], FindingRule]:
+    """Decorator that makes the class of findings from its rule, a function of the class's name; see
+    `FindingRule` for the arguments. `detail` may be the text of the sentence
+    (`checkers.evidence.sentences`)."""
     sentence: Rule = (lambda _: text(detail)) if isinstance(detail, str) else detail
-    return lambda rule: FindingRule(finding, subject, rule, sentence)
+    return lambda rule: FindingRule(FindingClass(rule.__name__), subject, rule, sentence)

@@ -11,14 +11,12 @@ from functools import partial
 from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
-from harness.model.result import FindingClass
 
 _delivery_class = partial(finding_class, subject="delivery")
 
 
 @_delivery_class(
-    FindingClass.SKIPPED,
-    "{subscriber} passed over {count} offset(s) of {at} from {offset} on, which the final read holds",
+    "{subscriber} passed over {count} offset(s) of {at} from {offset} on, which the final read holds"
 )
 def skipped(r: Facts) -> Column:
     """A reader skipped offsets that the final read holds (for readers of committed records: the final read of
@@ -33,10 +31,7 @@ def skipped(r: Facts) -> Column:
     return r.kind == "skipped"
 
 
-@_delivery_class(
-    FindingClass.NONMONOTONIC_READ,
-    "{subscriber} got offset {offset} of {at} after offset {before} in one session",
-)
+@_delivery_class("{subscriber} got offset {offset} of {at} after offset {before} in one session")
 def nonmonotonic_read(r: Facts) -> Column:
     """Within one session of a reader, an offset is not above the previous one of the same partition.
 
@@ -47,9 +42,7 @@ def nonmonotonic_read(r: Facts) -> Column:
     return r.kind == "nonmonotonic_read"
 
 
-@_delivery_class(
-    FindingClass.REDELIVERED, "group {subscriber} was given offset {offset} of {at} {count} times"
-)
+@_delivery_class("group {subscriber} was given offset {offset} of {at} {count} times")
 def redelivered(r: Facts) -> Column:
     """An offset was delivered to a group more than once: allowed, and counted (`count` deliveries).
 

@@ -12,7 +12,6 @@ from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import say, when
-from harness.model.result import FindingClass
 
 _group_class = partial(finding_class, subject="group")
 _COMMITTED = "{reader} of group {group} committed offset {offset} of {at}"
@@ -28,7 +27,7 @@ def _broker(r: Facts) -> Column:
     return when(r.broker < 0, "the coordinator", "broker {broker}")
 
 
-@_group_class(FindingClass.COMMIT_LOST, lambda r: _missing_detail(r, "the commit did not come back"))
+@_group_class(lambda r: _missing_detail(r, "the commit did not come back"))
 def commit_lost(r: Facts) -> Column:
     """A commit was answered without an error, and the group's coordinator later answered a lower offset, or
     none, without a commit that explains it. It did not come back: either the last answer of the run still
@@ -44,7 +43,7 @@ def commit_lost(r: Facts) -> Column:
     return r.kind == "commit_lost"
 
 
-@_group_class(FindingClass.COMMIT_STALE, lambda r: _missing_detail(r, "later answers have the commit again"))
+@_group_class(lambda r: _missing_detail(r, "later answers have the commit again"))
 def commit_stale(r: Facts) -> Column:
     """As `commit_lost`, but the commit was back in a later answer, or is in the replicas' files: a
     coordinator that had just been elected, or that did not know yet that it had been replaced, answered from
@@ -66,7 +65,7 @@ def _ahead_detail(r: Facts) -> Column:
     return when(r.kind == "transaction_early", say(_broker(r), early, "that had not committed"), ahead)
 
 
-@_group_class(FindingClass.COMMIT_AHEAD, _ahead_detail)
+@_group_class(_ahead_detail)
 def commit_ahead(r: Facts) -> Column:
     """A member committed an offset, and the log holds records below it and beyond all that the members of the
     group had received by the time of the answer: if the member ends now, nobody processes them. Automatic
@@ -82,10 +81,7 @@ def commit_ahead(r: Facts) -> Column:
     return r.kind.isin("commit_ahead", "transaction_early")
 
 
-@_group_class(
-    FindingClass.FOREIGN_COMMIT,
-    f"{_COMMITTED} without owning the partition, and the coordinator accepted it",
-)
+@_group_class(f"{_COMMITTED} without owning the partition, and the coordinator accepted it")
 def foreign_commit(r: Facts) -> Column:
     """A commit was answered without an error, and its member owned the partition at no time between request
     and answer; or the partition had been assigned to another member since, before the request. Where the time
@@ -100,9 +96,8 @@ def foreign_commit(r: Facts) -> Column:
 
 
 @_group_class(
-    FindingClass.TWO_OWNERS,
     "{reader} and {other} of group {group} owned {at} at once and both were given records; the second one "
-    "was given {count} record(s) before the first had given it up",
+    "was given {count} record(s) before the first had given it up"
 )
 def two_owners(r: Facts) -> Column:
     """A partition was assigned to a member, or by the member to itself (assign()), before another had

@@ -12,7 +12,6 @@ from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import if_null, say, when
-from harness.model.result import FindingClass
 
 _output_class = partial(finding_class, subject="output")
 _OUTPUT = "offset {out_offset} of {output}"
@@ -28,7 +27,7 @@ def _checkpoint() -> Column:
     return if_null("; its last checkpoint before was at offset {checkpoint}", "")
 
 
-@_output_class(FindingClass.INVENTED, f"the output at {_OUTPUT} maps to no input of this run: {{why}}")
+@_output_class(f"the output at {_OUTPUT} maps to no input of this run: {{why}}")
 def invented(r: Facts) -> Column:
     """An output that maps to no input of this run: it carries no identity, a damaged one, that of another run
     or one that was never sent, or the function that maps outputs to inputs failed. One finding per output,
@@ -46,7 +45,7 @@ def _premature_detail(r: Facts) -> Column:
     return say(when(r.aborted, aborted, gone), f"; its output is at {_OUTPUT}")
 
 
-@_output_class(FindingClass.PREMATURE, _premature_detail)
+@_output_class(_premature_detail)
 def premature(r: Facts) -> Column:
     """An output of an input that is not, or no longer, in the log, or of an aborted transaction: the
     application read what it should not have been given, or gave its output before the input was safe.
@@ -70,7 +69,7 @@ def _unprocessed_detail(r: Facts) -> Column:
     return say(_input(), number, when(r.in_log, "", "; it has been deleted since"), _checkpoint())
 
 
-@_output_class(FindingClass.UNPROCESSED, _unprocessed_detail)
+@_output_class(_unprocessed_detail)
 def unprocessed(r: Facts) -> Column:
     """An input that the application had to process, with no output, or fewer than it should have, though the
     application was drained and its output was read to its end. It had to process what the final read of the
@@ -93,7 +92,7 @@ def _reprocessed_detail(_: Facts) -> Column:
     return say(_input(), places, started, _checkpoint())
 
 
-@_output_class(FindingClass.REPROCESSED, _reprocessed_detail)
+@_output_class(_reprocessed_detail)
 def reprocessed(r: Facts) -> Column:
     """An input with more outputs than it should have (`copies` is their number). An input that its own log
     holds twice may have twice as many. Under exactly-once, only outputs count that readers of committed
@@ -109,7 +108,7 @@ def reprocessed(r: Facts) -> Column:
 _REORDERED = f" is at {_OUTPUT}, that of the later input at offset {{overtaken_by}} stands before it"
 
 
-@_output_class(FindingClass.REORDERED_OUTPUT, lambda _: say("the output of ", _input(), _REORDERED))
+@_output_class(lambda _: say("the output of ", _input(), _REORDERED))
 def reordered_output(r: Facts) -> Column:
     """The application promises an order, and the first output of an input comes after that of a later input
     in the same partition of the output. Later is an input with a higher offset in the same partition of the

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import if_null, say, when
 from harness.model.journal import SendOutcome, TxnOutcome
-from harness.model.result import FindingClass
 
 
 def outcome(r: Facts, expected: SendOutcome) -> Column:
@@ -48,7 +47,7 @@ def _phantom_detail(r: Facts) -> Column:
     return say(whose, "; read from {first_at}", if_null(say(" at offset ", first), ""))
 
 
-@finding_class(FindingClass.PHANTOM, _phantom_detail)
+@finding_class(_phantom_detail)
 def phantom(r: Facts) -> Column:
     """Read (by the final read or a live reader), but never sent by this run.
 
@@ -58,7 +57,7 @@ def phantom(r: Facts) -> Column:
     return r.send_rows == 0
 
 
-@finding_class(FindingClass.MISPLACED, "sent to {sent_to}, read from {elsewhere}")
+@finding_class("sent to {sent_to}, read from {elsewhere}")
 def misplaced(r: Facts) -> Column:
     """Read, by any reader, from another topic or partition than sent to.
 
@@ -69,7 +68,7 @@ def misplaced(r: Facts) -> Column:
     return r.read_elsewhere.isNotNull()
 
 
-@finding_class(FindingClass.CORRUPT, "sent with key {key:none}, read with key {read_key:none}")
+@finding_class("sent with key {key:none}, read with key {read_key:none}")
 def corrupt(r: Facts) -> Column:
     """A value, read by any reader, that does not decode or whose CRC does not match (one finding per value,
     in addition to those of records); or any reader got another key than was sent.
@@ -80,7 +79,7 @@ def corrupt(r: Facts) -> Column:
     return r.wrong_key
 
 
-@finding_class(FindingClass.REJECTED_PRESENT, "refused ({error:no error}), yet read from {first_at}")
+@finding_class("refused ({error:no error}), yet read from {first_at}")
 def rejected_present(r: Facts) -> Column:
     """`rejected`, which means that it was certainly not written, yet in the final read or given to a live
     reader.
@@ -97,7 +96,7 @@ def _aborted_detail(r: Facts) -> Column:
     return say(aborted, who, " got it from {first_at} reading committed records only")
 
 
-@finding_class(FindingClass.ABORTED_READ, _aborted_detail)
+@finding_class(_aborted_detail)
 def aborted_read(r: Facts) -> Column:
     """Its transaction was aborted, and a reader of committed records (live, or the second final read) got it.
 
@@ -107,7 +106,7 @@ def aborted_read(r: Facts) -> Column:
     return txn_outcome(r, TxnOutcome.ABORTED) & ((r.committed_rows > 0) | (r.live_committed > 0))
 
 
-@finding_class(FindingClass.DUPLICATE, "{copies} copies in {first_at} under {epochs} leader epoch(s)")
+@finding_class("{copies} copies in {first_at} under {epochs} leader epoch(s)")
 def duplicate(r: Facts) -> Column:
     """One record at two or more offsets of the final read.
 
@@ -133,7 +132,7 @@ def _inconsistent_detail(r: Facts) -> Column:
     return say(where, when(present(r), "; read at offset {first_offset}", "; not in the log"))
 
 
-@finding_class(FindingClass.INCONSISTENT_OFFSET, _inconsistent_detail)
+@finding_class(_inconsistent_detail)
 def inconsistent_offset(r: Facts) -> Column:
     """Two records at one offset: the final read holds another record at the offset at which this one was
     acknowledged, and this one elsewhere; or a live reader got it at an offset at which the final read holds
@@ -151,7 +150,7 @@ def _expired_detail(r: Facts) -> Column:
     return say(acked_at(r), when(r.recreated, ", before the topic was created again", below))
 
 
-@finding_class(FindingClass.EXPIRED, _expired_detail)
+@finding_class(_expired_detail)
 def expired(r: Facts) -> Column:
     """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
     may have deleted a record of that age, or a delete_records step has deleted it; or a recreate_topic step
@@ -168,7 +167,7 @@ def _compacted_detail(r: Facts) -> Column:
     return say(acked_at(r), "; key {key} is at offset {newer_offset}, so compaction may remove it")
 
 
-@finding_class(FindingClass.COMPACTED, _compacted_detail)
+@finding_class(_compacted_detail)
 def compacted(r: Facts) -> Column:
     """Acknowledged and deleted by policy: the topic is compacted, and the final read holds a record of the
     same key at a higher offset than acknowledged.
@@ -199,7 +198,7 @@ def _lost_detail(r: Facts) -> Column:
     return say(acked_at(r), _at_acked_offset(r), held, _received_live(r))
 
 
-@finding_class(FindingClass.LOST, _lost_detail)
+@finding_class(_lost_detail)
 def lost(r: Facts) -> Column:
     """Acknowledged, not deleted by policy, absent from a complete final read; or in the log, but the final
     read of committed records holds no record of its committed transaction.
@@ -213,9 +212,7 @@ def lost(r: Facts) -> Column:
     return acked(r) & (absent(r) | (r.not_committed & ~r.torn))
 
 
-@finding_class(
-    FindingClass.VANISHED, lambda r: say("{outcome}, not in the log of {sent_to}", _received_live(r))
-)
+@finding_class(lambda r: say("{outcome}, not in the log of {sent_to}", _received_live(r)))
 def vanished(r: Facts) -> Column:
     """Not acknowledged, given to a live reader, absent from the final read, not deleted by policy.
 
@@ -225,7 +222,7 @@ def vanished(r: Facts) -> Column:
     return ~acked(r) & absent(r) & (r.live_rows > 0) & ~(r.may_expire | r.may_compact)
 
 
-@finding_class(FindingClass.UNCONFIRMED_ABSENT, "sent to {sent_to} under acks=0, not in the log")
+@finding_class("sent to {sent_to} under acks=0, not in the log")
 def unconfirmed_absent(r: Facts) -> Column:
     """Sent under acks=0 and absent: counted separately from `lost`, because no broker ever confirmed it.
 
@@ -236,9 +233,8 @@ def unconfirmed_absent(r: Facts) -> Column:
 
 
 @finding_class(
-    FindingClass.TORN_TRANSACTION,
     "of transaction {txn}, committed; the log holds it at offset {first_offset} of {sent_to}, readers of "
-    "committed records get others of the transaction but not this one",
+    "committed records get others of the transaction but not this one"
 )
 def torn_transaction(r: Facts) -> Column:
     """Acknowledged in a committed transaction and in the log, but missing from the final read of committed
@@ -250,7 +246,7 @@ def torn_transaction(r: Facts) -> Column:
     return r.torn
 
 
-@finding_class(FindingClass.REORDERED, "at offset {first_offset} of {sent_to}, after one that was sent later")
+@finding_class("at offset {first_offset} of {sent_to}, after one that was sent later")
 def reordered(r: Facts) -> Column:
     """Late: a record of the same producer and partition with a higher seq has a lower first offset.
 
@@ -261,7 +257,7 @@ def reordered(r: Facts) -> Column:
     return present(r) & r.late
 
 
-@finding_class(FindingClass.RECOVERED, "{outcome} ({error:no error}), and it is in {first_at}")
+@finding_class("{outcome} ({error:no error}), and it is in {first_at}")
 def recovered(r: Facts) -> Column:
     """`indeterminate` or `unconfirmed`, present: allowed, and counted.
 

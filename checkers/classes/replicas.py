@@ -10,12 +10,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checkers.classes.base import Facts, finding_class
-from harness.model.result import FindingClass
 
 
-@finding_class(
-    FindingClass.DIVERGED, "replicas of {at} differ at offset {offset}: {differing}", subject="replica"
-)
+@finding_class("replicas of {at} differ at offset {offset}: {differing}", subject="replica")
 def diverged(r: Facts) -> Column:
     """Two replicas hold different records (checksum, identity or leader epoch) at one offset below the high
     watermark, or one lacks an offset between its own first and last that the leader holds.

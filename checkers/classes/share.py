@@ -12,15 +12,13 @@ from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
 from checkers.evidence.sentences import if_null
-from harness.model.result import FindingClass
 
 _share_class = partial(finding_class, subject="share")
 
 
 @_share_class(
-    FindingClass.SHARE_LOST,
     "{count} offset(s) of {at} from {offset} on were given to no member of share group {group}, which has "
-    "finished them; its start offset is {start_offset}",
+    "finished them; its start offset is {start_offset}"
 )
 def share_lost(r: Facts) -> Column:
     """At the end records that the log holds and no member was ever given are finished for the share group:
@@ -35,9 +33,8 @@ def share_lost(r: Facts) -> Column:
 
 
 @_share_class(
-    FindingClass.SHARE_AGAIN,
     "offset {offset} of {at} was given to {other:a member} of share group {group} although {member:a member} "
-    "had accepted or rejected it and was told that this is done",
+    "had accepted or rejected it and was told that this is done"
 )
 def share_again(r: Facts) -> Column:
     """A record was acquired for a member of a share group after the answer to an earlier acknowledgement said
@@ -51,9 +48,8 @@ def share_again(r: Facts) -> Column:
 
 
 @_share_class(
-    FindingClass.SHARE_DOUBLE_LEASE,
     "{other:a member} of share group {group} was given offset {offset} of {at} while {member:another member} "
-    "held it and its lock had not ended",
+    "held it and its lock had not ended"
 )
 def share_double_lease(r: Facts) -> Column:
     """Two members of a share group held one record at the same time: it was delivered to the second one
@@ -75,7 +71,7 @@ _DELIVERIES_DETAIL = (
 )
 
 
-@_share_class(FindingClass.SHARE_OVER_LIMIT, _DELIVERIES_DETAIL + ", above its limit")
+@_share_class(_DELIVERIES_DETAIL + ", above its limit")
 def share_over_limit(r: Facts) -> Column:
     """A record was delivered to a share group more often than its delivery limit allows: the broker itself
     reported a greater count, or the members were given it more often with nothing in between after which a
@@ -89,9 +85,8 @@ def share_over_limit(r: Facts) -> Column:
 
 
 @_share_class(
-    FindingClass.SHARE_ARCHIVED_UNSEEN,
     "share group {group} has finished offset {offset} of {at}, which was given {count} time(s), last to "
-    "{member:a member}, and neither accepted nor rejected",
+    "{member:a member}, and neither accepted nor rejected"
 )
 def share_archived_unseen(r: Facts) -> Column:
     """At the end a record that the log holds is finished for the share group (as in `share_lost`), but none
@@ -116,7 +111,7 @@ _NO_START_OFFSET = (
 )
 
 
-@_share_class(FindingClass.SHARE_STUCK, lambda _: if_null(_STUCK_DETAIL, _NO_START_OFFSET))
+@_share_class(lambda _: if_null(_STUCK_DETAIL, _NO_START_OFFSET))
 def share_stuck(r: Facts) -> Column:
     """At the end a partition has records that are not finished for the share group, its members ask for
     records, and nothing of the partition was delivered for twice the lock duration (and the time for which
@@ -131,7 +126,7 @@ def share_stuck(r: Facts) -> Column:
     return r.kind == "share_stuck"
 
 
-@_share_class(FindingClass.SHARE_REDELIVERED, _DELIVERIES_DETAIL)
+@_share_class(_DELIVERIES_DETAIL)
 def share_redelivered(r: Facts) -> Column:
     """A record was delivered to a share group more than once: after a release, the end of a lock, a lost
     member or a new leader this is allowed, and counted (`count` deliveries).
