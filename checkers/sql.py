@@ -10,14 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 
 
-def sql_name(kind: pa.DataType) -> str:
-    """Spark's name of an Arrow type, such as `array<bigint>`."""
-    return from_arrow_type(kind).simpleString()
-
-
 def sql_types(schema: pa.Schema) -> dict[str, str]:
-    """The columns of an Arrow schema with Spark's names of their types."""
-    return {field.name: sql_name(field.type) for field in schema}
+    """The columns of an Arrow schema with Spark's names of their types, such as `array<bigint>`."""
+    return {field.name: from_arrow_type(field.type).simpleString() for field in schema}
 
 
 def ddl(schema: pa.Schema) -> str:
@@ -32,12 +27,8 @@ def conform(
     *,
     default: Mapping[str, object] | None = None,
 ) -> DataFrame:
-    """The rows with exactly these columns: those of `columns`, else those that `rows` has, else `default`
-    (null if it has none).
-
-    Args:
-        types: Spark's type of each column.
-    """
+    """The rows with exactly the columns of `types` (Spark's type of each): those of `columns`, else those
+    that `rows` has, else `default` (null if it has none)."""
     values, present, default = columns or {}, set(rows.columns), default or {}
     found = {
         name: values.get(name, F.col(name) if name in present else F.lit(default.get(name))) for name in types

@@ -50,14 +50,12 @@ def in_sessions(live: DataFrame) -> DataFrame:
 
 
 def delivered_chunks(live: DataFrame, readers: DataFrame) -> DataFrame:
-    """One row per session of a reader, partition and chunk of offsets.
+    """One row per session of a reader, partition and chunk of offsets; a reader that is not among `readers`
+    (of `subscribers`) has no group.
 
     Columns: the subscriber, `read_committed`, `reader`, `session`, `topic_partition`, `chunk`, `bits`;
     `deliveries` (bigint, their number), `first` and `last` (bigint, offsets), `begin` and `end` (bigint,
     positions), `in_order` (boolean: each offset came once, and they rise with the positions).
-
-    Args:
-        readers: of `subscribers`; a reader that is not among them has no group.
     """
     offset, position = F.col("offset"), F.col("position")
     order = F.shiftleft(position, OFFSET_CHUNK_BITS).bitwiseOR(bit_in_chunk(offset))
@@ -91,12 +89,9 @@ def delivered_chunks(live: DataFrame, readers: DataFrame) -> DataFrame:
 
 
 def sessions(delivered: DataFrame) -> DataFrame:
-    """One row per session of a reader and partition: the subscriber, `read_committed`, `reader`, `session`,
-    `topic_partition`, `first` and `last` (bigint, offsets) and `in_order` (boolean).
-
-    Args:
-        delivered: rows of `delivered_chunks`.
-    """
+    """One row per session of a reader and partition, from rows of `delivered_chunks`: the subscriber,
+    `read_committed`, `reader`, `session`, `topic_partition`, `first` and `last` (bigint, offsets) and
+    `in_order` (boolean)."""
     before = F.lag("end").over(Window.partitionBy(*SESSION).orderBy("chunk"))
     rises = F.col("in_order") & F.coalesce(before < F.col("begin"), F.lit(True))
     chunks = delivered.select(*_OF_SESSION, "first", "last", rises.alias("rises"))
@@ -111,27 +106,21 @@ def session_of_subscriber() -> Column:
 
 
 def by_subscriber(delivered: DataFrame) -> DataFrame:
-    """What was delivered to each group, and in each session of a reader without one: the subscriber,
-    `session`, `topic_partition`, `chunk`, `bits` and `deliveries` (bigint, their number).
-
-    Args:
-        delivered: rows of `delivered_chunks`.
-    """
+    """What was delivered to each group, and in each session of a reader without one, from rows of
+    `delivered_chunks`: the subscriber, `session`, `topic_partition`, `chunk`, `bits` and `deliveries`
+    (bigint, their number)."""
     of_chunk = delivered.groupBy(*SUBSCRIBER, session_of_subscriber(), "topic_partition", "chunk")
     return of_chunk.agg(F.bit_or("bits").alias("bits"), F.sum("deliveries").alias("deliveries"))
 
 
 def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
-    """The deliveries whose offset is not the one after that of the delivery before, in the same session and
-    partition.
+    """The deliveries in these of `sessions` whose offset is not the one after that of the delivery before, in
+    the same session and partition.
 
     Columns: the subscriber, `read_committed`, `reader`, `session`, `topic_partition`, `position`, `before`
     (bigint, the offset of the delivery before), `offset`, `producer`, `seq`, and `back` (boolean: `offset` is
     not above `before`; else offsets were skipped). What one member of a group skipped is left out, because
     another member may have received it.
-
-    Args:
-        sessions: those to look at, of `sessions`.
     """
     rows = in_sessions(live).select(*SESSION, "position", "offset", "producer", "seq")
     rows = rows.where(F.col("position").isNotNull()).join(sessions.select(*_OF_SESSION), list(SESSION))
@@ -152,11 +141,7 @@ _LEVELS = range(0, 61, 3)
 
 def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFrame:
     """The intervals of groups, and of sessions in order of readers without one: `INTERVAL`, `read_committed`,
-    `low` and `high` (bigint).
-
-    Args:
-        sessions, readers: of `checkers.deliveries.delivered`.
-    """
+    `low` and `high` (bigint)."""
     known = sessions.where("in_group or in_order")
     keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
     found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
@@ -201,12 +186,7 @@ def _chunks_in_log(views: Views) -> DataFrame:
 
 
 def not_delivered(in_log: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Of the offsets in the intervals of `intervals`, those that were not delivered there.
-
-    Args:
-        in_log: rows of `offsets_in_log`.
-        delivered: of `checkers.deliveries.delivered.by_subscriber`.
-    """
+    """Of the offsets of `offsets_in_log`, those that were not delivered there (`by_subscriber`)."""
     keys = [*SUBSCRIBER, "session", "topic_partition", "chunk"]
     joined = in_log.join(delivered.select(*keys, F.col("bits").alias("delivered")), keys, "left")
     remaining = F.col("bits").bitwiseAND(F.bitwise_not(F.coalesce("delivered", F.lit(0).cast("bigint"))))

@@ -111,12 +111,8 @@ def with_identity(offsets: DataFrame, reads: DataFrame) -> DataFrame:
 
 def redelivered(live: DataFrame, chunks: DataFrame, readers: DataFrame) -> DataFrame:
     """One row per offset that a group got more than once: `subscriber`, `topic_partition`, `offset`, `count`
-    (bigint) and the identity of the record, of several the least.
-
-    Args:
-        chunks: those that have such offsets, of `checkers.deliveries.delivered.by_subscriber`.
-        readers: of `checkers.deliveries.delivered.subscribers`.
-    """
+    (bigint) and the identity of the record, of several the least. `chunks` (of `by_subscriber`) are those
+    that have such offsets, `readers` those of `subscribers`."""
     wanted = chunks.select("subscriber", "topic_partition", "chunk")
     wanted = wanted.join(readers.where("in_group").select("reader", "subscriber"), "subscriber")
     rows = live.withColumn("chunk", chunk_of(F.col("offset")))

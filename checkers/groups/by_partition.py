@@ -31,11 +31,8 @@ def apply_rules(rules: Rules, journals: list[DataFrame]) -> DataFrame:
 
 
 def kinds_and_problems(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
-    """The (group, kind) of all anomalies, and the (group, problem) of rules that failed.
-
-    Args:
-        what: the check that failed, for the sentences of problems.
-    """
+    """The (group, kind) of all anomalies, and the (group, problem) of rules that failed; `what` is the check
+    that failed, for the sentences of problems."""
     found = anomalies.select("group", "kind", "reason").distinct().collect()
     problems = {
         (row.group, f"the check of {what} failed ({row.reason}), so the verdict is unknown")

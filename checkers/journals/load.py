@@ -186,12 +186,8 @@ def _missing(
     *,
     reads: bool,
 ) -> list[str]:
-    """What is missing.
-
-    Args:
-        parts: the journals by their names in `JOURNALS`; `live`, those of readers.
-        reads: there is a folder of the final read.
-    """
+    """What is missing of the journals (`parts`, by their names in `JOURNALS`) and of those of readers
+    (`live`); `reads`: there is a folder of the final read."""
     final, application = meta.final_read, meta.application
     transactional = "the run is transactional but has no"
     problems = []
@@ -230,17 +226,14 @@ def _missing(
 
 
 def unknown_values(journals: RunJournals, outcomes: Iterable[str]) -> list[str]:
-    """Outcomes of sends, and states of values, that this version does not know.
-
-    Args:
-        outcomes: those in the sends journal.
-    """
+    """Outcomes of sends, and states of values, that this version does not know; `outcomes` are those in the
+    sends journal."""
     files, states = journals.files, set(ReadState)
     reads = [file for name in READS for file in files[name]]
     return [
-        f"the {journal} journal holds the {what} '{value}', which this version does not know, "
+        f"the {name} journal holds the {what} '{value}', which this version does not know, "
         "so the verdict is unknown"
-        for journal, what, found, known in (
+        for name, what, found, known in (
             ("sends", "outcome", set(outcomes), set(SendOutcome)),
             ("reads", "state", distinct_values(reads, "state"), states),
             ("outputs", "state", distinct_values(files["outputs"], "state"), {*states, UNMAPPED}),
@@ -250,11 +243,8 @@ def unknown_values(journals: RunJournals, outcomes: Iterable[str]) -> list[str]:
 
 
 def unread_sends(journals: RunJournals, sends: int) -> list[str]:
-    """Whether the engine read fewer sends than the footers of the files say.
-
-    Args:
-        sends: the number that it counted. Sends that a crash left open count once with their report.
-    """
+    """Whether the engine read fewer sends than the footers of the files say; `sends` is the number that it
+    counted. Sends that a crash left open count once with their report."""
     written = rows_of(journals.files["sends"])
     if written <= sends <= written + rows_of(journals.files["opened"]):
         return []

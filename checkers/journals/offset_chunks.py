@@ -50,7 +50,7 @@ def with_runs(chunks: DataFrame) -> DataFrame:
     numbers = F.sequence(F.lit(0), F.lit(_BITS))
 
     def holds(number: Column) -> Column:
-        return _right(F.col("bits"), number).bitwiseAND(1) == 1
+        return F.call_function("shiftright", "bits", number.cast("int")).bitwiseAND(1) == 1
 
     begins = F.filter(numbers, lambda one: holds(one) & ((one == 0) | ~holds(one - 1)))
     ends = F.filter(numbers, lambda one: holds(one) & ((one == _BITS) | ~holds(one + 1)))
@@ -66,7 +66,3 @@ def with_runs(chunks: DataFrame) -> DataFrame:
 def _left(number: Column, by: Column) -> Column:
     """`shiftleft` by a column (`pyspark.sql.functions` knows it by a constant only)."""
     return F.call_function("shiftleft", number, by.cast("int"))
-
-
-def _right(number: Column, by: Column) -> Column:
-    return F.call_function("shiftright", number, by.cast("int"))

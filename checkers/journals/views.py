@@ -144,11 +144,8 @@ def readable() -> Column:
 
 
 def read_parquet(spark: SparkSession, columns: str, *paths: StoragePath) -> DataFrame:
-    """Parquet files or folders by their literal names, in which an engine would take brackets for patterns.
-
-    Args:
-        columns: their columns as Spark's DDL; one that a file lacks is null.
-    """
+    """Parquet files or folders by their literal names, in which an engine would take brackets for patterns;
+    a column (`columns`, as Spark's DDL) that a file lacks is null."""
     return spark.read.schema(columns).parquet(*(readable_path(spark, one) for one in paths))
 
 

@@ -46,13 +46,8 @@ class Reports:
 
 
 def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: Any) -> Summary:
-    """Summary of a run; `check_seconds` is left 0.0 for the caller to fill in.
-
-    Args:
-        counts: of all findings.
-        reports: of all sends.
-        fields: the other fields of the summary.
-    """
+    """Summary of a run from the counts of all findings, the reports of all sends, and its other `fields`;
+    `check_seconds` is left 0.0 for the caller to fill in."""
     rows = [
         (FindingClass(name), str(place), step, held, number)
         for (name, place, step, held), number in counts.totals.items()

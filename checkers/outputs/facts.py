@@ -81,12 +81,8 @@ def outputs_of(views: Views, application: ApplicationMeta, inputs: DataFrame) ->
 def facts_of_inputs(
     views: Views, application: ApplicationMeta, inputs: DataFrame, outputs: DataFrame
 ) -> DataFrame:
-    """Rows of `FACTS` of inputs that this run sent.
-
-    Args:
-        inputs: rows of `checkers.outputs.inputs.INPUT_COLUMNS`.
-        outputs: their outputs (`outputs_of`).
-    """
+    """Rows of `FACTS` of inputs that this run sent (rows of `checkers.outputs.inputs.INPUT_COLUMNS`) and
+    their outputs (`outputs_of`)."""
     reads = reads_of_run(views).join(inputs.select(*INPUT), list(INPUT), "left_semi")
     offset = F.struct("topic_partition", "offset")
     copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(offset)).alias("copies"))
@@ -130,11 +126,8 @@ def _outputs_per_input(outputs: DataFrame) -> DataFrame:
 
 
 def unsent_outputs(views: Views, application: ApplicationMeta, unsent: DataFrame) -> DataFrame:
-    """Rows of `FACTS` of outputs that count and have no input, one per row of the journal.
-
-    Args:
-        unsent: identities of this run that outputs carry and that it never sent.
-    """
+    """Rows of `FACTS` of outputs that count and have no input, one per row of the journal; `unsent` are
+    identities of this run that outputs carry and that it never sent."""
     never_sent = unsent.select(*INPUT, F.lit(True).alias("unsent"))
     rows = counted_outputs(views, application).join(never_sent, list(INPUT), "left")
     never = text("this run never sent seq {seq:none} of producer {producer:none}")

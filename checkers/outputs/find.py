@@ -47,11 +47,8 @@ class OutputFound:
 
 
 def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFound:
-    """Findings about the outputs of a run's application, if it has one.
-
-    Args:
-        repeated: the journal may hold sends more than once.
-    """
+    """Findings about the outputs of a run's application, if it has one; `repeated`: the journal may hold
+    sends more than once."""
     application = views.meta.application
     if application is None:
         return OutputFound()
@@ -149,12 +146,8 @@ def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
 def _findings(
     facts: DataFrame, sends: DataFrame, views: Views, history: ApplicationHistory
 ) -> tuple[DataFrame, list[str]]:
-    """Findings about inputs and their outputs, as `FINDINGS`, and the problems of rules that failed.
-
-    Args:
-        facts: rows of `checkers.outputs.facts.FACTS`.
-        sends: of `checkers.outputs.inputs.sends_of`.
-    """
+    """Findings about inputs and their outputs (rows of `checkers.outputs.facts.FACTS`), as `FINDINGS`, and
+    the problems of rules that failed; `sends` are of `checkers.outputs.inputs.sends_of`."""
     rows = facts.join(sends.select(*INPUT, *_OF_SEND), list(INPUT), "left")
     # What was never sent has an identity that no send has, or one of another run that one may have.
     of_send = {name: F.when(F.col("sent"), F.col(name)) for name in ("key", *_OF_SEND)}

@@ -20,15 +20,8 @@ INPUT = ("producer", "seq")
 
 INPUT_COLUMNS = (
     *(*INPUT, "key", "sent", "in_log", "aborted", "by_policy", "expected", "in_order"),
-    *(
-        "in_topic_partition",
-        "in_offset",
-        "rows",
-        "out_topic_partition",
-        "out_offset",
-        "written_ns",
-        "ordinary",
-    ),
+    *("in_topic_partition", "in_offset", "rows", "out_topic_partition", "out_offset", "written_ns"),
+    "ordinary",
 )
 """One row per input, and per identity that an output carries and that this run never sent (`sent` is false
 then, and nothing but its outputs is known).
@@ -49,11 +42,7 @@ _MS = 1_000_000
 
 def sends_of(views: Views, *, repeated: bool) -> DataFrame:
     """One row per send, with `sent_to` and `acked_offset` (its topic_partition and offset), `txn_outcome`,
-    `log_start_offset`, and `sent` (true).
-
-    Args:
-        repeated: the journal may hold sends more than once.
-    """
+    `log_start_offset`, and `sent` (true); `repeated`: the journal may hold sends more than once."""
     sends = with_txn_outcome(views, deduplicated(views.sends) if repeated else views.sends)
     starts = views.bounds.select("topic_partition", "log_start_offset")
     return sends.join(F.broadcast(starts), "topic_partition", "left").select(
@@ -66,11 +55,7 @@ def sends_of(views: Views, *, repeated: bool) -> DataFrame:
 
 
 def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> DataFrame:
-    """Rows of `INPUT_COLUMNS`.
-
-    Args:
-        sends: of `sends_of`.
-    """
+    """Rows of `INPUT_COLUMNS`; `sends` are of `sends_of`."""
     policy = Policy.of(views.meta)
     found = sends.join(_first_reads(views), list(INPUT), "left")
     in_log = F.col("low_offset").isNotNull()

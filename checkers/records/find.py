@@ -36,11 +36,7 @@ class RecordsFound:
 
 
 def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) -> RecordsFound:
-    """Find the class of every record.
-
-    Args:
-        chunk_bits: chunks of 2^chunk_bits sequence numbers are compared as a whole first.
-    """
+    """Find the class of every record; 2^chunk_bits sequence numbers are compared as a whole first."""
     transactional = bool(views.files["committed"])
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
@@ -124,12 +120,8 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
 
 
 def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:
-    """One row per record of `missing` (with the identity) that a replica's file holds: the identity and
-    `held_by` (array<int>, node ids of the brokers, ascending).
-
-    Args:
-        replicas: the journal `harness.model.journal.REPLICAS`.
-    """
+    """One row per record of `missing` (with the identity) that a replica's file holds, by the journal
+    `replicas`: the identity and `held_by` (array<int>, node ids of the brokers, ascending)."""
     mine = replicas.where(F.col("state") == ReadState.OK.value).select(*IDENTITY, "broker")
     mine = mine.join(missing.select(*IDENTITY), list(IDENTITY), "left_semi").distinct()
     return mine.groupBy(*IDENTITY).agg(F.sort_array(F.collect_list("broker")).alias("held_by"))

@@ -33,13 +33,10 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
 
 
 def by_offset(differing: DataFrame) -> DataFrame:
-    """One row per class and offset.
+    """One row per class and offset, from rows of `HOLDINGS` with `finding`.
 
     Columns: `finding`, `topic_partition`, `offset`, `held_by` (array<int>, the brokers that are of the class
     there, ascending) and `differing` (string, from which offset on each of them is).
-
-    Args:
-        differing: rows of `checkers.replicas.find.HOLDINGS` with `finding`.
     """
     since = F.min("offset").over(Window.partitionBy("topic_partition", "broker")).alias("since")
     rows = differing.select("finding", "topic_partition", "offset", "broker", since)
@@ -79,12 +76,8 @@ def replica_rows(views: Views) -> DataFrame:
 
 
 def broker_spans(rows: DataFrame) -> DataFrame:
-    """One row per partition and broker with a file of it: `topic_partition`, `leader`, `broker`, `first` and
-    `last` (bigint, its own offsets).
-
-    Args:
-        rows: of `replica_rows`.
-    """
+    """One row per partition and broker with a file of it, from `replica_rows`: `topic_partition`, `leader`,
+    `broker`, `first` and `last` (bigint, its own offsets)."""
     return rows.groupBy("topic_partition", "leader", "broker").agg(
         F.min("offset").alias("first"), F.max("offset").alias("last")
     )
@@ -109,11 +102,7 @@ def unequal_offsets(rows: DataFrame, spans: DataFrame) -> DataFrame:
 
 
 def holdings(rows: DataFrame, spans: DataFrame, offsets: DataFrame) -> DataFrame:
-    """The rows of `HOLDINGS` at these offsets (`unequal_offsets`).
-
-    Args:
-        rows, spans: of `replica_rows` and `broker_spans`.
-    """
+    """The rows of `HOLDINGS` at these offsets (`unequal_offsets`), from `replica_rows` and `broker_spans`."""
     of_broker = (
         rows.join(offsets, list(_OFFSET), "left_semi")
         .groupBy(*_OFFSET, "broker", "leader")

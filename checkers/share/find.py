@@ -80,12 +80,8 @@ def _share_groups(views: Views) -> dict[str, ShareGroup]:
 
 
 def _missing(info: ShareInfo, deliveries: int, *, start_known: bool) -> list[str]:
-    """What the journals lack of a share group.
-
-    Args:
-        deliveries: the number in the journal.
-        start_known: an answer has the group's start offset.
-    """
+    """What the journals lack of a share group; `deliveries` is the number in the journal, `start_known`: an
+    answer has the group's start offset."""
     problems = []
     if info.closed and info.deliveries != deliveries:
         problems.append(

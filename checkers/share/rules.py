@@ -21,11 +21,7 @@ has."""
 
 
 def share_rules(rows: pa.Table, groups: Mapping[str, ShareGroup]) -> list[pa.Table]:
-    """All anomalies of a partition.
-
-    Args:
-        groups: the share groups by group.id.
-    """
+    """All anomalies of a partition; `groups` are the share groups by group.id."""
     share = SharePartition(rows, groups[rows["group"][0].as_py()])
     return [
         _after_acknowledgement(share),
