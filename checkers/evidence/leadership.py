@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from checkers.int64 import INT64_MAX
@@ -78,13 +78,6 @@ def leaders_in_time(spans: Sequence[LeaderSpan]) -> list[LeaderSpan]:
         if begun <= span.ended:
             found[span.partition].append(span._replace(begun=begun))
     return sorted(span for several in found.values() for span in several)
-
-
-def leaders_frame(spark: SparkSession, spans: Sequence[LeaderSpan]) -> DataFrame:
-    """The spans as a DataFrame: `leader_partition` (int), `begun`, `ended` (bigint), `acked_by`,
-    `acked_epoch` (int)."""
-    schema = "leader_partition int, begun bigint, ended bigint, acked_by int, acked_epoch int"
-    return spark.createDataFrame([tuple(span) for span in spans], schema)
 
 
 def leader_changes(spans: Sequence[LeaderSpan]) -> list[int]:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.evidence.findings import is_of
-from checkers.evidence.leadership import LeaderSpan, leader_spans, leaders_frame, leaders_in_time
+from checkers.evidence.leadership import LeaderSpan, leader_spans, leaders_in_time
 from checkers.evidence.windows import open_windows
 from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import partition_of
@@ -111,7 +111,8 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
     if views.files["samples"] and (lookups.absent + lookups.not_committed):
         spans = leader_spans(views.samples, views.meta.topic)
     if spans:
-        leaders = F.broadcast(leaders_frame(views.spark, leaders_in_time(spans)))
+        schema = "leader_partition int, begun bigint, ended bigint, acked_by int, acked_epoch int"
+        leaders = F.broadcast(views.spark.createDataFrame(list(map(tuple, leaders_in_time(spans))), schema))
         led = F.when(lost, partition_of(F.col("topic_partition"))) == F.col("leader_partition")
         rows = rows.join(leaders, led & F.col("closed_ns").between(F.col("begun"), F.col("ended")), "left")
     else:

@@ -6,7 +6,7 @@
 
     python -m harness.docgen claims --write --more --take results/claims   add the results of further runs
 
-Every module of `_PAGES` is a `PageModule`. Modules whose pages show results of runs also have
+Every module of `_PAGES` is as `files.drifted` says. Modules whose pages show results of runs also have
 `take(files, more=)`.
 """
 

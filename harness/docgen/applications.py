@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from checkers import judge
 from harness.docgen import files
@@ -21,6 +20,7 @@ from harness.page.markdown import table
 from harness.spec.experiment import Experiment
 
 FOLDER, SUFFIXES = files.DOCS, ()
+_EVIDENCE = FOLDER / "applications.json"
 _SPEC_FILE = "experiment.json"
 _COUNTED = ("inputs", "unprocessed", "reprocessed")
 _HEADER = ("application", "guarantee", "what happens", *_COUNTED, "verdict", "runs")
@@ -119,14 +119,8 @@ def seen_run(meta: RunMeta, summary: Summary, experiment: Experiment) -> SeenRun
     )
 
 
-def _evidence() -> Path:
-    return FOLDER / "applications.json"
-
-
 def _saved() -> tuple[SeenRun, ...]:
-    path = _evidence()
-    entries: list[Any] = json.loads(path.read_text()) if path.exists() else []
-    return tuple(SeenRun.model_validate(entry) for entry in entries)
+    return tuple(SeenRun.model_validate(entry) for entry in files.saved(_EVIDENCE, []))
 
 
 def merged(known: Iterable[SeenRun], newer: Iterable[SeenRun]) -> list[SeenRun]:
@@ -140,4 +134,4 @@ def take(folders: Sequence[Path], *, more: bool) -> None:
     """Count the runs below these folders, beside those that the page counts if `more`."""
     newer = [run for folder in folders for run in seen_below(folder)]
     entries = [run.model_dump(mode="json") for run in merged(_saved() if more else (), newer)]
-    _evidence().write_text(json.dumps(entries, indent=1) + "\n")
+    _EVIDENCE.write_text(json.dumps(entries, indent=1) + "\n")

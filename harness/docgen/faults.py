@@ -17,12 +17,11 @@ from harness.page.markdown import cell, table
 from harness.spec.fault_index import fault_specs
 
 FOLDER, SUFFIXES = files.DOCS / "faults", (".md",)
-_EVIDENCE = "evidence.json"
 
 
 def pages() -> dict[str, str]:
     """Every generated file's text, by its name below docs/faults."""
-    evidence = _evidence()
+    evidence = files.saved(FOLDER / "evidence.json", {"machine": "", "rows": [], "impossible": []})
     impossible = [(row["kind"], cell(row["reason"])) for row in evidence["impossible"]]
     found = {f"{kind}.md": page(kind) for kind in fault_specs()}
     found["README.md"] = files.render(
@@ -38,12 +37,6 @@ def pages() -> dict[str, str]:
     )
     found["targets.md"] = targets_page()
     return found
-
-
-def _evidence() -> dict[str, Any]:
-    path = FOLDER / _EVIDENCE
-    empty: dict[str, Any] = {"machine": "", "rows": [], "impossible": []}
-    return json.loads(path.read_text()) if path.exists() else empty
 
 
 def _proofs(rows: list[dict[str, Any]]) -> str:

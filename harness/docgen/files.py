@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -24,20 +25,12 @@ _TEMPLATES = Environment(
 _TEMPLATES.filters["cell"] = cell
 
 
-class PageModule(Protocol):
-    """A module of generated pages: their folder, and what `pages` makes now by name. Other files of the
-    folder with one of `SUFFIXES` are leftovers."""
+def drifted(module: Any, *, write: bool = False) -> list[str]:
+    """Names of files that are missing, differ, or are leftovers; `write` puts them right.
 
-    FOLDER: Path
-
-    @property
-    def SUFFIXES(self) -> tuple[str, ...]: ...
-
-    def pages(self) -> dict[str, str]: ...
-
-
-def drifted(module: PageModule, *, write: bool = False) -> list[str]:
-    """Names of files that are missing, differ, or are leftovers; `write` puts them right."""
+    A module of generated pages has their folder (`FOLDER`), and `pages()`, which makes what they are now by
+    name. Other files of the folder with one of `SUFFIXES` are leftovers.
+    """
     wanted, folder = module.pages(), module.FOLDER
     paths = folder.iterdir() if folder.exists() else ()
     here = {one.name: one.read_text() for one in paths if one.suffix in module.SUFFIXES or one.name in wanted}
@@ -49,6 +42,11 @@ def drifted(module: PageModule, *, write: bool = False) -> list[str]:
         else:
             (folder / name).unlink()
     return names
+
+
+def saved(file: Path, empty: Any) -> Any:
+    """The content of a JSON file; `empty` if there is none."""
+    return json.loads(file.read_text()) if file.exists() else empty
 
 
 def runs_below(folder: Path) -> Iterator[tuple[Path, RunMeta, Summary]]:

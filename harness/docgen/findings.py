@@ -17,6 +17,7 @@ from harness.model.fault_times import UNTIL_THE_END
 from harness.model.result import FindingClass
 
 FOLDER, SUFFIXES = files.DOCS / "reference", ()
+_EVIDENCE = "findings.json"
 
 
 def pages() -> dict[str, str]:
@@ -57,13 +58,8 @@ def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
 
 
 def _examples() -> dict[FindingClass, dict[str, Any]]:
-    path = _evidence()
-    saved = json.loads(path.read_text()) if path.exists() else {}
+    saved = files.saved(FOLDER / _EVIDENCE, {})
     return {FindingClass(name): example for name, example in saved.items()}
-
-
-def _evidence() -> Path:
-    return FOLDER / "findings.json"
 
 
 def take(folders: Sequence[Path], *, more: bool) -> None:  # noqa: ARG001 - older examples stay anyway
@@ -72,4 +68,4 @@ def take(folders: Sequence[Path], *, more: bool) -> None:  # noqa: ARG001 - olde
     for folder in folders:
         examples |= examples_below(folder)
     ordered = {check.finding.value: examples[check.finding] for check in CLASSES if check.finding in examples}
-    _evidence().write_text(json.dumps(ordered, indent=2) + "\n")
+    (FOLDER / _EVIDENCE).write_text(json.dumps(ordered, indent=2) + "\n")

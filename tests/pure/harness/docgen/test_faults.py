@@ -73,7 +73,7 @@ def test_evidence_is_shown_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"kind": "kill", "spec": {"kind": "kill", "target": {"leader": 0}}, "what": "gone | moved"}
     times = {"inject_ms": 12.4, "seen_ms": 4000.0, "heal_ms": 9000.0}
     evidence = {"machine": "here", "rows": [row | times], "impossible": [{"kind": "latency", "reason": "no"}]}
-    monkeypatch.setattr(fault_pages, "_evidence", lambda: evidence)
+    monkeypatch.setattr(fault_pages.files, "saved", lambda *_: evidence)
     text = fault_pages.pages()["README.md"]
     assert "| kill | `{target: {leader: 0}}` | gone \\| moved | 12 | 4,000 | 9,000 |" in text
     assert "| latency | no |" in text
