@@ -27,7 +27,6 @@ OPTIMISED_ROWS = 1_000_000
 JVM_MARGIN = 2**30
 """Bytes that a JVM of Spark and its Python workers need beside the heap."""
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _KINDS = ("spark://", "sc://", "k8s://", "yarn")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -60,7 +59,7 @@ class EngineChoice:
     def on_this_machine(self) -> bool:
         """Local, or a master that listens on the loopback address, so that all of it is here."""
         host = urlsplit(self.master.split(",")[0]).hostname if "://" in self.master else None
-        return self.is_local or host in _LOOPBACK
+        return self.is_local or host in ("localhost", "127.0.0.1", "::1")
 
     @property
     def asks_for_spark(self) -> bool:

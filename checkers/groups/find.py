@@ -19,7 +19,6 @@ from checkers.journals.views import Scratch, Views, readable
 from harness.model.result import OwnerlessTime
 from harness.model.run import ReaderInfo, RunMeta
 
-_MILLISECOND = 1_000_000
 _AHEAD, _TWO_OWNERS = "commit_ahead", "two_owners"
 _SHORTEST_SECONDS = 1.0
 """Shorter times without an owner are not reported: every eager rebalance has them."""
@@ -71,7 +70,7 @@ def _session_ns(reader: ReaderInfo, meta: RunMeta) -> int:
     session_ms = reader.session_ms
     if reader.protocol != "classic":
         session_ms = int(meta.cluster.properties.get("group.consumer.session.timeout.ms", session_ms))
-    return session_ms * _MILLISECOND
+    return session_ms * 1_000_000
 
 
 def _rows_of_members(views: Views, rows: DataFrame) -> DataFrame:

@@ -23,10 +23,6 @@ from checkers.groups.journals import PartitionJournals, earliest_ns, latest_ns
 from checkers.int64 import INT64_MAX
 from harness.model.run import RunMeta
 
-_RETENTION_MINUTES = 7 * 24 * 60
-"""Kafka's default."""
-_MINUTE = 60_000_000_000
-
 
 @dataclass(frozen=True)
 class OffsetRetention:
@@ -38,14 +34,14 @@ class OffsetRetention:
 
     @classmethod
     def of(cls, meta: RunMeta) -> OffsetRetention:
-        """The retention of a run's brokers."""
-        minutes = int(meta.cluster.properties.get("offsets.retention.minutes", _RETENTION_MINUTES))
+        """The retention of a run's brokers; Kafka's default is a week."""
+        minutes = int(meta.cluster.properties.get("offsets.retention.minutes", 7 * 24 * 60))
         recreated = tuple(
             (step.started_ns, step.ended_ns or step.started_ns)
             for step in meta.steps
             if step.kind == "recreate_topic"
         )
-        return cls(minutes * _MINUTE, recreated)
+        return cls(minutes * 60_000_000_000, recreated)
 
 
 def suspect_rules(rows: pa.Table, retention: OffsetRetention) -> list[pa.Table]:

@@ -27,9 +27,6 @@ from harness.model.storage import StoragePath, spark_path, storage_path
 IDENTITY = ("run", "producer", "seq")
 """What identifies a record: the run's id, the producer's number, and the record's number."""
 
-READABLE = (ReadState.OK.value, ReadState.FOREIGN.value)
-"""States of values whose identity can be trusted."""
-
 _PATTERN = re.compile(r"([\[\]{}*?\\])")
 """Characters that mean something in a pattern of Hadoop (`org.apache.hadoop.fs.GlobPattern`)."""
 
@@ -140,7 +137,7 @@ class Views(RunJournals):
 
 def readable() -> Column:
     """Whether the identity of a value that was read can be trusted."""
-    return F.col("state").isin(*READABLE)
+    return F.col("state").isin(ReadState.OK.value, ReadState.FOREIGN.value)
 
 
 def read_parquet(spark: SparkSession, columns: str, *paths: StoragePath) -> DataFrame:

@@ -55,7 +55,6 @@ _WHY = {
     ReadState.UNDECODABLE.value: "it carries no identity",
     UNMAPPED: "the identity of the application maps it to none",
 }
-_NEVER_SENT = "never sent"
 
 
 def as_facts(rows: DataFrame, application: ApplicationMeta, columns: Mapping[str, Column]) -> DataFrame:
@@ -144,6 +143,6 @@ def unsent_outputs(views: Views, application: ApplicationMeta, unsent: DataFrame
             "offsets": F.array("offset"),
             "allowed": F.lit(0),
             "why": F.when(known, never).otherwise(other),
-            "place": F.when(known, F.lit(_NEVER_SENT)).when(state.isin(*_WHY), state),
+            "place": F.when(known, F.lit("never sent")).when(state.isin(*_WHY), state),
         },
     )

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.docgen import files
+from harness.model.frozen import Frozen
 from harness.page.markdown import cell, code_block, table
 from harness.spec.experiment import Experiment
 from harness.spec.run_plan import lines, plan_of
@@ -21,10 +20,8 @@ from harness.suite.page import cells, columns, observations
 AnySuiteResult = TypeVar("AnySuiteResult", bound=SuiteResult)
 
 
-class Runs(BaseModel, Generic[AnySuiteResult]):
+class Runs(Frozen, Generic[AnySuiteResult]):
     """Runs of a suite: one list of results per run, the latest run last."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     machine: str = ""
     runs: tuple[tuple[AnySuiteResult, ...], ...] = ()
@@ -37,11 +34,6 @@ class Runs(BaseModel, Generic[AnySuiteResult]):
     def load(cls, file: Path) -> Self:
         """The saved runs; none if there is no such file."""
         return cls.model_validate_json(file.read_text()) if file.exists() else cls()
-
-    def save(self, file: Path) -> None:
-        """Write the file that `load` reads."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(self.model_dump_json(indent=1) + "\n")
 
     @classmethod
     def collect(cls, files: Sequence[Path], before: Self | None = None) -> Self:
@@ -61,7 +53,8 @@ class Runs(BaseModel, Generic[AnySuiteResult]):
 
 def take(kind: type[Runs[Any]], saved: Path, results: Sequence[Path], *, more: bool) -> None:
     """Keep the runs in these files of the suite's command as `saved`, and no others unless `more`."""
-    kind.collect(results, kind.load(saved) if more else None).save(saved)
+    runs = kind.collect(results, kind.load(saved) if more else None)
+    saved.write_text(runs.model_dump_json(indent=1) + "\n")
 
 
 def _without_stories(result: AnySuiteResult) -> AnySuiteResult:

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import platform
-import re
 import shutil
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from rich.console import Console
 
-from checkers import EngineChoice, archive_of, decide, java_of_spark
+from checkers import EngineChoice, archive_of, available_memory, decide, java_of_spark
 from harness.containers import engine, images
 from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.page.blocks import Cell, Status, Table
@@ -207,14 +206,11 @@ def _disk() -> Prerequisite:
 
 def _memory() -> Prerequisite:
     needed_for = "about 1.1 GiB per cluster, 2 GiB for Spark"
-    try:
-        meminfo = Path("/proc/meminfo").read_text()
-        available = int(re.findall(r"MemAvailable:\s+(\d+) kB", meminfo)[0]) / 2**20
-    except (OSError, IndexError):
+    available = available_memory()
+    if available is None:
         return Prerequisite("memory", "limited", "unknown on this system", needed_for)
-    return _amount(
-        "memory", available, MIN_MEMORY_GIB, needed_for, "stop other programs, or use a larger machine"
-    )
+    remedy = "stop other programs, or use a larger machine"
+    return _amount("memory", available / 2**30, MIN_MEMORY_GIB, needed_for, remedy)
 
 
 def _amount(name: str, gib: float, least: float, needed_for: str, remedy: str) -> Prerequisite:
