@@ -27,11 +27,9 @@ if TYPE_CHECKING:
         parse_settings,
         usual_engine,
     )
-    from checkers.engine.engine import ConnectEngine, engine_of, start_engine
     from checkers.engine.failures import cause_of, engine_failures, is_failure
-    from checkers.engine.java import java_of_spark
-    from checkers.engine.server import SCRATCH_PREFIX
-    from checkers.engine.spark_server import archive_of
+    from checkers.engine.server import SCRATCH_PREFIX, ConnectEngine, engine_of, start_engine
+    from checkers.engine.spark_server import archive_of, java_of_spark
     from checkers.groups.one_group import group_findings
     from checkers.judgement.judge import judge
     from checkers.judgement.promise import bounds_of, check_promise, parse_promise
@@ -53,11 +51,9 @@ _NAMES_OF = {
     "classes": "CLASSES",
     "engine.choice": "ENGINE_VARIABLE Decision EngineChoice EngineName available_memory decide engine_word "
     "parse_settings usual_engine",
-    "engine.engine": "ConnectEngine engine_of start_engine",
     "engine.failures": "cause_of engine_failures is_failure",
-    "engine.java": "java_of_spark",
-    "engine.server": "SCRATCH_PREFIX",
-    "engine.spark_server": "archive_of",
+    "engine.server": "SCRATCH_PREFIX ConnectEngine engine_of start_engine",
+    "engine.spark_server": "archive_of java_of_spark",
     "groups.one_group": "group_findings",
     "judgement.judge": "judge",
     "judgement.promise": "bounds_of check_promise parse_promise",

@@ -57,7 +57,7 @@ def _session(master: str, conf: list[str]) -> SparkSession:
         # A process that runs checks over Spark Connect has set this for itself, and may have started us.
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         return SparkSession.builder.appName("kafka-chaos").getOrCreate()
-    from checkers.engine.engine import start_engine
+    from checkers.engine.server import start_engine
 
     engine = start_engine(EngineChoice("spark", master, settings=parse_settings(conf)).checked())
     atexit.register(engine.stop)

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from checkers.engine.choice import EngineChoice
 from checkers.engine.connect import open_session
-from checkers.engine.java import Java, java_of_spark
 from checkers.engine.server import start_server
-from checkers.engine.spark_server import archive_of
+from checkers.engine.spark_server import Java, archive_of, java_of_spark
 from harness.model.errors import CheckError, KafkaChaosError
 
 _DUMP_SECONDS = 300.0

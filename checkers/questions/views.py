@@ -202,11 +202,8 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     `times_sent`, the journal's rows of it; `times_read` by the final read; `times_read_committed` by that of
     committed records; `times_read_live` by live readers.
 
-    Of a run that was checked: `finding`, `windows` and `detail` (string, of the finding about the record;
-    null: there is none).
-
-    Args:
-        findings: rows of `checkers.evidence.findings.FINDINGS`; None: the run was not checked.
+    Of a run that was checked (`findings` are rows of `FINDINGS`, else None): `finding`, `windows` and
+    `detail` (string, of the finding about the record; null: there is none).
     """
     facts = facts_of_records(views, with_txn_outcome(views), lambda rows: rows, repeated=True)
     where = F.coalesce("topic_partition", "read_from")

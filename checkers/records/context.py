@@ -25,8 +25,7 @@ def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transac
       committed records.
     - `compaction_asked`: compaction explains that it is absent, if its key has a higher offset.
 
-    Args:
-        transactional: there was a final read of committed records.
+    `transactional`: there was a final read of committed records.
     """
     acked = F.col("outcome") == SendOutcome.ACKED.value
     reported = F.when(acked, F.col("acked_offset")).otherwise(F.col("live_offset"))

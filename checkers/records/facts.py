@@ -102,11 +102,8 @@ def ordinary(*, transactional: bool) -> Column:
     """Which records are as they should be, so that no class can apply: acknowledged, at an offset of a known
     partition, in no transaction or a committed one; journaled once; read once by the final read, there and
     with its key, and by no live reader. `checkers.records.chunks` leaves out only records of which the same
-    holds, but for live readers, which may have got them where the final read holds them.
-
-    Args:
-        transactional: the final read of committed records holds it once, too.
-    """
+    holds, but for live readers, which may have got them where the final read holds them. `transactional`: the
+    final read of committed records holds it once, too."""
     acked = (F.col("outcome") == SendOutcome.ACKED.value) & (F.col("send_rows") == 1)
     acked &= F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
     as_acked = (F.col("first_offset") == F.col("acked_offset")) & (

@@ -53,13 +53,11 @@ def first_offsets(views: Views, sends: DataFrame, facts: DataFrame | None, *, el
 
 def in_order(positions: DataFrame, rows: int) -> bool:
     """Runs a query or, for many rows, several: whether seq rises with the offset in each partition for each
-    producer; False may also mean that it is not known.
+    producer; False may also mean that it is not known. An engine holds all rows that it compares in memory;
+    there are about as many as `rows` says.
 
     Cheaper than a window over all records: the numbers of each 2^10 offsets are compared with themselves
     sorted, then each such range with the one before.
-
-    Args:
-        rows: about how many rows there are. An engine holds all those that it compares in memory.
     """
     parts = -(-rows // _ROWS_AT_ONCE)
     if parts <= 1:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.engine.choice import EngineChoice
-from checkers.engine.engine import start_engine
+from checkers.engine.server import start_engine
 from harness.model.result import Summary
 from tests.support.history import History, Row, findings_of, write_run
 

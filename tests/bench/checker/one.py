@@ -53,7 +53,7 @@ def _ours(
     """A whole check as `kafka-chaos check` makes it, with evidence, findings and summary on disk."""
     from checkers.check import check_run
     from checkers.engine.choice import EngineChoice
-    from checkers.engine.engine import start_engine
+    from checkers.engine.server import start_engine
     from harness.check_jobs.engines import rows_in
 
     on_spark = OURS[tool] == "spark"

@@ -18,8 +18,7 @@ from checkers.engine.choice import (
     usual_engine,
 )
 from checkers.engine.connect import public_url
-from checkers.engine.java import Java
-from checkers.engine.spark_server import cores, server_command, server_settings
+from checkers.engine.spark_server import Java, cores, server_command, server_settings
 from harness.model.errors import BadInput
 
 pytestmark = pytest.mark.pure

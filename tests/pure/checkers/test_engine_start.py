@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.choice import EngineChoice
-from checkers.engine.engine import start_engine
+from checkers.engine.server import start_engine
 from checkers.engine.supervisor import cause_in
 from harness.model.errors import CheckError
 from tests.support.paths import ROOT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine.java import feature_release, java_of_spark
+from checkers.engine.spark_server import feature_release, java_of_spark
 from harness.model.errors import PrerequisiteMissing
 
 pytestmark = pytest.mark.pure

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from checkers.engine.choice import EngineChoice
 from checkers.engine.connect import engine_name, name_of_unknown, open_session
-from checkers.engine.engine import start_engine
 from checkers.engine.failures import engine_failures
+from checkers.engine.server import start_engine
 from harness.model.errors import CheckError
 from tests.support.paths import ROOT
 
@@ -34,7 +34,7 @@ COMMAND = """
 import time
 from pathlib import Path
 from checkers.engine.choice import EngineChoice
-from checkers.engine.engine import start_engine
+from checkers.engine.server import start_engine
 engine = start_engine({choice}, scratch=Path({scratch!r}), more_environment={{"OF_THIS_TEST": {scratch!r}}})
 print(engine.session().range(3).count(), flush=True)
 {then}

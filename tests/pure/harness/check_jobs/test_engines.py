@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.engine.choice import EngineChoice
-from checkers.engine.engine import ConnectEngine
-from checkers.engine.server import SCRATCH_PREFIX
+from checkers.engine.server import SCRATCH_PREFIX, ConnectEngine
 from harness.check_jobs import engines
 from harness.host.processes import owner_label
 from harness.model.errors import CheckError, PrerequisiteMissing
