@@ -1,8 +1,12 @@
-"""What each reader received in each of its sessions, 64 offsets per row, and in which order.
+"""What each reader received in each of its sessions, 64 offsets per row, in which order, and what it skipped.
 
 Most sessions are in order: each offset of a partition came once, after all lower offsets. There, the skipped
 offsets are those between the first and the last one that were not delivered. Only in other sessions the
 deliveries are compared one by one (`offset_jumps`).
+
+Skipped are the offsets of intervals that the final read holds, less what was delivered. An interval lasts
+from the first to the last offset of a reader's session that is in order, or of a group; of a session that is
+not in order, it is the gap between two consecutive deliveries.
 """
 
 from __future__ import annotations
@@ -30,6 +34,13 @@ _OF_SESSION = (*SUBSCRIBER, "read_committed", *SESSION)
 _NO_SESSION = -(2**31)
 _POSITION_BITS = 63 - OFFSET_CHUNK_BITS
 """A position and the number of an offset in its chunk fit into one bigint if the position is below 2^57."""
+
+
+INTERVAL = (*SUBSCRIBER, "session", "topic_partition", "position")
+"""What identifies an interval. `position` is that of the delivery after a gap (else 0); a group has session
+0."""
+
+_LEVELS = range(0, 61, 3)
 
 
 def subscribers(views: Views) -> DataFrame:
@@ -130,13 +141,6 @@ def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
     # The least bigint, from which nothing can be subtracted, is never above `before`.
     gap = F.try_subtract("offset", F.lit(1).cast("bigint")) > F.col("before")
     return rows.where(F.col("back") | (gap & ~F.col("in_group")))
-
-
-INTERVAL = (*SUBSCRIBER, "session", "topic_partition", "position")
-"""What identifies an interval. `position` is that of the delivery after a gap (else 0); a group has session
-0."""
-
-_LEVELS = range(0, 61, 3)
 
 
 def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFrame:

@@ -1,4 +1,5 @@
-"""Findings about deliveries to live readers and groups."""
+"""Findings about deliveries to live readers and groups, and about values that do not decode or whose CRC does
+not match."""
 
 from __future__ import annotations
 
@@ -41,6 +42,11 @@ first skipped one, the one that the reader went back to, or the one that was del
 number of skipped offsets, or of deliveries; `before` is the previous offset of a reader that went back.
 `producer` and `seq` identify the record at the offset (null: not known).
 """
+
+
+DAMAGED = (ReadState.CORRUPT.value, ReadState.UNDECODABLE.value)
+_SHOWN_BYTES = 16
+_KEYS = ("reader", "topic_partition", "offset")
 
 
 def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
@@ -128,11 +134,6 @@ def _least_identity(rows: DataFrame, *keys: str) -> DataFrame:
     least = rows.groupBy(*keys).agg(F.min(F.struct(*numbers)).alias("least"), F.count("*").alias("count"))
     names = [F.nullif(F.col(f"least.{name}"), F.lit(INT64_MIN)).alias(name) for name in IDENTITY]
     return least.select(*keys, *names, "count")
-
-
-DAMAGED = (ReadState.CORRUPT.value, ReadState.UNDECODABLE.value)
-_SHOWN_BYTES = 16
-_KEYS = ("reader", "topic_partition", "offset")
 
 
 def find_damaged(views: Views) -> DataFrame | None:

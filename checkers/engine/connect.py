@@ -41,6 +41,17 @@ _names: dict[str, str] = {}
 """Session id -> name of the engine, of the sessions that were opened here."""
 
 
+_ROOT = Path(__file__).resolve().parents[2]
+_FILES = (
+    "checkers/**/*.py",
+    "workloads/**/*.py",
+    "harness/model/**/*.py",
+    "harness/__init__.py",
+    "harness/check_jobs/__init__.py",
+    "harness/check_jobs/spark_topic_reader.py",
+)
+
+
 def open_session(
     url: str, *, name: str | None = None, settings: Mapping[str, str] | None = None, send_code: bool = False
 ) -> SparkSession:
@@ -173,19 +184,10 @@ def _refuse_older(session: SparkSession, url: str) -> None:
         )
 
 
-_ROOT = Path(__file__).resolve().parents[2]
-_FILES = (
-    "checkers/**/*.py",
-    "workloads/**/*.py",
-    "harness/model/**/*.py",
-    "harness/__init__.py",
-    "harness/check_jobs/__init__.py",
-    "harness/check_jobs/spark_topic_reader.py",
-)
-
-
 def write_zip(target: Path) -> Path:
-    """Write the modules that tasks and checks import into `target`; returns it.
+    """Write the part of our code that a session sends to executors on other machines, the modules that tasks
+    and checks import, into `target`; returns it. They also need pyarrow, numpy, pydantic, and crc32c to
+    decode values, in the Python that `PYSPARK_PYTHON` names there.
 
     Raises:
         OSError: it cannot be written.

@@ -24,6 +24,38 @@ OLDEST_JAVA = 17
 """Spark 4 runs on Java 17 and later (Spark documentation, Overview)."""
 
 
+MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+
+CLASS_DATA_VARIABLE = "KAFKA_CHAOS_CLASS_DATA"
+"""Environment variable for another folder of archives of classes than `~/.cache/kafka-chaos/class-data`."""
+
+_OPENED = (
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action", "sun.util.calendar",
+)  # fmt: skip
+"""Packages of java.base that Spark reaches by reflection (JavaModuleOptions in Spark's launcher)."""
+
+_NO_UNSAFE = 24
+"""The first Java that warns of sun.misc.Unsafe (JEP 498)."""
+
+LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+logger.connect.name = org.apache.spark.sql.connect.service.SparkConnectServer
+logger.connect.level = info
+"""
+"""Errors, and the one line in which the Spark Connect server says at which port it listens."""
+
+_ON_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
 @dataclass(frozen=True, slots=True)
 class Java:
     """An installed Java: its feature release (17, 21, ...), the first line that `java -version` prints, all
@@ -90,39 +122,6 @@ def _missing(what: str, where: str, found: str) -> PrerequisiteMissing:
         next_step="install a Java 17 or later runtime (Debian: openjdk-17-jre-headless), set JAVA_HOME to "
         "one, or pip install 'kafka-chaos[java]'; or use the embedded engine: --engine sail",
     )
-
-
-MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
-SUBMIT = "org.apache.spark.deploy.SparkSubmit"
-
-CLASS_DATA_VARIABLE = "KAFKA_CHAOS_CLASS_DATA"
-"""Environment variable for another folder of archives of classes than `~/.cache/kafka-chaos/class-data`."""
-
-_OPENED = (
-    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
-    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
-    "sun.security.action", "sun.util.calendar",
-)  # fmt: skip
-"""Packages of java.base that Spark reaches by reflection (JavaModuleOptions in Spark's launcher)."""
-
-_NO_UNSAFE = 24
-"""The first Java that warns of sun.misc.Unsafe (JEP 498)."""
-
-
-LOG4J = """\
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-logger.connect.name = org.apache.spark.sql.connect.service.SparkConnectServer
-logger.connect.level = info
-"""
-"""Errors, and the one line in which the Spark Connect server says at which port it listens."""
-
-_ON_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def spark_home() -> Path:

@@ -1,4 +1,5 @@
-"""The journals of a saved run folder: which files there are, and what is missing."""
+"""The journals of a saved run folder: which files there are, what is missing, and what they hold that this
+version does not know: reasons for an unknown verdict."""
 
 from __future__ import annotations
 

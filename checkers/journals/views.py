@@ -175,7 +175,8 @@ def is_embedded(spark: SparkSession) -> bool:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A folder for the intermediate results of one check."""
+    """A folder for the intermediate results of one check, written as Parquet once, so that what follows reads
+    them instead of computing them again."""
 
     spark: SparkSession
     folder: StoragePath

@@ -1,4 +1,5 @@
-"""The summary of a run, from the counts of its findings and of the reports of its sends."""
+"""The summary of a run, from the counts of its findings and of the reports of its sends, with sentences about
+what findings have in common."""
 
 from __future__ import annotations
 
@@ -12,6 +13,23 @@ from harness.model.result import Breaks, CountRow, Example, FindingClass, Summar
 from harness.model.run import RunMeta
 
 Name = TypeVar("Name", bound=str)
+
+
+_COUNT_ROW = ("finding", "producer", "partition", "step", "windows", "count")
+
+MOST_SENTENCES = 100
+NOT_COMMITTED = "not committed"
+"""Place of a lost record that the log holds, so it is not looked for in the replicas' files."""
+
+ALLOWED_CLASSES = tuple(finding.value for finding in FindingClass if finding.breaks is Breaks.NEVER)
+"""Classes that never break a verdict, about which there is no sentence."""
+OUTPUT_CLASSES = ("invented", "premature", "unprocessed", "reprocessed", "reordered_output")
+"""Classes of outputs, whose sentences name the instance that was started again and the last checkpoint."""
+READER_CLASSES = (
+    *("skipped", "nonmonotonic_read"),
+    *("commit_lost", "commit_ahead", "two_owners", "foreign_commit"),
+)
+"""Classes whose sentences name the reader."""
 
 
 @dataclass(frozen=True)
@@ -90,30 +108,12 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
     )
 
 
-_COUNT_ROW = ("finding", "producer", "partition", "step", "windows", "count")
-
-
 def _sums(numbers: Iterable[tuple[Name, int]]) -> dict[Name, int]:
     """The sum of the numbers of each name, by name."""
     found: Counter[Name] = Counter()
     for name, number in numbers:
         found[name] += number
     return dict(sorted(found.items()))
-
-
-MOST_SENTENCES = 100
-NOT_COMMITTED = "not committed"
-"""Place of a lost record that the log holds, so it is not looked for in the replicas' files."""
-
-ALLOWED_CLASSES = tuple(finding.value for finding in FindingClass if finding.breaks is Breaks.NEVER)
-"""Classes that never break a verdict, about which there is no sentence."""
-OUTPUT_CLASSES = ("invented", "premature", "unprocessed", "reprocessed", "reordered_output")
-"""Classes of outputs, whose sentences name the instance that was started again and the last checkpoint."""
-READER_CLASSES = (
-    *("skipped", "nonmonotonic_read"),
-    *("commit_lost", "commit_ahead", "two_owners", "foreign_commit"),
-)
-"""Classes whose sentences name the reader."""
 
 
 class BlameGroup(NamedTuple):

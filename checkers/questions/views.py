@@ -1,4 +1,5 @@
-"""The views of a run, by the names that a query uses, and queries over them."""
+"""The views of a run, by the names that a query uses (among them `records`: what was sent beside what was
+read, and what the check found), and queries over them."""
 
 from __future__ import annotations
 

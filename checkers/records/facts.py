@@ -20,6 +20,16 @@ TXN_OUTCOMES = tuple(outcome.value for outcome in TxnOutcome)
 _SEND = ("producer", "seq")
 
 
+RowFilter = Callable[[DataFrame], DataFrame]
+"""Keeps the rows, of sends or reads, of some records."""
+
+_OF_SEND = (
+    *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"),
+    *("error", "txn", "txn_outcome"),
+)
+_NUMBERS_READ = ("read_rows", "committed_rows", "live_rows", "live_committed")
+
+
 def deduplicated(sends: DataFrame) -> DataFrame:
     """One row per `producer` and `seq`, with the columns of `checkers.journals.views.Views.sends` and
     `send_rows` (bigint), the number of rows that the journal has of the send.
@@ -52,17 +62,6 @@ def with_txn_outcome(views: Views, sends: DataFrame | None = None) -> DataFrame:
     greatest = greatest_of(F.col("outcome"), TXN_OUTCOMES).alias("txn_outcome")
     ends = views.transactions.groupBy("producer", "txn").agg(greatest)
     return sends.join(ends, ["producer", "txn"], "left").select(*sends.columns, "txn_outcome")
-
-
-RowFilter = Callable[[DataFrame], DataFrame]
-"""Keeps the rows, of sends or reads, of some records."""
-
-
-_OF_SEND = (
-    *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"),
-    *("error", "txn", "txn_outcome"),
-)
-_NUMBERS_READ = ("read_rows", "committed_rows", "live_rows", "live_committed")
 
 
 def facts_of_records(views: Views, sends: DataFrame, keep_rows: RowFilter, *, repeated: bool) -> DataFrame:

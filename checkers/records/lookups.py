@@ -20,6 +20,10 @@ from checkers.records.context import newest_of_keys, torn_transactions
 from checkers.records.order import partition_in_doubt
 from harness.model.journal import SendOutcome
 
+_IDENTITY = list(IDENTITY)
+_MANY = 4
+"""Where more than one in as many records is absent, all offsets of the final read are looked at."""
+
 
 def not_at_acked_offset() -> Column:
     """Which records were acknowledged at an offset at which, as far as the facts say, they were not read."""
@@ -127,11 +131,6 @@ def _join_reads(wanted: DataFrame, reads: DataFrame) -> DataFrame:
         itself.alias("is_itself"),
         (F.col("readable") & ~itself).alias("is_other"),
     )
-
-
-_IDENTITY = list(IDENTITY)
-_MANY = 4
-"""Where more than one in as many records is absent, all offsets of the final read are looked at."""
 
 
 @dataclass(frozen=True)

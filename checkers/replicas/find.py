@@ -1,4 +1,5 @@
-"""Findings about replicas that differ."""
+"""Findings about replicas that differ: what each broker's own segment files hold at an offset, beside those
+of the others."""
 
 from __future__ import annotations
 
@@ -10,6 +11,18 @@ from checkers.evidence.sentences import say
 from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Scratch, Views
+
+HOLDINGS = ("topic_partition", "offset", "broker", "held", "leader_holds", "as_leader", "all_alike", "within")
+"""The facts: one row per broker and offset of a partition, of all brokers with a file of the partition and
+all offsets at which two of them might differ.
+
+These are booleans: `held`, the broker holds a record there; `leader_holds`, the leader of the final read
+does; `as_leader`, the two records are the same (checksum, identity, state and leader epoch); `all_alike`, all
+brokers that hold a record there hold the same; `within`, the offset lies between the broker's own first and
+last one."""
+
+_OFFSET = ("topic_partition", "offset")
+_CONTENT = ("state", "control", "leader_epoch", "run", "producer", "seq", "crc")
 
 
 def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
@@ -50,19 +63,6 @@ def by_offset(differing: DataFrame) -> DataFrame:
         F.col("brokers.broker").alias("held_by"),
         F.array_join(said, ", ").alias("differing"),
     )
-
-
-HOLDINGS = ("topic_partition", "offset", "broker", "held", "leader_holds", "as_leader", "all_alike", "within")
-"""The facts: one row per broker and offset of a partition, of all brokers with a file of the partition and
-all offsets at which two of them might differ.
-
-These are booleans: `held`, the broker holds a record there; `leader_holds`, the leader of the final read
-does; `as_leader`, the two records are the same (checksum, identity, state and leader epoch); `all_alike`, all
-brokers that hold a record there hold the same; `within`, the offset lies between the broker's own first and
-last one."""
-
-_OFFSET = ("topic_partition", "offset")
-_CONTENT = ("state", "control", "leader_epoch", "run", "producer", "seq", "crc")
 
 
 def replica_rows(views: Views) -> DataFrame:

@@ -1,4 +1,5 @@
-"""What the journals hold of one partition of a share group."""
+"""What the journals hold of one partition of a share group, and when a broker may forget which of its members
+holds which record, and how often it was given."""
 
 from __future__ import annotations
 
@@ -22,6 +23,10 @@ _SESSION_MS = 45_000
 _SESSION_PROPERTY = "group.share.session.timeout.ms"
 _EVENTS_AT_ONCE = frozenset({"joined", "closing", "resumed", "error"})
 _EVENTS_AFTER_SESSION = frozenset({"killed", "died"})
+
+
+_FINAL = pa.array(["accept", "reject"])
+"""Acknowledgements after which a record is not delivered again."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,6 @@ def disruptions_of(
             spans.append((at, at + session_ns + _REBALANCE_NS))
     spans += [(at, INT64_MAX) for at in paused.values()]
     return Disruptions.of(spans)
-
-
-_FINAL = pa.array(["accept", "reject"])
-"""Acknowledgements after which a record is not delivered again."""
 
 
 @dataclass(frozen=True)

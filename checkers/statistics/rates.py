@@ -1,4 +1,5 @@
-"""Events per million records over runs, and percentiles of values that each run measures once."""
+"""The share of runs in which something happens (k of n), events per million records over runs, and
+percentiles of values that each run measures once; at 95 % confidence."""
 
 from __future__ import annotations
 
@@ -13,6 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
+
+
+MILLION = 1_000_000
+RESAMPLES = 10_000
+_BATCH_CELLS = 2_000_000
+
+Floats = NDArray[np.float64]
+Method = Literal["BCa", "percentile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +93,6 @@ def binomial_interval(k: int, n: int, method: Literal["exact", "wilson"]) -> tup
 
     found = binomtest(k, n).proportion_ci(CONFIDENCE, method=method)
     return float(found.low), float(found.high)
-
-
-MILLION = 1_000_000
-RESAMPLES = 10_000
-_BATCH_CELLS = 2_000_000
-
-Floats = NDArray[np.float64]
-Method = Literal["BCa", "percentile"]
 
 
 @dataclass(frozen=True, slots=True)
