@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
+from checkers.records.context import sent_by
 from checkers.records.facts import deduplicated, with_txn_outcome
 from harness.model.journal import ReadState, SendOutcome, TxnOutcome
 from harness.model.run import ApplicationMeta
@@ -83,7 +84,7 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
     in_log, expected, rows = F.col("in_log"), F.col("expected"), F.col("rows")
     in_offset = F.when(in_log, F.col("low_offset")).when(expected, F.col("acked_offset"))
     # Offsets of a topic that was created again begin anew.
-    old_topic = ~in_log & _sent_by(policy.recreated_ns)
+    old_topic = ~in_log & sent_by(policy.recreated_ns)
     exact = rows == F.when(expected, F.lit(application.outputs_per_input)).otherwise(0)
     ordinary = F.col("sent") & exact
     if application.order != "none":
@@ -164,17 +165,10 @@ def _removed_by_policy(policy: Policy) -> tuple[Column, Column]:
     offset = F.col("acked_offset")
     known = offset.isNotNull()
     below = F.coalesce(offset < F.col("log_start_offset"), F.lit(False))
-    old = _sent_by(policy.newest_deletable_ns)
-    recreated = known & _sent_by(policy.recreated_ns)
+    old = sent_by(policy.newest_deletable_ns)
+    recreated = known & sent_by(policy.recreated_ns)
     removed = recreated | (below & (old | (offset < (policy.deleted_before or 0))))
     compacted = F.col("key").isNotNull() & F.lit(policy.compacts)
-    unclear = ~known & (old | _sent_by(policy.deleted_ns))
+    unclear = ~known & (old | sent_by(policy.deleted_ns))
     acked = F.col("outcome").eqNullSafe(SendOutcome.ACKED.value)
     return removed & acked, removed | compacted | unclear
-
-
-def _sent_by(time_ns: int | None) -> Column:
-    """Which inputs had been sent by this time; none, if it is None."""
-    if time_ns is None:
-        return F.lit(False)
-    return F.coalesce(F.col("sent_ns") <= min(max(time_ns, INT64_MIN), INT64_MAX), F.lit(False))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.views import IDENTITY, Views, readable
 from checkers.judgement.policy import Policy
 from harness.model.journal import SendOutcome, TxnOutcome
 
 
-def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transactional: bool) -> DataFrame:
-    """The facts with these columns added, from `checkers.journals.views.Views.bounds`.
+def with_context(facts: DataFrame, views: Views) -> DataFrame:
+    """The facts with these columns added, from `Views.bounds` and what may have deleted records of the run.
 
     `log_start_offset`, `end_offset` (bigint): of the partition sent to; null: not known.
     `reported_offset` (bigint): the acknowledged offset, else the lowest at which a live reader got it.
@@ -24,21 +25,18 @@ def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transac
     - `not_committed`: acknowledged in a committed transaction and in the log, but not in the final read of
       committed records.
     - `compaction_asked`: compaction explains that it is absent, if its key has a higher offset.
-
-    `transactional`: there was a final read of committed records.
     """
+    policy = Policy.of(views.meta)
     acked = F.col("outcome") == SendOutcome.ACKED.value
     reported = F.when(acked, F.col("acked_offset")).otherwise(F.col("live_offset"))
     bounded = facts.join(
-        F.broadcast(bounds.select("topic_partition", "log_start_offset", "end_offset")),
+        F.broadcast(views.bounds.select("topic_partition", "log_start_offset", "end_offset")),
         "topic_partition",
         "left",
     ).withColumn("reported_offset", reported)
     below = F.col("reported_offset") < F.col("log_start_offset")
     never = F.lit(False)
-    old = deleted = recreated = never
-    if policy.newest_deletable_ns is not None:
-        old = below & (F.col("sent_ns") <= policy.newest_deletable_ns)
+    deleted = recreated = never
     if policy.deleted_before is not None:
         deleted = below & (F.col("reported_offset") < policy.deleted_before)
     if policy.recreated_ns is not None:
@@ -47,7 +45,7 @@ def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transac
         recreated = last <= policy.recreated_ns
     present = F.col("read_rows") > 0
     ended_well = acked & (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
-    not_committed = ended_well & present & (F.col("committed_rows") == 0) if transactional else never
+    not_committed = ended_well & present & (F.col("committed_rows") == 0)
     asked = (
         ~present
         & F.col("key").isNotNull()
@@ -57,11 +55,19 @@ def with_context(facts: DataFrame, bounds: DataFrame, policy: Policy, *, transac
     flags: dict[str, Column] = {
         "deleted": deleted,
         "recreated": recreated,
-        "not_committed": not_committed,
+        "not_committed": not_committed if views.files["committed"] else never,
         "compaction_asked": asked if policy.compacts else never,
     }
     found = bounded.withColumns({name: F.coalesce(flag, never) for name, flag in flags.items()})
-    return found.withColumn("may_expire", F.coalesce(old, never) | F.col("deleted") | F.col("recreated"))
+    old = F.coalesce(below & sent_by(policy.newest_deletable_ns), never)
+    return found.withColumn("may_expire", old | F.col("deleted") | F.col("recreated"))
+
+
+def sent_by(time_ns: int | None) -> Column:
+    """Which records had been sent by this time, never null; none, if it is None."""
+    if time_ns is None:
+        return F.lit(False)
+    return F.coalesce(F.col("sent_ns") <= min(max(time_ns, INT64_MIN), INT64_MAX), F.lit(False))
 
 
 def newest_of_keys(reads: DataFrame, facts: DataFrame) -> DataFrame:

@@ -14,7 +14,6 @@ from checkers.evidence.windows import open_windows
 from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views
-from checkers.judgement.policy import Policy
 from checkers.judgement.summary import NOT_COMMITTED
 from checkers.records.chunks import SEQ_CHUNK_BITS, compare_chunks
 from checkers.records.context import with_context
@@ -37,22 +36,19 @@ class RecordsFound:
 
 def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) -> RecordsFound:
     """Find the class of every record; 2^chunk_bits sequence numbers are compared as a whole first."""
-    transactional = bool(views.files["committed"])
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
 
     def facts_of(keep_rows: RowFilter) -> DataFrame:
         return facts_of_records(views, sends, keep_rows, repeated=bool(chunks.repeated))
 
-    def in_context(facts: DataFrame) -> DataFrame:
-        return with_context(facts, views.bounds, Policy.of(views.meta), transactional=transactional)
-
     facts, lookups = None, Lookups()
     if chunks.differing:
-        unusual = facts_of(chunks.rows_to_check).where(~ordinary(transactional=transactional))
+        are_ordinary = ordinary(transactional=bool(views.files["committed"]))
+        unusual = facts_of(chunks.rows_to_check).where(~are_ordinary)
         # With their context: where an engine joins rows with the bounds, it takes the result for a large one,
         # and no longer broadcasts it.
-        facts = scratch.materialize("facts", in_context(unusual))
+        facts = scratch.materialize("facts", with_context(unusual, views))
         lookups = lookups_of(facts)
     positions = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
     if not in_order(positions, rows_of(views.files["sends"])):
@@ -62,7 +58,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
             rest = late.join(facts.select("producer", "seq"), ["producer", "seq"], "left_anti")
         # They are ordinary, or of chunks that do not differ, so nothing has to be looked up for them.
         more = facts_of(lambda rows: rows.join(rest, ["producer", "seq"], "left_semi"))
-        more = in_context(more.where(F.col("run") == views.meta.run_id))
+        more = with_context(more.where(F.col("run") == views.meta.run_id), views)
         facts = scratch.materialize("facts-of-late", more if facts is None else facts.unionByName(more))
         late = late.withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
         facts = facts.join(late, list(IDENTITY), "left").withColumn("late", F.coalesce("late", F.lit(False)))
