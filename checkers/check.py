@@ -93,12 +93,14 @@ def check_run(
         counts = count_findings(_written(session, target), views.meta, scratch)
         ownerless, no_owners = attempt("owners of partitions", lambda: groups.ownerless_times(views))
         shares, no_shares = attempt("share groups", lambda: share.share_counts(views))
+        repeated = of_records.repeated
+        again = f"the sends journal holds {repeated:,} sends more than once, so the verdict is unknown"
         problems = [
             *journals.problems,
             *unknown_values(journals, delivery_reports.outcomes),
             *unread_sends(journals, delivery_reports.sends),
             *(problem for _, several in found for problem in several),
-            *([_repeated(of_records.repeated)] if of_records.repeated else []),
+            *([again] if repeated else []),
             *filter(None, (no_owners, no_shares)),
         ]
         summary = summarise(
@@ -116,10 +118,6 @@ def check_run(
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})
     _save(summary, results / SUMMARY_FILE)
     return summary
-
-
-def _repeated(number: int) -> str:
-    return f"the sends journal holds {number:,} sends more than once, so the verdict is unknown"
 
 
 def _written(spark: SparkSession, target: StoragePath) -> DataFrame:

@@ -69,9 +69,7 @@ def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> Find
 def _groups(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFrame:
     """The findings grouped by all columns that any count needs, in one pass: `number` of findings and, of
     duplicates, `copies` beyond the first (bigint)."""
-    ended, during, later = split_windows(
-        *(meta.windows, F.col("finding"), F.col("sent_ns"), F.col("closed_ns"), F.col("windows"))
-    )
+    ended, during, later = split_windows(meta.windows)
     reader = F.when(F.col("finding").isin(*READER_CLASSES, *OUTPUT_CLASSES), F.col("reader"))
     columns = {"ended": ended, "during": during, "later": later, "reader": reader}
     keys = list(dict.fromkeys((*_COUNT_ROW, *_TOTAL, *BlameGroup._fields)))

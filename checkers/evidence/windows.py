@@ -22,17 +22,17 @@ def open_windows(windows: Sequence[FaultWindow], sent: Column, closed: Column, u
     return _names(windows, lambda begin, end: (until >= begin) & (sent <= end))
 
 
-def split_windows(
-    windows: Sequence[FaultWindow], finding: Column, sent: Column, closed: Column, during: Column
-) -> tuple[Column, Column, Column]:
-    """The faults split by the time of the report, as `harness.model.fault_times` does: those that had
-    ended, that were open, and that began later (three columns of names).
+def split_windows(windows: Sequence[FaultWindow]) -> tuple[Column, Column, Column]:
+    """The faults of findings split by the time of the report, as `harness.model.fault_times` does: those that
+    had ended, that were open, and that began later (three columns of names).
 
     Of lost records, the first are the faults that were open after the send and ended before the report, the
     second those that were open at the report, the third those that began after it. Of vanished records, the
     second are those that were open between send and report, the third those that began after the report.
-    Findings of other classes, and those without a report, keep their `during`; the others are empty.
+    Findings of other classes, and those without a report, keep their `windows` as the second; the others are
+    empty.
     """
+    finding, sent, closed = F.col("finding"), F.col("sent_ns"), F.col("closed_ns")
     lost = F.coalesce((finding == "lost") & closed.isNotNull(), F.lit(False))
     vanished = F.coalesce((finding == "vanished") & closed.isNotNull(), F.lit(False))
     ended = _names(windows, lambda _, end: lost & (sent <= end) & (closed > end))
@@ -41,7 +41,7 @@ def split_windows(
         lambda begin, end: (closed >= begin) & ((lost & (closed <= end)) | (vanished & (sent <= end))),
     )
     later = _names(windows, lambda begin, _: (lost | vanished) & (closed < begin))
-    return ended, F.when(lost | vanished, at_report).otherwise(during), later
+    return ended, F.when(lost | vanished, at_report).otherwise(F.col("windows")), later
 
 
 def _names(windows: Sequence[FaultWindow], holds: Callable[[int, int], Column]) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from checkers.groups.anomalies import Row
 from checkers.groups.rules import OffsetRetention, suspect_rules
-from checkers.journals.footers import JournalFile
 from checkers.journals.load import RunJournals, load_run
 from harness.model.errors import CheckError, first_line
 from harness.model.run import RunMeta
@@ -58,33 +57,23 @@ def group_findings(
 def _has_suspects(journals: RunJournals) -> bool:
     """Whether the rules suspect anything, without an engine, by the rows that `checkers.groups.find` passes
     to them."""
-    names = ("commits", "offsets", "assignments", "live")
-    commits, offsets, assignments, live = (_rows(journals.files[name]) for name in names)
+    tables = {
+        name: pa.concat_tables([open_parquet(file.path).read() for file in journals.files[name]])
+        for name in ("commits", "offsets", "assignments", "live")
+    }
+    commits, assignments, live = (tables[name] for name in ("commits", "assignments", "live"))
     assigned = pc.is_in(commits["reader"], assignments["reader"].combine_chunks())
+    tables["commits"] = commits.append_column("has_assignments", assigned)
     live = live.append_column("at_ns", live["read_ns"]).append_column("first", live["offset"])
-    rows = pa.concat_tables(
-        [
-            _named("commits", commits.append_column("has_assignments", assigned)),
-            _named("offsets", offsets),
-            _named("assignments", assignments),
-            _named("live", live.append_column("count", pa.repeat(1, len(live)))),
-        ],
-        promote_options="permissive",
-    )
+    tables["live"] = live.append_column("count", pa.repeat(1, len(live)))
+    named = [table.append_column("journal", pa.repeat(name, len(table))) for name, table in tables.items()]
+    rows = pa.concat_tables(named, promote_options="permissive")
     retention = OffsetRetention.of(journals.meta)
     return any(
         len(table)
         for partition in rows["partition"].unique()
         for table in suspect_rules(rows.filter(pc.equal(rows["partition"], partition)), retention)
     )
-
-
-def _rows(files: Iterable[JournalFile]) -> pa.Table:
-    return pa.concat_tables([open_parquet(file.path).read() for file in files])
-
-
-def _named(journal: str, rows: pa.Table) -> pa.Table:
-    return rows.append_column("journal", pa.repeat(journal, len(rows)))
 
 
 def _not_judged(folder: StoragePath, reason: str) -> CheckError:

@@ -89,12 +89,12 @@ def test_the_columns_are_those_of_the_pure_rule(spark: SparkSession) -> None:
     ]
     times += [(T0 + sent, None) for sent in range(20)] + [(None, None)]
     asked = [(*both, finding) for both in times for finding in ("lost", "vanished", "duplicate", None)]
-    rows = spark.createDataFrame(asked, "sent bigint, closed bigint, finding string")
-    sent, closed, finding = F.col("sent"), F.col("closed"), F.col("finding")
-    rows = rows.withColumn("during", open_windows(windows, sent, closed, finding.isin("lost", "vanished")))
-    ended, at_report, later = split_windows(windows, finding, sent, closed, F.col("during"))
+    rows = spark.createDataFrame(asked, "sent_ns bigint, closed_ns bigint, finding string")
+    sent, closed, gone = F.col("sent_ns"), F.col("closed_ns"), F.col("finding").isin("lost", "vanished")
+    rows = rows.withColumn("windows", open_windows(windows, sent, closed, gone))
+    ended, at_report, later = split_windows(windows)
     found = rows.select(
-        *("sent", "closed", "finding", "during"),
+        *(sent.alias("sent"), closed.alias("closed"), "finding", F.col("windows").alias("during")),
         *(ended.alias("ended"), at_report.alias("at_report"), later.alias("later")),
     ).collect()
     assert len(found) == len(asked) == 4 * 261
@@ -103,10 +103,10 @@ def test_the_columns_are_those_of_the_pure_rule(spark: SparkSession) -> None:
         if row["sent"] is None:
             assert (names, told) == ("", ("", "", "")), row
             continue
-        gone = row["finding"] in ("lost", "vanished")
-        until = INT64_MAX if gone or row["closed"] is None else row["closed"]
+        missing = row["finding"] in ("lost", "vanished")
+        until = INT64_MAX if missing or row["closed"] is None else row["closed"]
         assert names == _open(windows, row["sent"], until), row
-        if not gone or row["closed"] is None:
+        if not missing or row["closed"] is None:
             assert told == ("", names, ""), row
             continue
         expected = fault_times(windows, row["sent"], row["closed"])
@@ -127,8 +127,7 @@ def _open(windows: Sequence[FaultWindow], sent: int, until: int) -> str:
 
 
 def test_without_windows_no_fault_is_named(spark: SparkSession) -> None:
-    rows = spark.createDataFrame([(T0, T0 + 1, "lost")], "sent bigint, closed bigint, finding string")
-    sent, closed, finding = F.col("sent"), F.col("closed"), F.col("finding")
-    during = open_windows((), sent, closed, finding == "lost")
-    told = rows.select(during, *split_windows((), finding, sent, closed, during)).collect()
+    rows = spark.createDataFrame([(T0, T0 + 1, "lost")], "sent_ns bigint, closed_ns bigint, finding string")
+    windows = open_windows((), F.col("sent_ns"), F.col("closed_ns"), F.col("finding") == "lost")
+    told = rows.withColumn("windows", windows).select("windows", *split_windows(())).collect()
     assert [tuple(row) for row in told] == [("", "", "", "")]
