@@ -38,11 +38,6 @@ def client_ports(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def hold_rule(client: str, port: int) -> IptablesRule:
-    """Drops what a client sends from one of its ports to the client listener."""
-    return IptablesRule("INPUT", f"-p tcp -s {client} --sport {port} --dport {CLIENT_PORT}", f"hold-{port}")
-
-
 def dropped_packets(text: str, tag: str) -> int:
     """The number of packets that the rules of a tag have dropped, from `iptables-save -c`."""
     return sum(
@@ -64,7 +59,11 @@ class ConnectionsHeld(IptablesInjection):
         return tuple(self.ports)
 
     def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:
-        return [hold_rule(context.cluster.client_address, port) for port in self.ports[node]]
+        client = context.cluster.client_address
+        return [
+            IptablesRule("INPUT", f"-p tcp -s {client} --sport {port} --dport {CLIENT_PORT}", f"hold-{port}")
+            for port in self.ports[node]
+        ]
 
     def healed(self, context: InjectionContext) -> Evidence:
         return await_answers(
@@ -142,11 +141,6 @@ class HoldConnections(BrokerClientFault):
         return ("the harness's own requests over such connections are not answered, until it opens others",)
 
 
-def refuse_rule(address: str, node: int) -> IptablesRule:
-    """Drops the packets that open a connection to a node."""
-    return IptablesRule("OUTPUT", f"-p tcp -d {address} --syn", f"cut-{node}")
-
-
 def try_script(peers: Mapping[int, tuple[str, int]]) -> str:
     """Tries a connection to each peer (address, port); prints `opened NODE` for each that is made."""
     lines = [
@@ -182,7 +176,11 @@ class ConnectionsRefused(IptablesInjection):
         return self.side
 
     def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:  # noqa: ARG002
-        return [refuse_rule(context.cluster.address(other), other) for other in self.others]
+        # Only the packets that open a connection.
+        return [
+            IptablesRule("OUTPUT", f"-p tcp -d {context.cluster.address(other)} --syn", f"cut-{other}")
+            for other in self.others
+        ]
 
     def measure(self, context: InjectionContext) -> Evidence:
         return judge_opened(self._try_all(context))

@@ -161,7 +161,10 @@ class SegmentCorrupted(OnDisk):
         return Evidence(True, what, facts)
 
     def _restore(self, context: InjectionContext, node: int, plan: str) -> None:
-        sidecar(context, node, _restore_script(_Plan.model_validate_json(plan)))
+        """Restore the bytes if the changed ones are still there: Kafka may have rewritten the file."""
+        done = _Plan.model_validate_json(plan)
+        read = _read_script(done.path, done.at, len(base64.b64decode(done.now)))
+        sidecar(context, node, f'if [ "$({read})" = {done.now} ]; then\n{_write_script(done, done.was)}\nfi')
 
 
 class CorruptSegment(DiskFault):
@@ -247,12 +250,6 @@ def _write_script(plan: _Plan, content: str) -> str:
         f"printf %s {content} | base64 -d "
         f"| dd of={DATA_DIR}/{plan.path} oflag=seek_bytes seek={plan.at} conv=notrunc,nocreat status=none"
     )
-
-
-def _restore_script(plan: _Plan) -> str:
-    """Restores the bytes if the changed ones are still there: Kafka may have rewritten the file."""
-    read = _read_script(plan.path, plan.at, len(base64.b64decode(plan.now)))
-    return f'if [ "$({read})" = {plan.now} ]; then\n{_write_script(plan, plan.was)}\nfi'
 
 
 def _text(content: bytes) -> str:
