@@ -192,8 +192,7 @@ class Minority(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: {shape.brokers} broker(s) have no minority")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        size = (len(snapshot.brokers) - 1) // 2
-        return frozenset(snapshot.rng().sample(sorted(snapshot.brokers), size))
+        return draw_nodes(snapshot, snapshot.brokers, (len(snapshot.brokers) - 1) // 2)
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         count = (shape.brokers - 1) // 2
