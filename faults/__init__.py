@@ -15,18 +15,17 @@ from faults.clock_skew import ClockSkew
 from faults.command import Command
 from faults.connections import HoldConnections, RefuseConnections
 from faults.corrupt_segment import CorruptSegment
-from faults.cpu_limit import CpuLimit
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect, Transfer
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
-from faults.memory_limit import MemoryLimit
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
 from faults.partition import Bridge, Partition, Ring
 from faults.power_loss import PowerLoss
 from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
+from faults.resource_limits import CpuLimit, MemoryLimit
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
 from faults.wipe_disk import WipeDisk

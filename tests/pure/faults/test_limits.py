@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from faults.cpu_limit import CpuLimit, CpuLimited, load_script, quota
 from faults.limits.limited_nodes import MIB, cpu_sample, memory_sample
-from faults.memory_limit import MemoryLimit, MemoryLimited, fill_script, used_bytes
+from faults.resource_limits import (
+    CpuLimit,
+    CpuLimited,
+    MemoryLimit,
+    MemoryLimited,
+    fill_script,
+    load_script,
+    quota,
+    used_bytes,
+)
 from faults.targets import BrokerId, Leader
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
