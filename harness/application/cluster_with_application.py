@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from faults.shared.fault_cluster import CommandOutput
-from harness.application.instance import Instance
+from harness.application.container_instance import Instance
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_control import RunningNodes

@@ -6,8 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from harness.application.container_instance import Instance
 from harness.application.group_watch import UNKNOWN_ENDS, GroupWatch
-from harness.application.instance import Instance
 from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
 
 MARGIN = 10_000

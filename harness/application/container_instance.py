@@ -15,7 +15,8 @@ from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import EndpointConfig
 
-from harness.application.instance import Command
+from harness.application.host_process import HostProcess
+from harness.application.placeholders import Command
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node
@@ -130,7 +131,7 @@ class ApplicationContainers(RunningNodes):
 
 
 class ContainerInstance:
-    """One container of an application. Its methods are those of `harness.application.instance.Instance`.
+    """One container of an application. Its methods are those of `HostProcess`.
 
     What it has printed is written to `log`, and its state folder copied to `state`, when it is stopped.
     """
@@ -253,6 +254,9 @@ class ContainerInstance:
             chunks, _ = container.get_archive(STATE)
             with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
                 archive.extractall(self._state, members=_below(archive), filter="data")
+
+
+Instance = HostProcess | ContainerInstance
 
 
 def _below(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.application.instance import Command
+from harness.application.placeholders import Command
 from harness.cluster.node_control import RunningNodes
 from harness.host import processes
 from harness.host.fetched import last_lines
@@ -35,7 +35,8 @@ class HostProcess:
     """One instance. `mark` names what it belongs to, `log` is the file that takes its output.
 
     Its methods have the names and the meaning of those of a node of the cluster
-    (`faults.shared.fault_cluster.FaultCluster`), so that faults can be aimed at it.
+    (`faults.shared.fault_cluster.FaultCluster`), so that faults can be aimed at it; a `ContainerInstance` has
+    the same.
     """
 
     def __init__(self, name: str, command: Command, log: Path, mark: str) -> None:

@@ -11,12 +11,13 @@ from harness.application.container_instance import (
     STATE,
     ApplicationContainers,
     ContainerInstance,
+    Instance,
     bootstrap_of,
     require_image,
 )
 from harness.application.group_watch import GroupWatch
 from harness.application.host_process import HostProcess, mark_of
-from harness.application.instance import Command, Instance, Placeholders
+from harness.application.placeholders import Command, Placeholders
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster

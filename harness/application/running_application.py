@@ -15,8 +15,8 @@ from harness.application.conditions import (
     describe_topic_flood,
     describe_unready,
 )
+from harness.application.container_instance import Instance
 from harness.application.group_watch import GroupWatch
-from harness.application.instance import Instance
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.application.host_process import HostProcess
-from harness.application.instance import Command
+from harness.application.placeholders import Command
 from harness.host import processes
 from harness.model.errors import BadInput
 from harness.model.polling import poll_within

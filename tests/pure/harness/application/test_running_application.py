@@ -10,8 +10,8 @@ import pytest
 
 from harness.application import running_application
 from harness.application.cluster_with_application import ClusterWithApplication
+from harness.application.container_instance import Instance
 from harness.application.group_watch import GroupWatch
-from harness.application.instance import Instance
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, FaultError
