@@ -45,7 +45,7 @@ class ClusterWithApplication:
 
     @property
     def application_ids(self) -> tuple[int, ...]:
-        return () if self._application is None else self._application.node_ids
+        return () if self._application is None else tuple(self._application.instances)
 
     @property
     def client_address(self) -> str:

@@ -136,6 +136,8 @@ class ContainerInstance:
     What it has printed is written to `log`, and its state folder copied to `state`, when it is stopped.
     """
 
+    pid: int | None = None
+
     def __init__(
         self,
         containers: ApplicationContainers,
@@ -149,10 +151,6 @@ class ContainerInstance:
         self._log, self._state = log, state
         self.name = f"application {number - FIRST_APPLICATION_ID}"
         self._terminated = False
-
-    @property
-    def pid(self) -> int | None:
-        return None
 
     def start(self) -> None:
         if self.containers.handle(self._number) is None:

@@ -68,11 +68,6 @@ class RunningApplication:
         self._restarts = dict.fromkeys(self.instances, 0)
         self._watcher = threading.Thread(target=self._watch, name="application", daemon=True)
 
-    @property
-    def node_ids(self) -> tuple[int, ...]:
-        """The node ids of the instances, as faults name them."""
-        return tuple(self.instances)
-
     def start(self) -> None:
         """Start every instance, and wait until the application is ready.
 
