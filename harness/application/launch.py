@@ -32,7 +32,7 @@ from harness.spec.application import (
     JsonIdentity,
     ReadyWhen,
 )
-from harness.subjects.built_in import BuiltIn, built_in_names, find, processed_offsets
+from harness.subjects.built_in import BUILT_IN, BuiltIn, find, processed_offsets
 from harness.subjects.lifecycle import JARS_VARIABLE, command_line
 from workloads.outputs.output_identity import OutputIdentity
 
@@ -91,7 +91,7 @@ def prepare(spec: ApplicationSpec) -> Prepared:
         raise BadInput(
             f"the built-in application {built_in.name!r} cannot write to a second cluster",
             where="application.output.cluster",
-            expected=f"one of {', '.join(name for name in built_in_names() if find(name).two_clusters)}",
+            expected=f"one of {', '.join(one for one in BUILT_IN.builtin_names() if find(one).two_clusters)}",
             next_step="leave `cluster` out, or choose one of these",
         )
     options = built_in.parsed(spec.run.options)

@@ -102,11 +102,8 @@ def matrix(
         for name in MATRIX.builtin_names():
             print_text(_out, f"{name}: {MATRIX.builtin(name)[0].title}")
         return
-    if show is not None:
-        typer.echo(MATRIX.builtin_text(show), nl=False)
-        return
-    if schema:
-        typer.echo(MATRIX.schema_text(), nl=False)
+    if show is not None or schema:
+        typer.echo(MATRIX.schema_text() if show is None else MATRIX.builtin_text(show), nl=False)
         return
     chosen_seed = seed_or_now(seed)
     options = MatrixOptions(repeat, budget, seed, kafka_version, image, profile)

@@ -160,18 +160,13 @@ BUILT_IN = FileKind(
 )
 
 
-def built_in_names() -> tuple[str, ...]:
-    """The names of all built-in applications, as experiment files have them."""
-    return BUILT_IN.builtin_names()
-
-
 def find(name: str) -> BuiltIn:
     """The built-in application of this name.
 
     Raises:
         BadInput: there is none, or its description is wrong.
     """
-    known = built_in_names()
+    known = BUILT_IN.builtin_names()
     if name in known:
         return BUILT_IN.builtin(name)[0]
     raise BadInput(

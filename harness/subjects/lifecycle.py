@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.model.frozen import Frozen
 from harness.spec.application import PLACEHOLDERS
-from harness.subjects.built_in import BuiltIn, built_in_names, find
+from harness.subjects.built_in import BUILT_IN, BuiltIn, find
 
 READY = "kafka-chaos application: ready"
 """The line that an application prints once it reads; its `ready` condition waits for it."""
@@ -43,7 +43,8 @@ def parsed(arguments: Sequence[str]) -> tuple[BuiltIn, argparse.Namespace]:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser("python -m harness.subjects", description="Runs a built-in application.")
-    made.add_argument("name", choices=built_in_names(), metavar="NAME", help=", ".join(built_in_names()))
+    names = BUILT_IN.builtin_names()
+    made.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
     made.add_argument("--bootstrap", required=True, help="host:port of the brokers")
     made.add_argument("--output-bootstrap", help="brokers of the output, if they are others")
     made.add_argument("--input", required=True, help="topic")

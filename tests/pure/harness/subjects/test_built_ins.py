@@ -16,12 +16,12 @@ from harness.model.errors import BadInput
 from harness.spec.application import ApplicationSpec
 from harness.subjects import __main__ as program
 from harness.subjects import flink_copy, kafka_streams
-from harness.subjects.built_in import BUILT_IN, built_in_names, find, processed_offsets
+from harness.subjects.built_in import BUILT_IN, find, processed_offsets
 from harness.subjects.lifecycle import JARS_VARIABLE, READY, parsed
 
 pytestmark = pytest.mark.pure
 
-_ALL = built_in_names()
+_ALL = BUILT_IN.builtin_names()
 _COMMON = {"commit_interval_ms": 500, "settings": {"a.b": "c=d"}}
 _KAFKAS_OWN = {
     "kafka-streams": {"guarantee": "exactly_once_v2", **_COMMON},
