@@ -4,7 +4,7 @@ produce."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from harness.application.container_instance import Instance
 from harness.application.group_watch import UNKNOWN_ENDS, GroupWatch
@@ -16,14 +16,12 @@ _LEAST_ROW_BYTES = 1024
 _MIB = 2**20
 
 
-def describe_unready(
-    when: ReadyWhen, instances: Sequence[Instance], group: GroupWatch, now_ns: int
-) -> str | None:
+def describe_unready(when: ReadyWhen, instances: Iterable[Instance], group: GroupWatch) -> str | None:
     """What is still missing until an application is ready, in words; None: it is."""
     for one in instances:
         if when.logged is not None and when.logged not in one.log_since(one.started_ns()):
             return f"{one.name} has not printed {when.logged!r}"
-        if when.runs is not None and now_ns - one.started_ns() < when.runs * 1e9:
+        if when.runs is not None and time.time_ns() - one.started_ns() < when.runs * 1e9:
             return f"{one.name} has not run for {when.runs:g} s"
     return group.describe_inactive() if when.group is not None else None
 

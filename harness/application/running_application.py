@@ -224,7 +224,7 @@ class RunningApplication:
 
     def _unready(self) -> str | None:
         """Why an instance is not ready yet; what it left before it was started again does not tell."""
-        return describe_unready(self._ready, tuple(self.instances.values()), self.group, time.time_ns())
+        return describe_unready(self._ready, self.instances.values(), self.group)
 
     def _drain(self) -> Drain:
         return Drain(self._drained_when, self.group, self._output_size, self._checkpoints)
