@@ -110,13 +110,14 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
 def _arm(
     experiment: Experiment, entries: Sequence[PropertyLine], path: Path
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    translated = _to_librdkafka(entries)
+    subject = EffectiveSettings(tuple(entries), client_of(entries))
+    fields, left_out = _to_librdkafka(subject)
     values = {entry.name: entry.value for entry in entries}
     try:
-        settings = ProducerSettings.model_validate({**translated.settings, "extra": translated.extra})
-        if translated.transactional:
+        settings = ProducerSettings.model_validate(fields)
+        if subject.transactional:
             settings.check_transactional()
-        transactional_id = "own" if translated.transactional else None
+        transactional_id = "own" if subject.transactional else None
         Producer(
             {**settings.to_librdkafka("127.0.0.1:1", transactional_id), "log_level": 0},
             logger=client_logger(),
@@ -127,31 +128,20 @@ def _arm(
         reason: Any = error.args[0] if error.args else error
         message = reason.str() if isinstance(error, KafkaException) else str(reason)
         raise _refused(path, message, values) from None
-    idempotent = settings.enable_idempotence or translated.transactional
+    idempotent = settings.enable_idempotence or subject.transactional
     arm = Arm(
         name=ARM,
         producer=settings,
-        workload=_workload(experiment, translated.transactional),
+        workload=_workload(experiment, subject.transactional),
         promise={"lost": "0", "duplicate": "0" if idempotent else "any"},
     )
-    return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), translated.left_out
+    return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), left_out
 
 
-@dataclass(frozen=True, slots=True)
-class _LibrdkafkaSettings:
-    """`settings` are those of `ProducerSettings`, `extra` other settings of librdkafka. `transactional`: the
-    configuration has a transactional.id. `left_out` names the unused settings, each with the reason."""
-
-    settings: dict[str, str]
-    extra: dict[str, str]
-    transactional: bool
-    left_out: tuple[str, ...]
-
-
-def _to_librdkafka(entries: Sequence[PropertyLine]) -> _LibrdkafkaSettings:
-    """The configuration for librdkafka. A Java configuration keeps the Java client's defaults
-    (idempotence, and 5 requests in flight), to reproduce its behaviour."""
-    subject = EffectiveSettings(tuple(entries), client_of(entries))
+def _to_librdkafka(subject: EffectiveSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The configuration as fields of `ProducerSettings`, for librdkafka, and the unused settings, each with
+    the reason. A Java configuration keeps the Java client's defaults (idempotence, and 5 requests in flight),
+    to reproduce its behaviour."""
     java = subject.client is ClientLibrary.JAVA
     settings: dict[str, str] = {}
     if java:
@@ -177,7 +167,7 @@ def _to_librdkafka(entries: Sequence[PropertyLine]) -> _LibrdkafkaSettings:
         waiting = subject.number("request.timeout.ms", SettingKind.PRODUCER)
         if waiting is not None:
             settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
-    return _LibrdkafkaSettings(settings, extra, subject.transactional, tuple(left_out))
+    return {**settings, "extra": extra}, tuple(left_out)
 
 
 def _reason_unused(name: str, java: bool) -> str | None:
