@@ -62,7 +62,7 @@ def summarize_import(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> Im
             (one.reported_again, "second reports"),
             (one.of_other_topics, "of other topics"),
         ]
-        file_lines.append(_file_line(path, [*_line_counts(one.lines), *odd]))
+        file_lines.append(_file_line(path, one.lines, odd))
         if one.reported_again:
             problems.append(
                 f"{path.name}: {one.reported_again:,} sends were reported twice: their numbers are not unique"
@@ -79,7 +79,7 @@ def summarize_import(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> Im
             )
     for path, read in reads:
         left_out = [(read.of_other_topics, "of other topics"), (read.unlisted, "records not listed")]
-        file_lines.append(_file_line(path, [*_line_counts(read.lines), *left_out]))
+        file_lines.append(_file_line(path, read.lines, left_out))
         if read.lines.damaged:
             gaps.append(f"{path.name}: {read.lines.damaged:,} damaged lines may have reported records")
         if read.unlisted:
@@ -87,16 +87,10 @@ def summarize_import(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> Im
     return ImportSummary(tuple(file_lines), tuple(problems), tuple(gaps))
 
 
-def _line_counts(lines: Lines) -> list[tuple[int, str]]:
+def _file_line(path: Path, lines: Lines, odd: list[tuple[int, str]]) -> str:
     first = "" if lines.first_damaged is None else f" (the first: line {lines.first_damaged})"
-    return [
-        (lines.events, "events"),
-        (lines.other, "other lines"),
-        (lines.damaged, f"damaged lines{first}"),
-    ]
-
-
-def _file_line(path: Path, counts: list[tuple[int, str]]) -> str:
+    damaged = (lines.damaged, f"damaged lines{first}")
+    counts = [(lines.events, "events"), (lines.other, "other lines"), damaged, *odd]
     shown = [f"{number:,} {what}" for number, what in counts if number]
     return f"{path}: {', '.join(shown)}"
 
