@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import KafkaChaosError
+from harness.model.journal import READS_DIR
+from harness.model.journal_reader import journal_rows
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
 from harness.pytest_plugin.delivery_report import Committed, describe, nothing_processed
 from harness.report.arms_table import explanation
@@ -291,9 +293,6 @@ def _summary_of(arm: ArmResult) -> Any:
 
 def _positions(run: Path, topic: str) -> set[tuple[int, int]]:
     """(partition, offset) of every record that the final read found in the topic."""
-    from harness.model.journal import READS_DIR
-    from harness.model.journal_reader import journal_rows
-
     return {
         (row["partition"], row["offset"])
         for row in journal_rows(run / READS_DIR, ["topic", "partition", "offset"])

@@ -56,12 +56,11 @@ def ranges_of(positions: Sequence[Position]) -> list[OffsetRange]:
 def nothing_processed(error: str | None, parseable: bool) -> str:
     """Why an application may have processed no record; `parseable`: they hold a payload of the user's."""
     last = "" if error is None else f" Its last error: {error}."
-    if parseable:
-        return f"nothing at all was processed.{last}"
-    return (
-        f"nothing at all was processed.{last} Without `payload` in the workload, records hold bytes of "
-        "kafka-chaos, which an application that expects JSON cannot parse: docs/how-to/own-consumer.md"
+    bytes_of_ours = (
+        " Without `payload` in the workload, records hold bytes of kafka-chaos, which an application that "
+        "expects JSON cannot parse: docs/how-to/own-consumer.md"
     )
+    return f"nothing at all was processed.{last}{'' if parseable else bytes_of_ours}"
 
 
 def describe(

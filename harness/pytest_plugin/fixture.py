@@ -132,11 +132,8 @@ class Chaos:
             result.assert_delivered(seen)
         """
         __tracebackhide__ = True
-        with self._prepared(experiment, () if arm is None else (arm,), seed, 1, payload) as (
-            spec,
-            options,
-            cluster,
-        ):
+        arms = () if arm is None else (arm,)
+        with self._prepared(experiment, arms, seed, 1, payload) as (spec, options, cluster):
             chosen = executor.choose_arms(spec, options.arms)
             if len(chosen) != 1:
                 raise BadInput(
