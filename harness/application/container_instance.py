@@ -15,8 +15,7 @@ from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import EndpointConfig
 
-from harness.application.host_process import HostProcess
-from harness.application.placeholders import Command
+from harness.application.host_process import Command, HostProcess
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node

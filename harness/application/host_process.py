@@ -12,11 +12,11 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.application.placeholders import Command
 from harness.cluster.node_control import RunningNodes
 from harness.host import processes
 from harness.host.fetched import last_lines
@@ -29,6 +29,14 @@ MARK = "KAFKA_CHAOS_APPLICATION"
 """Environment variable of the processes of an application: name of the cluster, and owner label."""
 STOP_SECONDS = 20.0
 _KILLED = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What starts one instance: arguments, and variables that are added to the environment."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
 
 
 class HostProcess:

@@ -16,8 +16,7 @@ from harness.application.container_instance import (
     require_image,
 )
 from harness.application.group_watch import GroupWatch
-from harness.application.host_process import HostProcess, mark_of
-from harness.application.placeholders import Command, Placeholders
+from harness.application.host_process import Command, HostProcess, mark_of
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
@@ -25,6 +24,7 @@ from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink
 from harness.spec.application import (
+    PLACEHOLDERS,
     ApplicationSpec,
     CallableIdentity,
     DrainedWhen,
@@ -140,6 +140,30 @@ class Surroundings:
     def state(self, number: int) -> Path:
         """The state folder of an instance on this machine."""
         return (self.folder / APPLICATION_DIR / f"state-{number}").absolute()
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """The values for one instance. `bootstrap` is `host:port` of the brokers as the instance sees them,
+    `output_bootstrap` that of the output's brokers, which are the same unless there is a second cluster.
+
+    `input` is the topic that it reads, `output` the topic (or the folder of the table) that it writes,
+    `state` a folder of its own that survives restarts.
+    """
+
+    bootstrap: str
+    input: str
+    output: str
+    state: Path
+    group: str
+    instance: int
+    output_bootstrap: str
+
+    def filled(self, text: str) -> str:
+        """The text with the values of its placeholders; other braces stay."""
+        for name in PLACEHOLDERS:
+            text = text.replace(f"{{{name}}}", str(getattr(self, name)))
+        return text
 
 
 def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> RunningApplication:

@@ -69,11 +69,7 @@ def main(options: argparse.Namespace) -> int:
     connect = cli.startConnect(java_map(gateway, {**worker, **options.settings}))
     url = connect.rest().advertisedUrl().toString().rstrip("/")
     _configure(url, connector)
-    if not watch_tasks(lambda: _states(url), stopping):
-        return 3
-    connect.stop()
-    gateway.shutdown()
-    return 0
+    return watch_tasks(gateway, lambda: _states(url), connect.stop, stopping)
 
 
 def _configure(url: str, settings: dict[str, str]) -> None:

@@ -74,19 +74,23 @@ def java_map(gateway: Any, settings: Mapping[str, str]) -> Any:
     return made
 
 
-def watch_tasks(states: Callable[[], list[str]], stopping: threading.Event) -> bool:
-    """Say when all tasks run, and return when the application is to stop (True) or a task has failed
-    (False); `states` asks for their states."""
+def watch_tasks(
+    gateway: Any, states: Callable[[], list[str]], stop: Callable[[], object], stopping: threading.Event
+) -> int:
+    """Say when all tasks run, and when the application is to stop, end them by `stop`, and the JVM; `states`
+    asks for their states. Returns the exit code, 3 if a task has failed."""
     told = False
     while not stopping.wait(_POLL_SECONDS):
         found = states()
         if FAILED in found:
             say("the connector or its task has failed")
-            return False
+            return 3
         if not told and found and set(found) == {RUNNING}:
             told = True
             ready()
-    return True
+    stop()
+    gateway.shutdown()
+    return 0
 
 
 def task_states(maker: Any, flow: Any, connector: str) -> list[str]:

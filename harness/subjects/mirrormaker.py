@@ -28,8 +28,4 @@ def main(options: argparse.Namespace) -> int:
     maker = mirror.MirrorMaker(java_map(gateway, {**settings, **options.settings}))
     maker.start()
     flow = mirror.SourceAndTarget(*aliases(options.input))
-    if not watch_tasks(lambda: task_states(maker, flow, _CONNECTOR), stopping):
-        return 3
-    maker.stop()
-    gateway.shutdown()
-    return 0
+    return watch_tasks(gateway, lambda: task_states(maker, flow, _CONNECTOR), maker.stop, stopping)

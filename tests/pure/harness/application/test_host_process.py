@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.application.host_process import HostProcess
-from harness.application.placeholders import Command
+from harness.application.host_process import Command, HostProcess
 from harness.host import processes
 from harness.model.errors import BadInput
 from harness.model.polling import poll_within

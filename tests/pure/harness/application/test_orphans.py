@@ -19,8 +19,7 @@ pytestmark = pytest.mark.pure
 _HARNESS = """
 import sys, time
 from pathlib import Path
-from harness.application.host_process import HostProcess, mark_of
-from harness.application.placeholders import Command
+from harness.application.host_process import Command, HostProcess, mark_of
 sleeper = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], "
 sleeper += "start_new_session=True); import time; time.sleep(600)"
 command = Command((sys.executable, "-c", sleeper), {})

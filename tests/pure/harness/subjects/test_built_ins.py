@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.application.launch import Prepared, command_of
-from harness.application.placeholders import Placeholders
+from harness.application.launch import Placeholders, Prepared, command_of
 from harness.model.errors import BadInput
 from harness.spec.application import ApplicationSpec
 from harness.subjects import __main__ as program
