@@ -51,7 +51,7 @@ class InjectionContext:
         """The brokers that answer a client now."""
         return {view.broker for view in self.cluster.view((self.topic,)).answered()}
 
-    def _coordinator(self, key: str, *, transactional: bool) -> int | None:
+    def _coordinator(self, key: str, transactional: bool) -> int | None:
         named = key if transactional else self.groups.get(key, key)
         return self.cluster.coordinator(named, transactional=transactional)
 

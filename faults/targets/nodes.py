@@ -51,7 +51,7 @@ class Coordinator(BaseTarget):
         if of.share_state is not None:
             stores = snapshot.share_coordinator(of.share_state, of.partition or 0)
             return frozenset() if stores is None else frozenset({stores})
-        found = snapshot.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
+        found = snapshot.coordinator(of.group or of.transactional_id or "", of.group is None)
         return frozenset() if found is None else frozenset({found})
 
 

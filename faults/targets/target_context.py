@@ -5,16 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID
-
-
-class Coordinators(Protocol):
-    """Finds the coordinator of a group or of a transactional id."""
-
-    def __call__(self, key: str, *, transactional: bool) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +24,8 @@ class TargetContext:
     brokers: tuple[int, ...]
     controllers: tuple[int, ...]
     controller: Callable[[], int | None]
-    coordinator: Coordinators
+    coordinator: Callable[[str, bool], int | None]
+    """Of a group, or (True) of a transactional id."""
     seed: str
     zookeepers: tuple[int, ...] = ()
     share_coordinator: Callable[[str, int], int | None] = lambda _group, _partition: None

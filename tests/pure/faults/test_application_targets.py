@@ -41,7 +41,7 @@ def _snapshot() -> TargetContext:
         brokers=(1, 2, 3),
         controllers=(101,),
         controller=lambda: 101,
-        coordinator=lambda _key, *, transactional: None,  # noqa: ARG005
+        coordinator=lambda _key, _transactional: None,
         seed="1",
         applications=(FIRST, FIRST + 1),
     )

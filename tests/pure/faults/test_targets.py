@@ -63,7 +63,7 @@ def snapshot(
     coordinator: int | None = None,
     seed: str = "seed",
 ) -> TargetContext:
-    def coordinates(key: str, *, transactional: bool) -> int | None:
+    def coordinates(key: str, transactional: bool) -> int | None:
         return coordinator if (key, transactional) == ("g", False) else None
 
     return TargetContext(
