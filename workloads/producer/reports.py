@@ -105,8 +105,8 @@ class DeliveryReports:
     """One producer's reports. Only that producer's thread may touch it: callbacks run inside its poll().
 
     Successes go into one flat list with three or four entries per report: measured to be faster than a tuple
-    or object per report, and the columns are slices of it. `placed` False: the client chose the partitions,
-    and its reports name them.
+    or object per report, and the columns are slices of it. `partition_known` False: the client chose the
+    partitions, and its reports name them.
     """
 
     def __init__(
