@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, groupby, permutations
-from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -74,8 +73,7 @@ def ahead_rules(rows: pa.Table) -> list[pa.Table]:
 def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) -> Iterator[Row]:
     """Stretches of consecutive answers that lack a commit which was answered before they were asked for."""
     times = [one["at_ns"] for one in journals.accepted]
-    # Of two commits of the same offset the later one: `max` returns the first of equals.
-    highest = list(accumulate(journals.accepted, lambda high, one: max(one, high, key=itemgetter("offset"))))
+    highest = list(accumulate(journals.accepted, _higher))
     answers: list[tuple[Row, Row | None]] = []
     for answer in journals.fetched:
         before = bisect_left(times, answer["asked_ns"])
@@ -96,6 +94,11 @@ def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) ->
                 "count": len(stretch),
                 "until_ns": last["at_ns"],
             }
+
+
+def _higher(highest: Row, commit: Row) -> Row:
+    """The commit of the higher offset; of two of the same offset the second one."""
+    return commit if commit["offset"] >= highest["offset"] else highest
 
 
 def _explained(journals: PartitionJournals, commit: Row, answer: Row, retention: OffsetRetention) -> bool:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.evidence.findings import is_of
-from checkers.evidence.leadership import LeaderSpan, leader_spans, leaders_in_time
+from checkers.evidence.leadership import leader_spans, leaders_in_time
 from checkers.evidence.windows import open_windows
 from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import partition_of
@@ -72,25 +72,26 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     findings, problems = findings_of(
         "record",
         rows,
-        columns_of_findings(),
+        {
+            "partition": partition_of(F.coalesce("topic_partition", "read_from")),
+            "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
+            "reader": F.col("live_reader"),
+            "replaced_epoch": F.col("epoch_at_acked_offset"),
+        },
         evidence=lambda found: with_evidence(views, found, facts, lookups),
     )
     return RecordsFound(findings, tuple(problems), chunks.repeated)
 
 
-def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Lookups) -> DataFrame:
-    """Classified records with `place` (string), `held_by` (array<int>), `acked_by`, `acked_epoch` (int) and
-    `windows` (string) added, as `checkers.evidence.findings.FINDINGS` has them.
-
-    Args:
-        found: as `checkers.records.lookups.with_lookups` returns them, with `finding`.
-        facts: of all records, from which the lost ones are.
+def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Lookups) -> DataFrame:
+    """Classified records (`rows` of `with_lookups`, with `finding`) with `place` (string), `held_by`
+    (array<int>), `acked_by`, `acked_epoch` (int) and `windows` (string) added, as
+    `checkers.evidence.findings.FINDINGS` has them. `facts` are of all records, from which the lost ones are.
     """
     lost = is_of(FindingClass.LOST)
     missing = lost & ~F.col("not_committed")
     nobody = F.array().cast("array<int>")
     held: Column = F.lit(None).cast("array<int>")
-    rows = found
     if views.files["replicas"]:
         held = F.when(missing, nobody)
         if lookups.absent:
@@ -103,9 +104,8 @@ def with_evidence(views: Views, found: DataFrame, facts: DataFrame, lookups: Loo
         "epoch_at_acked_offset": F.when(missing, F.col("epoch_at_acked_offset")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
-    spans: tuple[LeaderSpan, ...] = ()
-    if views.files["samples"] and (lookups.absent + lookups.not_committed):
-        spans = leader_spans(views.samples, views.meta.topic)
+    asked = views.files["samples"] and (lookups.absent + lookups.not_committed)
+    spans = leader_spans(views.samples, views.meta.topic) if asked else ()
     if spans:
         schema = "leader_partition int, begun bigint, ended bigint, acked_by int, acked_epoch int"
         leaders = F.broadcast(views.spark.createDataFrame(list(map(tuple, leaders_in_time(spans))), schema))
@@ -133,13 +133,3 @@ def _place() -> Column:
         .when(F.col("acked_offset") >= F.col("end_offset"), F.lit("tail"))
         .otherwise(F.lit("unknown"))
     )
-
-
-def columns_of_findings() -> dict[str, Column]:
-    """Values of columns of `checkers.evidence.findings.FINDINGS`, from classified records with evidence."""
-    return {
-        "partition": partition_of(F.coalesce("topic_partition", "read_from")),
-        "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
-        "reader": F.col("live_reader"),
-        "replaced_epoch": F.col("epoch_at_acked_offset"),
-    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from checkers import judge
@@ -53,10 +54,8 @@ def pages() -> dict[str, str]:
 
 def result_table(runs: Sequence[SeenRun]) -> str:
     """The table, one line per row."""
-    rows: dict[tuple[str, str, str, str], list[SeenRun]] = {}
-    for run in sorted(runs, key=lambda run: run.row):
-        rows.setdefault(run.row, []).append(run)
-    return table(_HEADER, [_cells(same) for same in rows.values()])
+    ordered = sorted(runs, key=lambda run: run.row)
+    return table(_HEADER, [_cells(list(same)) for _, same in groupby(ordered, key=lambda run: run.row)])
 
 
 def _cells(runs: Sequence[SeenRun]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from harness.model.run import FinalRead
+from tests.spark.conftest import Check
 from tests.support.history import (
     FINISHED,
     OTHER_RUN,
@@ -327,3 +328,10 @@ def same(found: list[Row], expected: tuple[dict[str, Any], ...]) -> None:
 
 def test_every_finding_has_a_sentence(told: dict[str, list[Row]]) -> None:
     assert all(row["detail"] for rows in told.values() for row in rows)
+
+
+def test_a_retention_that_never_ends_deletes_nothing(check: Check) -> None:
+    final = FinalRead(complete=True, bounds=(bounds(0, LOG_START, LOG_END),), finished_ns=ns(FINISHED))
+    meta = run_meta(final_read=final, topic_config={"retention.ms": str(2**63 - 1)})
+    _, rows = check(History().send(0, at=LOG_START - 1, sent=1), meta=meta)
+    assert [row["finding"] for row in rows] == ["lost"]
