@@ -18,12 +18,13 @@ from faults.corrupt_segment import CorruptSegment
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect, Transfer
+from faults.kill import Kill, Stop
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
 from faults.partition import Bridge, Partition, Ring
+from faults.pause import Pause
 from faults.power_loss import PowerLoss
-from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
 from faults.resource_limits import CpuLimit, MemoryLimit
 from faults.restart import Restart

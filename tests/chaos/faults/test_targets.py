@@ -10,7 +10,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from faults.processes import Kill, Pause
+from faults.kill import Kill
+from faults.pause import Pause
 from faults.shared.fault_spec import Injection, InjectionContext
 from faults.targets import (
     Controller,
