@@ -183,11 +183,11 @@ def fetch_offsets_of_groups(
 ) -> dict[str, CommittedOffset]:
     """The committed offset of each group in its own partition of the topic; `stable` is `require_stable`."""
     groups = []
-    for group, partition in partitions.items():
+    for name, partition in partitions.items():
         topics = offsets_v8.request.OffsetFetchRequestTopics(
             name=TopicName(topic), partition_indexes=(i32(partition),)
         )
-        groups.append(offsets_v8.request.OffsetFetchRequestGroup(group_id=GroupId(group), topics=(topics,)))
+        groups.append(offsets_v8.request.OffsetFetchRequestGroup(group_id=GroupId(name), topics=(topics,)))
     request = offsets_v8.OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
     answer = connection.ask(request, offsets_v8.OffsetFetchResponse)
     found = {}

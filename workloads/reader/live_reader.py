@@ -31,11 +31,7 @@ class LiveReader:
     """
 
     def __init__(
-        self,
-        spec: ReaderSpec,
-        name: str,
-        source: Source,
-        client: Callable[..., Any] = Consumer,
+        self, spec: ReaderSpec, name: str, source: Source, client: Callable[..., Any] = Consumer
     ) -> None:
         self.name = name
         self.batch = spec.batch or BATCH

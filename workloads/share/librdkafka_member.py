@@ -26,7 +26,7 @@ class LibrdkafkaShareClient:
     def __init__(self, settings: MemberSettings) -> None:
         self._answers: list[Answer] = []
         with _as_share_errors(fatal=True):
-            self._consumer = ShareConsumer(settings.properties, logger=client_logger())
+            self._consumer: Any = ShareConsumer(settings.properties, logger=client_logger())
             if not settings.wait:
                 # With commit_sync, the answers are what it returns.
                 self._consumer.set_acknowledgement_commit_callback(self._committed)

@@ -133,9 +133,7 @@ class FakeContainer:
 
 
 def test_probe_tells_what_works_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        kernel_probes, "probe_limits", lambda *_: (("cpu limit", "a starved broker", True, "works"),)
-    )
+    monkeypatch.setattr(kernel_probes, "LIMITS", (("cpu limit", "a starved broker", lambda *_: None),))
     container = FakeContainer()
     client = SimpleNamespace(containers=SimpleNamespace(run=lambda *_a, **_o: container))
     rows = {row.name: row for row in kernel_probes.probe(client, "toolbox")}
