@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 from harness.model.result import ArmResult, ExperimentResult
@@ -29,10 +30,14 @@ def rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None, ...]]]
     phases = dict.fromkeys(phase for arm in result.arms for phase in arm.meta.timings)
     return [
         (START, across(lambda arm: arm.meta.cluster.start_seconds)),
-        *((phase, across(lambda arm, phase=phase: arm.meta.timings.get(phase))) for phase in phases),
+        *((phase, across(partial(_phase, phase=phase))) for phase in phases),
         (ALL, across(_whole)),
         (CHECK, across(lambda arm: arm.check_seconds)),
     ]
+
+
+def _phase(arm: ArmResult, phase: str) -> float | None:
+    return arm.meta.timings.get(phase)
 
 
 def _whole(arm: ArmResult) -> float | None:

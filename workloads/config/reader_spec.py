@@ -217,7 +217,7 @@ class ReaderSpec(Frozen):
     def _membership(self, member: str | None) -> dict[str, Any]:
         """How the member joins. What is not asked for is left out: with the consumer protocol the client
         refuses an assignor, as it does session.timeout.ms and heartbeat.interval.ms."""
-        strategy = self.assignor or ("range" if self.protocol == "classic" else None)
+        strategy: str | None = self.assignor or ("range" if self.protocol == "classic" else None)
         if strategy is not None and self.client == "java":
             strategy = _JAVA_ASSIGNORS[strategy]
         return {
