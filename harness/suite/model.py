@@ -243,6 +243,15 @@ class SuiteItem(Frozen):
             ],
         }
 
+    def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
+        """Each experiment once, in order, with the names of the arms that are used."""
+        found: dict[str, tuple[Experiment, list[str]]] = {}
+        for one in self.arms:
+            _, arms = found.setdefault(one.experiment.name, (one.experiment, []))
+            if one.arm not in arms:
+                arms.append(one.arm)
+        return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
+
 
 Item = TypeVar("Item", bound=SuiteItem)
 

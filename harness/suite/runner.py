@@ -71,10 +71,11 @@ def experiments_of(items: Iterable[SuiteItem]) -> list[ScheduledExperiment]:
     all items."""
     scheduled: dict[str, ScheduledExperiment] = {}
     for item in items:
-        for arm in item.arms:
-            key = arm.experiment.model_dump_json(by_alias=True)
-            one = scheduled.setdefault(key, ScheduledExperiment(item, arm.experiment, ()))
-            one.arms = tuple(dict.fromkeys((*one.arms, arm.arm)))
+        for experiment, arms in item.experiments():
+            one = scheduled.setdefault(
+                experiment.model_dump_json(by_alias=True), ScheduledExperiment(item, experiment, ())
+            )
+            one.arms = tuple(dict.fromkeys((*one.arms, *arms)))
     return list(scheduled.values())
 
 

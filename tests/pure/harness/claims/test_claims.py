@@ -61,8 +61,8 @@ def test_one_name_is_one_experiment() -> None:
     """What claims share is run once and in one folder."""
     known: dict[str, Experiment] = {}
     for claim in CLAIMS:
-        for arm in claim.arms:
-            assert known.setdefault(arm.experiment.name, arm.experiment) == arm.experiment
+        for experiment, _ in claim.experiments():
+            assert known.setdefault(experiment.name, experiment) == experiment
 
 
 def test_claims_are_chosen_by_number_in_any_case() -> None:
