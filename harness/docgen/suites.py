@@ -35,6 +35,9 @@ class Runs(Frozen, Generic[AnySuiteResult]):
         """The saved runs; none if there is no such file."""
         return cls.model_validate_json(file.read_text()) if file.exists() else cls()
 
+    def save(self, file: Path) -> None:
+        file.write_text(self.model_dump_json(indent=1) + "\n")
+
     @classmethod
     def collect(cls, files: Sequence[Path], before: Self | None = None) -> Self:
         """The runs in these files of the suite's command, after those of `before`. Pages tell the story of
@@ -53,8 +56,7 @@ class Runs(Frozen, Generic[AnySuiteResult]):
 
 def take(kind: type[Runs[Any]], saved: Path, results: Sequence[Path], *, more: bool) -> None:
     """Keep the runs in these files of the suite's command as `saved`, and no others unless `more`."""
-    runs = kind.collect(results, kind.load(saved) if more else None)
-    saved.write_text(runs.model_dump_json(indent=1) + "\n")
+    kind.collect(results, kind.load(saved) if more else None).save(saved)
 
 
 def _without_stories(result: AnySuiteResult) -> AnySuiteResult:
