@@ -147,16 +147,13 @@ def _scratch(folder: StoragePath) -> Iterator[StoragePath]:
 
 
 def _make_folder(results: StoragePath) -> StoragePath:
-    try:
+    with CheckError.for_os_errors(
+        "the folder for the results of the check cannot be made",
+        where=results,
+        expected="a folder that can be written to",
+        next_step="name another folder with --results",
+    ):
         results.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckError(
-            "the folder for the results of the check cannot be made",
-            where=str(results),
-            expected="a folder that can be written to",
-            found=error.strerror or str(error),
-            next_step="name another folder with --results",
-        ) from error
     return results
 
 

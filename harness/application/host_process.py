@@ -73,23 +73,25 @@ class HostProcess:
             self._await_end(STOP_SECONDS)
         if self.is_running():
             return
-        try:
+        with BadInput.for_os_errors(
+            "the application's output cannot be written",
+            where=self._log,
+            expected="a writable results folder",
+            next_step="name another folder with --results",
+        ):
             self._log.parent.mkdir(parents=True, exist_ok=True)
             out = self._log.open("ab")
-        except OSError as error:
-            raise BadInput(
-                "the application's output cannot be written",
-                where=str(self._log),
-                expected="a writable results folder",
-                found=error.strerror or str(error),
-                next_step="name another folder with --results",
-            ) from error
         environment = {**users_environment(), **self._command.environment, MARK: self._mark}
         with out:
             self._begin = out.tell()
             self._started_ns, self._ended_ns, self._code = time.time_ns(), None, None
             self._terminated = False
-            try:
+            with BadInput.for_os_errors(
+                "the application cannot be started",
+                where=" ".join(self._command.arguments),
+                expected="a command that can be executed",
+                next_step="correct `run` below `application`",
+            ):
                 self._process = subprocess.Popen(
                     self._command.arguments,
                     stdin=subprocess.DEVNULL,
@@ -98,14 +100,6 @@ class HostProcess:
                     env=environment,
                     start_new_session=True,
                 )
-            except OSError as error:
-                raise BadInput(
-                    "the application cannot be started",
-                    where=" ".join(self._command.arguments),
-                    expected="a command that can be executed",
-                    found=error.strerror or str(error),
-                    next_step="correct `run` below `application`",
-                ) from error
 
     def is_running(self) -> bool:
         """Whether its first process has not ended. When it has, the rest of its group is killed."""

@@ -241,15 +241,12 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
         BadInput: the folder cannot be made.
     """
     state = around.state(number)
-    try:
+    with BadInput.for_os_errors(
+        "the state folder of the application cannot be made",
+        where=state,
+        next_step="name another folder with --results",
+    ):
         state.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(
-            "the state folder of the application cannot be made",
-            where=str(state),
-            found=error.strerror or str(error),
-            next_step="name another folder with --results",
-        ) from error
     bootstrap, output_bootstrap = around.cluster.bootstrap, around.output_cluster.bootstrap
     if spec.run.container is not None:
         assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"

@@ -43,15 +43,12 @@ class RunStore:
             BadInput: it cannot be written.
         """
         folder = results / f"{name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
-        try:
+        with BadInput.for_os_errors(
+            "the results folder cannot be written",
+            where=results,
+            next_step="name another folder with --results",
+        ):
             folder.mkdir(parents=True)
-        except OSError as error:
-            raise BadInput(
-                "the results folder cannot be written",
-                where=str(results),
-                found=error.strerror or str(error),
-                next_step="name another folder with --results",
-            ) from error
         return cls(folder)
 
     @contextmanager

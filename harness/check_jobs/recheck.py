@@ -145,16 +145,13 @@ def check_results(folder: str | Path) -> ExperimentResult:
 
 
 def _save(result: ExperimentResult, target: StoragePath) -> None:
-    try:
+    with CheckError.for_os_errors(
+        "the result of the experiment cannot be written; the journals are untouched",
+        where=target,
+        expected="a folder with free space that can be written to",
+        next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+    ):
         write_whole(target, result.model_dump_json(indent=2) + "\n")
-    except OSError as error:
-        raise CheckError(
-            "the result of the experiment cannot be written; the journals are untouched",
-            where=str(target),
-            expected="a folder with free space that can be written to",
-            found=error.strerror or str(error),
-            next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
-        ) from error
 
 
 def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:

@@ -141,12 +141,8 @@ def _print_views(views: RunViews, as_json: bool) -> None:
 def _write(table: object, target: Path) -> None:
     import pyarrow.parquet as pq
 
-    try:
+    with BadInput.for_os_errors("the file cannot be written", where=target):
         pq.write_table(table, target)
-    except OSError as error:
-        raise BadInput(
-            "the file cannot be written", where=str(target), found=error.strerror or str(error)
-        ) from error
 
 
 def compare(

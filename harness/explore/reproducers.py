@@ -28,16 +28,13 @@ def write_violation(folder: Path, menu: ExploreMenu, violation: Violation, confi
     """
     name = f"violation-{violation.number}"
     files = {"experiment": f"{name}.yaml", "test": f"test_{name.replace('-', '_')}.py"}
-    try:
+    with KafkaChaosError.for_os_errors(
+        "what was found cannot be written",
+        where=folder,
+        next_step="free space or correct its permissions, then resume",
+    ):
         write_whole(folder / files["experiment"], redact(experiment_text(menu, violation)))
         write_whole(folder / files["test"], test_text(violation, files["experiment"], confirm))
-    except OSError as error:
-        raise KafkaChaosError(
-            "what was found cannot be written",
-            where=str(folder),
-            found=error.strerror or str(error),
-            next_step="free space or correct its permissions, then resume",
-        ) from error
     return violation.model_copy(update=files)
 
 

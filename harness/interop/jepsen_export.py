@@ -58,7 +58,12 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
         frozenset(reader.name for reader in readers if reader.group is not None),
         _assigned(folder / ASSIGNMENTS_DIR, legend),
     )
-    try:
+    with BadInput.for_os_errors(
+        "the history cannot be written",
+        where=target,
+        expected="a file in a folder with free space",
+        next_step="name another file",
+    ):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as scratch:
             written = Path(scratch) / "history.edn"
@@ -68,14 +73,6 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
                 for lines, line in enumerate(history.lines(events), 1):  # noqa: B007
                     file.write(line + "\n")
             written.replace(target)
-    except OSError as error:
-        raise BadInput(
-            "the history cannot be written",
-            where=str(target),
-            expected="a file in a folder with free space",
-            found=error.strerror or str(error),
-            next_step="name another file",
-        ) from error
     return Exported(lines, left_out)
 
 

@@ -84,16 +84,15 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
 
 
 def _lines(path: Path) -> Iterable[bytes]:
-    try:
-        with path.open("rb") as file:
-            yield from file
-    except OSError as error:
-        raise BadInput(
+    with (
+        BadInput.for_os_errors(
             "a file to import cannot be read",
-            where=str(path),
-            found=error.strerror or str(error),
+            where=path,
             next_step="name files that hold what VerifiableProducer or VerifiableConsumer printed",
-        ) from error
+        ),
+        path.open("rb") as file,
+    ):
+        yield from file
 
 
 def _parts(stack: ExitStack, folder: Path, schema: pa.Schema) -> pq.ParquetWriter:

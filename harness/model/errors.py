@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +46,18 @@ class KafkaChaosError(Exception):
         self.next_step = next_step
         self.others = tuple(others)
         """Further errors of the same kind, for which the same next step holds."""
+
+    @classmethod
+    @contextmanager
+    def for_os_errors(
+        cls, what: str, *, where: object, expected: str | None = None, next_step: str | None = None
+    ) -> Iterator[None]:
+        """An OSError of the block is raised as this error, with what the system says of it as `found`."""
+        try:
+            yield
+        except OSError as error:
+            found = error.strerror or str(error)
+            raise cls(what, where=str(where), expected=expected, found=found, next_step=next_step) from error
 
     def __str__(self) -> str:
         return "\n".join((*self._without_next_step(), *_labelled("next", self.next_step)))

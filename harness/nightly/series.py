@@ -190,17 +190,13 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
 
 
 def _write(results: Path, summary: str, junit: str) -> None:
-    try:
+    with BadInput.for_os_errors("the summary cannot be written", where=results):
         results.mkdir(parents=True, exist_ok=True)
         (results / SUMMARY_FILE).write_text(summary, errors="replace")
         (results / JUNIT_FILE).write_text(junit, errors="replace")
         if "GITHUB_STEP_SUMMARY" in os.environ:
             with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", errors="replace") as file:
                 file.write(summary)
-    except OSError as error:
-        raise BadInput(
-            "the summary cannot be written", where=str(results), found=error.strerror or str(error)
-        ) from error
 
 
 def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:

@@ -39,16 +39,13 @@ def save_pages(texts: Iterable[tuple[str, str]], folder: Path, *, what: str, nex
     targets = []
     for name, text in texts:
         targets.append(folder / name)
-        try:
+        with KafkaChaosError.for_os_errors(
+            f"{what} cannot be written",
+            where=targets[-1],
+            expected="a writable folder with free space",
+            next_step=next_step,
+        ):
             write_whole(targets[-1], text)
-        except OSError as error:
-            raise KafkaChaosError(
-                f"{what} cannot be written",
-                where=str(targets[-1]),
-                expected="a writable folder with free space",
-                found=error.strerror or str(error),
-                next_step=next_step,
-            ) from error
     return targets[0]
 
 

@@ -302,14 +302,11 @@ class Chaos:
         """A folder for this test alone, created when first needed."""
         if self._folder is None:
             name = re.sub(r"[^A-Za-z0-9_=.-]+", "-", self._nodeid.rpartition("/")[2]).strip("-")[:80]
-            try:
+            with BadInput.for_os_errors(
+                "the results folder cannot be written",
+                where=self._settings.results,
+                next_step="name another one: --chaos-results, or chaos_results in the ini file",
+            ):
                 self._settings.results.mkdir(parents=True, exist_ok=True)
                 self._folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._settings.results))
-            except OSError as error:
-                raise BadInput(
-                    "the results folder cannot be written",
-                    where=str(self._settings.results),
-                    found=error.strerror or str(error),
-                    next_step="name another one: --chaos-results, or chaos_results in the ini file",
-                ) from error
         return self._folder

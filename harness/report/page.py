@@ -73,16 +73,13 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
     )
     # An earlier report of this folder may have had more pages.
     while (stale := folder / page_name(count + 1)).is_file():
-        try:
+        with KafkaChaosError.for_os_errors(
+            "a page of an earlier report cannot be removed",
+            where=stale,
+            expected="a writable folder",
+            next_step="remove it; the new report is complete",
+        ):
             stale.unlink()
-        except OSError as error:
-            raise KafkaChaosError(
-                "a page of an earlier report cannot be removed",
-                where=str(stale),
-                expected="a writable folder",
-                found=error.strerror or str(error),
-                next_step="remove it; the new report is complete",
-            ) from error
         count += 1
     return first
 

@@ -199,17 +199,14 @@ class RunningExperiment:
         self.seconds = 0.0
         self.arms = tuple(arms)
         self._options = options
-        try:
+        with BadInput.for_os_errors(
+            "the results folder cannot be written",
+            where=options.results,
+            next_step="name another folder with --results",
+        ):
             self.folder.mkdir(parents=True)
             data = without_secret_values(experiment.model_dump(mode="json", by_alias=True))
             (self.folder / EXPERIMENT_FILE).write_text(redact(json.dumps(data, indent=2)) + "\n")
-        except OSError as error:
-            raise BadInput(
-                "the results folder cannot be written",
-                where=str(options.results),
-                found=error.strerror or str(error),
-                next_step="name another folder with --results",
-            ) from error
 
     def run(self, cluster: ManagedCluster | ExternalCluster) -> None:
         """Run every arm `repeat` times; a finished run is checked while the next one is running."""

@@ -155,18 +155,15 @@ def first_line(lines: Iterator[EventLine], file: Path) -> EventLine:
 
 def event_lines(file: Path) -> Iterator[EventLine]:
     """The lines of a file that are not empty. A line that is no event raises BadInput."""
-    try:
-        with file.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
-                if raw.strip():
-                    yield _parsed(file, number, raw)
-    except OSError as error:
-        raise BadInput(
-            "a file of events cannot be read",
-            where=str(file),
-            found=error.strerror or str(error),
-            next_step="name a file of events in JSON lines",
-        ) from error
+    with (
+        BadInput.for_os_errors(
+            "a file of events cannot be read", where=file, next_step="name a file of events in JSON lines"
+        ),
+        file.open("rb") as stream,
+    ):
+        for number, raw in enumerate(stream, 1):
+            if raw.strip():
+                yield _parsed(file, number, raw)
 
 
 def _parsed(file: Path, number: int, raw: bytes) -> EventLine:
