@@ -133,15 +133,18 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
 
 
 def check_results(folder: str | Path) -> ExperimentResult:
-    """Check the saved journals of a run, or of an experiment with all its arms, again. Needs no
-    Docker and no broker, and Java only for runs of more than 200 million records. Findings and summaries in
-    the folder are replaced.
+    """Check the saved journals of a run, or of an experiment with all its arms, again. Needs no Docker and no
+    broker, and Java only for runs of more than 200 million records and for URLs. Findings and summaries
+    in the folder are replaced.
+
+    Args:
+        folder: a folder, or a URL such as `s3a://bucket/run`.
 
     Raises:
         JournalError: the folder holds no run, or one of another version.
         PrerequisiteMissing, CheckError: the engine could not be started, or failed.
     """
-    return recheck(Path(folder))
+    return recheck(storage_path(folder))
 
 
 def _save(result: ExperimentResult, target: StoragePath) -> None:

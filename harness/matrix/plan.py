@@ -14,7 +14,7 @@ from harness.campaign.run_time import DAY, format_duration, run_seconds
 from harness.matrix.expand import MatrixArm, expand_matrix
 from harness.matrix.result import MatrixResult, load_result
 from harness.matrix.spec import MATRIX, MatrixSpec, Repeats
-from harness.model.errors import BadInput, JournalError
+from harness.model.errors import BadInput, JournalError, words_of
 from harness.model.secrets import masked_at
 from harness.spec.overrides import override_cluster
 
@@ -134,7 +134,7 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
             "the matrix in this folder cannot be read",
             where=str(resume),
             expected="the spec as it was written there",
-            found=error.errors()[0]["msg"],
+            found=words_of(error),
             next_step="resume with the version that began it, or begin it anew",
         ) from error
     refuse_another(

@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from harness.model.errors import JournalError
+from harness.model.errors import JournalError, located_words_of
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.storage import StoragePath
 
@@ -72,8 +72,7 @@ class VersionedFile(Generic[Model]):
 
     def misfit(self, path: StoragePath, error: ValidationError) -> JournalError:
         """The error for a file whose fields do not fit the model."""
-        first = error.errors()[0]
-        return self._refused(self.damaged, path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        return self._refused(self.damaged, path, located_words_of(error))
 
     def _refused(self, refusal: Refusal, path: StoragePath, found: str) -> JournalError:
         expected = refusal.expected or f"JSON of schema version {self.version}"

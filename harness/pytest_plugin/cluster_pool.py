@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from harness.cluster.holder import ClusterHolder
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HIGHEST, LOWEST, free_ports
-from harness.model.errors import BadInput, ClusterError
+from harness.model.errors import BadInput, ClusterError, words_of
 from harness.pytest_plugin.settings import ChaosSpent, Settings
 from harness.run.faults.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec
@@ -42,11 +42,10 @@ def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
             {**fields, **{key: value for key, value in options.items() if value is not None}}
         )
     except ValidationError as error:
-        first = error.errors()[0]
         raise BadInput(
             "kafka_cluster_spec is not a cluster's description",
-            where=".".join(str(part) for part in first["loc"]) or "kafka_cluster_spec",
-            expected=first["msg"],
+            where=".".join(map(str, error.errors()[0]["loc"])) or "kafka_cluster_spec",
+            expected=words_of(error),
             next_step="`kafka-chaos schema` prints every key below `cluster` with its meaning",
         ) from error
 

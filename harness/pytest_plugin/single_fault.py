@@ -15,7 +15,7 @@ from faults.schedules.entries import WrittenFault
 from faults.shared.fault_spec import InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.containers import images
-from harness.model.errors import BadInput, FaultError, PrerequisiteMissing
+from harness.model.errors import BadInput, FaultError, PrerequisiteMissing, words_of
 from harness.model.journal import FAULTS, FAULTS_FILE
 from harness.preflight import kernel_probes
 from harness.preflight.feasibility import unmet_needs
@@ -44,11 +44,11 @@ def _fault_of(written: dict[str, Any]) -> Any:
     try:
         return _FAULT.validate_python(written)
     except ValidationError as error:
-        first = error.errors()[0]
+        loc = ".".join(map(str, error.errors()[0]["loc"]))
         raise BadInput(
             "the fault cannot be used",
-            where=f"{next(iter(written), 'an empty dict')}: {'.'.join(str(part) for part in first['loc'])}",
-            expected=first["msg"],
+            where=f"{next(iter(written), 'an empty dict')}: {loc}",
+            expected=words_of(error),
             next_step="`kafka-chaos faults` lists them, `kafka-chaos faults KIND` what one of them takes",
         ) from error
 

@@ -10,6 +10,7 @@ import pytest
 from harness.check_jobs import recheck
 from harness.model.errors import CheckError, JournalError
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
+from harness.model.storage import UrlPath, storage_path
 from tests.support.builders.summaries import summary_with
 from tests.support.history import run_meta
 
@@ -107,3 +108,12 @@ def test_without_a_result_the_runs_are_checked_and_none_is_written(folder: Path)
     (folder / recheck.RESULT_FILE).unlink()
     assert [one.folder for one in recheck.recheck(folder).arms] == ["a", "b"]
     assert not (folder / recheck.RESULT_FILE).exists()
+
+
+@pytest.mark.parametrize("named", ["s3://bucket/run", "results/run", Path("results/run")])
+def test_from_python_a_folder_may_be_a_url(monkeypatch: pytest.MonkeyPatch, named: str | Path) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(recheck, "recheck", seen.append)
+    recheck.check_results(named)
+    assert seen == [storage_path(named)]
+    assert isinstance(seen[0], UrlPath) == (named == "s3://bucket/run")

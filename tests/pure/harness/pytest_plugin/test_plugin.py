@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -334,15 +335,26 @@ def test_what_others_held_is_healed_and_what_nobody_holds_makes_room(
     assert [cluster.spec.brokers for cluster in brokers.clusters[3:]] == [1, 1, 3]
 
 
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"broker": 1}, "Extra inputs are not permitted"),
+        (
+            {"metadata": "zookeeper", "features": {"share.version": 1}, "version": "3.9.2"},
+            "expected: only KRaft clusters have `features`",
+        ),
+    ],
+)
 def test_a_cluster_that_cannot_be_described_ends_in_words(
-    pytester: pytest.Pytester, brokers: StandIns
+    pytester: pytest.Pytester, brokers: StandIns, spec: dict[str, Any], said: str
 ) -> None:
     pytester.makeconftest(
-        "import pytest\n@pytest.fixture(scope='session')\ndef kafka_cluster_spec(): return {'broker': 1}\n"
+        f"import pytest\n@pytest.fixture(scope='session')\ndef kafka_cluster_spec(): return {spec}\n"
     )
     done = run(pytester, "def test_it(kafka_cluster): pass\n")
     done.assert_outcomes(errors=1)
     assert "kafka_cluster_spec is not a cluster's description" in done.stdout.str()
+    assert said in done.stdout.str()
     assert not brokers.clusters
 
 
