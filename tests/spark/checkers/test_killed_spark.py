@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.polling import poll_within
 from tests.support.history import History, run_meta, write_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
@@ -110,7 +111,10 @@ def test_sail_is_killed(tmp_path: Path) -> None:
     for line in child.stdout:
         if "checking with Sail" in line:
             break
+    # The line may come before the process of the engine has begun its program.
+    late = poll_within(30, lambda: None if sail_below(child.pid) else "Sail runs in no process", every=0.01)
     sail = sail_below(child.pid)
+    assert late is None
     assert sail is not None
     os.kill(sail, signal.SIGKILL)
     said = child.communicate(timeout=400)[0]

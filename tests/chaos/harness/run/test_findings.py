@@ -84,7 +84,7 @@ def meddle(reader: LiveReader) -> None:
     if len(others) == 1:
         asked = time.time_ns()
         answered = reader._consumer.commit(
-            offsets=[TopicPartition(reader._topic, others.pop(), 1)], asynchronous=False
+            offsets=[TopicPartition(reader._topic, others.pop(), 0)], asynchronous=False
         )
         reader._journal.committed(None, answered, asked=lambda _: asked)
 
