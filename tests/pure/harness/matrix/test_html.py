@@ -14,6 +14,7 @@ import pytest
 from harness.matrix.page import csv_text, headline, junit_text, matrix_page, overall, worst_runs, write_pages
 from harness.matrix.result import MatrixResult
 from harness.matrix.table import heat_maps
+from harness.model import secrets
 from harness.model.errors import KafkaChaosError
 from harness.page import html as page_html
 from harness.page import markdown
@@ -189,6 +190,17 @@ def test_a_folder_that_cannot_be_written_is_told(made: tuple[Path, MatrixResult]
     (tmp_path / "matrix.csv").mkdir()
     with pytest.raises(KafkaChaosError, match="cannot be written"):
         write_pages(result, tmp_path)
+
+
+def test_a_secret_that_an_error_quotes_is_on_no_page(
+    made: tuple[Path, MatrixResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "_KNOWN", {"correct-horse-battery"})
+    write_pages(made[1].model_copy(update={"title": "with correct-horse-battery"}), tmp_path)
+    left = [path.read_text() for path in tmp_path.iterdir()]
+    assert len(left) == 4
+    assert any("with" in text for text in left)
+    assert not any("correct-horse" in text for text in left)
 
 
 def test_without_any_run_nothing_can_be_said(made: tuple[Path, MatrixResult]) -> None:
