@@ -11,7 +11,6 @@ from harness.explore.menu import ExploreMenu
 from harness.explore.reproducers import describe_violation
 from harness.explore.result import CoverageResult, Covered, ExploreResult, TrialRun
 from harness.model.result import VerdictWord
-from harness.model.secrets import redact
 from harness.page import html, markdown
 from harness.page.blocks import Code, Lines, Page, Table, Text, grid, section, status_of
 
@@ -31,7 +30,7 @@ def write_pages(result: ExploreResult, folder: Path) -> Path:
     page = explore_page(result)
     texts = {html.REPORT_FILE: html.render(page, folder), MARKDOWN_FILE: markdown.render(page)}
     return html.save_pages(
-        ((name, redact(text)) for name, text in texts.items()),
+        texts.items(),
         folder,
         what="the report of the exploration",
         next_step="free space or correct its permissions; result.json has all that the report shows",

@@ -19,7 +19,6 @@ from harness.model.errors import JournalError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
-from harness.model.secrets import redact
 from harness.page import html, markdown
 from harness.page.blocks import Cell, Code, Lines, Page, Section, Status, Table, Text, section, status_of
 from harness.report.arm_section import arm_section
@@ -46,7 +45,7 @@ def write_pages(result: MatrixResult, folder: Path) -> Path:
         JUNIT_FILE: junit_text(result),
     }
     return html.save_pages(
-        ((name, redact(text)) for name, text in texts.items()),
+        texts.items(),
         folder,
         what="the report of the matrix",
         next_step="free space or correct its permissions; matrix.json has all that the report shows",

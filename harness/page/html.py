@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from harness.model.errors import KafkaChaosError
+from harness.model.secrets import redact
 from harness.model.storage import write_whole
 from harness.page.blocks import Cell, Page, moment, shown
 
@@ -31,7 +32,8 @@ def render(page: Page, folder: Path | None = None) -> str:
 
 
 def save_pages(texts: Iterable[tuple[str, str]], folder: Path, *, what: str, next_step: str) -> Path:
-    """Write files by their names completely, or leave the previous ones; returns the path of the first.
+    """Write files by their names completely, with secrets masked, or leave the previous ones; returns the
+    path of the first.
 
     Raises:
         KafkaChaosError: `what` cannot be written.
@@ -45,7 +47,7 @@ def save_pages(texts: Iterable[tuple[str, str]], folder: Path, *, what: str, nex
             expected="a writable folder with free space",
             next_step=next_step,
         ):
-            write_whole(targets[-1], text)
+            write_whole(targets[-1], redact(text))
     return targets[0]
 
 
