@@ -68,6 +68,9 @@ def open_session(
             code, or this process has a classic session of Spark already.
     """
     _refuse_classic(url)
+    # gRPC's handlers for forks abort children of this process, as of any `subprocess` with a `preexec_fn`;
+    # it reads this when it is imported.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession

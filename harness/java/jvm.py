@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
+import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.resources import files
@@ -24,13 +27,12 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
     GatewayClient,
     GatewayParameters,
     JavaGateway,
-    launch_gateway,
 )
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
 from harness.containers.exec import files_in
-from harness.host.fetched import fetching, jar_cache, require_commands, run_maven
+from harness.host.fetched import fetching, jar_cache, last_lines, require_commands, run_maven
 from harness.model.errors import ClusterError, PrerequisiteMissing
 from workloads.journal.parquet_parts import ClosesAtEnd
 
@@ -114,6 +116,39 @@ class _Gateway(JavaGateway):  # type: ignore[misc]
         return _Client(gateway_parameters=self.gateway_parameters)
 
 
+def _launch(command: list[str]) -> tuple[int, str, subprocess.Popen[str]]:
+    """Start py4j's server: its port, its secret and its process.
+
+    py4j's own `launch_gateway` runs Python between fork and exec. In a process with a session of Spark
+    Connect the handlers that gRPC has for forks ended every fortieth such child before it became a JVM.
+
+    Raises:
+        OSError: there is no such command.
+        ValueError: it ended; the text says how, and what it printed.
+    """
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [*command, "py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            process_group=0,  # In our process group, Ctrl-C would end it before the journals are closed.
+        )
+        assert process.stdout is not None
+        port, token = process.stdout.readline(), process.stdout.readline()
+        if not token:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+            process.kill()
+            said = port + process.communicate()[0]
+            errors.seek(0)
+            raise ValueError(f"{last_lines(said + errors.read())} (exit code {process.returncode})")
+    # Else it would wait once the pipe is full.
+    threading.Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
+    return int(port), token.strip(), process
+
+
 class Jvm(ClosesAtEnd):
     """A JVM with these jars on its class path; use as a context manager or call `close`.
 
@@ -128,18 +163,9 @@ class Jvm(ClosesAtEnd):
         own = _jars()
         home = os.environ.get("JAVA_HOME")
         java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+        command = [java or "java", "-classpath", os.pathsep.join(map(str, (*own, *jars))), *_OPTIONS]
         try:
-            # In our process group, Ctrl-C would end it before the journals are closed.
-            port, token, self._process = launch_gateway(
-                jarpath=str(own[0]),
-                classpath=os.pathsep.join(map(str, (*own, *jars))),
-                javaopts=_OPTIONS,
-                java_path=java or "java",
-                die_on_exit=True,
-                enable_auth=True,
-                return_proc=True,
-                create_new_process_group=True,
-            )
+            port, token, self._process = _launch(command)
             self._gateway = _Gateway(
                 gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=False)
             )
@@ -168,6 +194,7 @@ class Jvm(ClosesAtEnd):
         """End the JVM; safe to call again."""
         with suppress(Py4JError, OSError):
             self._gateway.shutdown()
+        assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
         try:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,22 @@ def environment(state: Path | None = None) -> dict[str, str]:
     """Of a process whose cluster outlives it: Ryuk would remove the one with the other."""
     own = {} if state is None else {"KAFKA_CHAOS_STATE": str(state)}
     return {**os.environ, **own, "TESTCONTAINERS_RYUK_DISABLED": "true"}
+
+
+def started(
+    state: Path | None, *arguments: str, more: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """A command under way, which a signal interrupts: a shell's background jobs ignore SIGINT, and what they
+    start inherits that, unless there is a handler."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(state) | (more or {}),
+        start_new_session=True,
+    )
 
 
 def kafka_chaos(state: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:

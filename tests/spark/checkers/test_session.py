@@ -79,6 +79,32 @@ def test_a_server_says_nothing_on_the_terminal_and_leaves_nothing(engine: str, t
     _await_end(scratch)
 
 
+FORKS = """
+import os, subprocess, threading
+session = engine.session()
+querying = threading.Thread(target=lambda: [session.range(9).count() for _ in range(60)])
+querying.start()
+codes = set()
+while querying.is_alive():
+    codes.add(subprocess.run(["true"], preexec_fn=os.setpgrp).returncode)
+print(codes)
+engine.stop()
+"""
+
+
+def test_children_of_a_process_with_a_session_are_not_aborted(tmp_path: Path) -> None:
+    """By gRPC's handlers for forks, which end one in forty of the children with a `preexec_fn`."""
+    done = subprocess.run(
+        _code("sail", tmp_path / "scratch", FORKS),
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=600,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("3\n{0}\n", "")
+
+
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found as Linux tells them")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("killed", ["the command", "the supervisor"])

@@ -15,13 +15,12 @@ from harness.containers import engine
 from harness.model.polling import poll_within
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.processes import (
-    COMMAND,
     applications_of,
     await_sends,
     checked,
-    environment,
     kafka_chaos,
     owned_by,
+    started,
 )
 from tests.support.paths import ROOT
 
@@ -66,16 +65,7 @@ def harness(
     }
     path = tmp_path / "copying.yaml"
     path.write_text(yaml.safe_dump(spec))
-    child = subprocess.Popen(
-        [*COMMAND, "run", str(path), "--results", str(results)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment(state),
-        start_new_session=True,
-        # A shell's background jobs ignore SIGINT, and what they start inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    child = started(state, "run", str(path), "--results", str(results))
     try:
         await_sends(child, results, "one", 300)
         yield child

@@ -8,30 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.support.processes import COMMAND, await_sends, checked, environment, owned_by
+from tests.chaos.support.processes import await_sends, checked, owned_by, started
 
 pytestmark = pytest.mark.chaos
 
 
-def started(results: Path) -> subprocess.Popen[str]:
+def sending(results: Path) -> subprocess.Popen[str]:
     """A run under way, with sends in its journal."""
-    child = subprocess.Popen(
-        [*COMMAND, "run", "kill-leader", "--arm", "acks=1", "--results", str(results)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment(),
-        start_new_session=True,
-        # A shell's background jobs ignore SIGINT, and what they start inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    child = started(None, "run", "kill-leader", "--arm", "acks=1", "--results", str(results))
     await_sends(child, results, "acks=1", 300)
     return child
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
 def test_an_interrupted_run_cleans_up_and_can_be_checked(signal_: signal.Signals, results: Path) -> None:
-    child = started(results)
+    child = sending(results)
     assert owned_by(child.pid)
     child.send_signal(signal_)
     output = child.communicate(timeout=300)[0]

@@ -20,7 +20,7 @@ from docker.errors import DockerException
 
 from harness.containers import engine, images
 from tests.chaos.support.docker_socket_relay import relay
-from tests.chaos.support.processes import COMMAND, await_sends, checked, environment, kafka_chaos, owned_by
+from tests.chaos.support.processes import await_sends, checked, kafka_chaos, owned_by, started
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak, pytest.mark.usefixtures("only_sweeper")]
 
@@ -45,14 +45,7 @@ def begun(
     spec: Path, results: Path, state: Path, more: dict[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """A run of which sends are on disk."""
-    child = subprocess.Popen(
-        [*COMMAND, "run", str(spec), "--results", str(results), "--quiet"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment(state) | (more or {}),
-        start_new_session=True,
-    )
+    child = started(state, "run", str(spec), "--results", str(results), "--quiet", more=more)
     await_sends(child, results, "one", 300)
     return child
 
