@@ -55,7 +55,8 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         late = scratch.materialize("late", late_records(positions))
         rest = late
         if facts is not None:
-            rest = late.join(facts.select("producer", "seq"), ["producer", "seq"], "left_anti")
+            ours = facts.where(F.col("run") == views.meta.run_id)
+            rest = late.join(ours.select("producer", "seq"), ["producer", "seq"], "left_anti")
         # They are ordinary, or of chunks that do not differ, so nothing has to be looked up for them.
         more = facts_of(lambda rows: rows.join(rest, ["producer", "seq"], "left_semi"))
         more = with_context(more.where(F.col("run") == views.meta.run_id), views)

@@ -193,6 +193,13 @@ CASES: dict[str, Case] = {
         lambda h: [h.send(seq, at=24 - seq).read(seq, at=24 - seq) for seq in range(3)],
         ({"finding": "reordered", "seq": 0}, {"finding": "reordered", "seq": 1}),
     ),
+    "a late record has the producer and seq of a foreign one": Case(
+        lambda h: (
+            h.send(0, at=21).send(1, at=20).read(0, at=21).read(1, at=20)
+            and h.read(0, at=22, run=OTHER_RUN, state="foreign")
+        ),
+        ({"finding": "phantom", "seq": 0}, {"finding": "reordered", "seq": 0}),
+    ),
     "order goes by producer and partition": Case(
         lambda h: (
             h.send(0, at=21).read(0, at=21).send(1, at=20, partition=1).read(1, at=20, partition=1)
