@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from io import BytesIO
 from typing import Any, Literal
 
 from crc32c import crc32c
@@ -28,10 +29,10 @@ from kio.schema.offset_fetch import v8 as offsets_v8
 from kio.schema.offset_for_leader_epoch import v3 as epochs_v3
 from kio.schema.produce import v8 as produce_v8
 from kio.schema.types import BrokerId, GroupId, TopicName
+from kio.serial.writers import write_signed_varint
 from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 
 from harness.protocol.connection import CONSUMER, LATEST, BrokerConnection, by_topic, error_name
-from workloads.log_format.record_batch import write_varint
 
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 _APPEND_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
@@ -136,13 +137,19 @@ def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[s
 def batch(value: bytes) -> bytes:
     """A record batch of format v2 with one record: no key, no producer id, no compression (KIP-98)."""
     # attributes, then: timestamp delta, offset delta, key length (-1: none), value length; value, headers
-    fields = map(write_varint, (0, 0, -1, len(value)))
-    body = b"\x00" + b"".join(fields) + value + write_varint(0)
-    record = write_varint(len(body)) + body
+    fields = map(_varint, (0, 0, -1, len(value)))
+    body = b"\x00" + b"".join(fields) + value + _varint(0)
+    record = _varint(len(body)) + body
     now = int(time.time() * 1000)
     counted = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
     covered = struct.pack(">ibI", -1, 2, crc32c(counted)) + counted
     return struct.pack(">qi", 0, len(covered)) + covered
+
+
+def _varint(number: int) -> bytes:
+    written = BytesIO()
+    write_signed_varint(written, number)
+    return written.getvalue()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ def offset_rows(broker: int, file: str, text: str, topic: str) -> Iterator[dict[
     """
     for name, partition, offset in _lines(file, text, 3):
         if name == topic:
-            yield _row(broker, file, topic, int(partition), None, int(offset))
+            row = {"broker": broker, "file": file, "topic": topic, "partition": int(partition)}
+            yield {**row, "leader_epoch": None, "offset": int(offset)}
 
 
 def epoch_rows(broker: int, topic: str, partition: int, text: str) -> Iterator[dict[str, Any]]:
@@ -42,7 +43,8 @@ def epoch_rows(broker: int, topic: str, partition: int, text: str) -> Iterator[d
         ValueError: the text has another form.
     """
     for epoch, offset in _lines(EPOCH_FILE, text, 2):
-        yield _row(broker, EPOCH_FILE, topic, partition, int(epoch), int(offset))
+        row = {"broker": broker, "file": EPOCH_FILE, "topic": topic, "partition": partition}
+        yield {**row, "leader_epoch": int(epoch), "offset": int(offset)}
 
 
 def _lines(file: str, text: str, words: int) -> list[list[str]]:
@@ -61,16 +63,3 @@ def _numbers(small: str, large: str) -> bool:
     return all(
         _NUMBER.match(word) and abs(int(word)) < 1 << bits for word, bits in ((small, 31), (large, 63))
     )
-
-
-def _row(
-    broker: int, file: str, topic: str, partition: int, epoch: int | None, offset: int
-) -> dict[str, Any]:
-    return {
-        "broker": broker,
-        "file": file,
-        "topic": topic,
-        "partition": partition,
-        "leader_epoch": epoch,
-        "offset": offset,
-    }

@@ -10,8 +10,11 @@ import struct
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from kio.serial.errors import DecodeError
+from kio.serial.readers import read_legacy_string
+
 from workloads.log_format.record_batch import Record
-from workloads.log_format.segments import hidden_offsets, ordered_logs, parse_segment
+from workloads.log_format.segments import batches_of, hidden_offsets
 
 TOPIC = "__consumer_offsets"
 _KEY_VERSIONS = (0, 1)
@@ -54,25 +57,24 @@ def logged_commits(segments: Mapping[str, bytes], groups: Collection[str]) -> It
         JournalError: as `workloads.log_format.segments.parse_segment`.
     """
     aborted = set(hidden_offsets(segments).aborted.tolist())
-    for _, data in ordered_logs(segments):
-        for batch in parse_segment(data):
-            for record in () if batch.control else batch.records() or ():
-                group_partition = _group_partition(record.key)
-                if group_partition is None or group_partition[0] not in groups:
-                    continue
-                try:
-                    offset, epoch = _committed(record)
-                except struct.error:
-                    continue
-                yield LoggedCommit(
-                    record.offset,
-                    *group_partition,
-                    offset,
-                    epoch,
-                    record.timestamp_ms,
-                    batch.transactional,
-                    record.offset in aborted,
-                )
+    for batch in batches_of(segments):
+        for record in () if batch.control else batch.records() or ():
+            group_partition = _group_partition(record.key)
+            if group_partition is None or group_partition[0] not in groups:
+                continue
+            try:
+                offset, epoch = _committed(record)
+            except struct.error:
+                continue
+            yield LoggedCommit(
+                record.offset,
+                *group_partition,
+                offset,
+                epoch,
+                record.timestamp_ms,
+                batch.transactional,
+                record.offset in aborted,
+            )
 
 
 def _group_partition(key: bytes | None) -> tuple[str, str, int] | None:
@@ -80,19 +82,11 @@ def _group_partition(key: bytes | None) -> tuple[str, str, int] | None:
     try:
         if key is None or struct.unpack_from(">h", key)[0] not in _KEY_VERSIONS:
             return None
-        group, at = _string(key, 2)
-        topic, at = _string(key, at)
-        return group, topic, struct.unpack_from(">i", key, at)[0]
-    except (struct.error, UnicodeDecodeError):
+        group, group_size = read_legacy_string(key, 2)
+        topic, topic_size = read_legacy_string(key, 2 + group_size)
+        return group, topic, struct.unpack_from(">i", key, 2 + group_size + topic_size)[0]
+    except (struct.error, DecodeError):
         return None
-
-
-def _string(data: bytes, at: int) -> tuple[str, int]:
-    (length,) = struct.unpack_from(">h", data, at)
-    begin = at + 2
-    if length < 0 or begin + length > len(data):
-        raise struct.error("a string runs over the end of its key")
-    return data[begin : begin + length].decode(), begin + length
 
 
 def _committed(record: Record) -> tuple[int | None, int | None]:

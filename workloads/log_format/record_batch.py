@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from crc32c import crc32c
+from kio.serial.errors import DecodeError
+from kio.serial.readers import read_nullable_legacy_bytes, read_signed_varlong
 
 BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
@@ -74,18 +76,18 @@ class RecordBatch:
             return None
         try:
             return list(self._parse(_unpacked(self.payload, self.codec)))
-        except (IndexError, ValueError, OSError, struct.error, pa.ArrowException):
+        except (DecodeError, ValueError, OSError, struct.error, pa.ArrowException):
             return None
 
     def _parse(self, data: bytes) -> Iterator[Record]:
         position = 0
         for _ in range(self.count):
-            length, position = read_varint(data, position)
+            length, position = _number(data, position)
             behind = position + length
             if length < 0 or behind > len(data):
                 raise ValueError("a record runs over the end of its batch")
-            time_delta, position = read_varint(data, position + 1)
-            offset_delta, position = read_varint(data, position)
+            time_delta, position = _number(data, position + 1)
+            offset_delta, position = _number(data, position)
             key, position = _field(data, position)
             value, position = _field(data, position)
             stamp = self.max_timestamp if self.log_append_time else self.base_timestamp + time_delta
@@ -127,8 +129,14 @@ def _fits(number: int) -> bool:
     return -LARGEST_OFFSET <= number <= LARGEST_OFFSET
 
 
+def _number(data: bytes, position: int) -> tuple[int, int]:
+    """A variable-length integer (zig-zag, KIP-98), and the position after it."""
+    number, size = read_signed_varlong(data, position)
+    return number, position + size
+
+
 def _field(data: bytes, position: int) -> tuple[bytes | None, int]:
-    length, position = read_varint(data, position)
+    length, position = _number(data, position)
     if length < 0:
         return None, position
     if position + length > len(data):
@@ -137,7 +145,7 @@ def _field(data: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def _headers(data: bytes, position: int) -> tuple[tuple[str, bytes | None], ...]:
-    count, position = read_varint(data, position)
+    count, position = _number(data, position)
     if count < 0:
         raise ValueError("a record has less than no headers")
     found = []
@@ -194,11 +202,10 @@ class LegacyMessage(RecordBatch):
         """The single record; None if the checksum or a length is wrong."""
         if not self.crc_ok:
             return None
-        data = bytes(self.payload)
         try:
-            key, position = _message_field(data, 0)
-            value, _ = _message_field(data, position)
-        except (ValueError, struct.error):
+            key, size = read_nullable_legacy_bytes(self.payload, 0)
+            value, _ = read_nullable_legacy_bytes(self.payload, size)
+        except DecodeError:
             return None
         stamp = self.max_timestamp if self.max_timestamp >= 0 else None
         return [Record(self.base_offset, stamp, key, value)]
@@ -235,44 +242,3 @@ def read_message(data: memoryview, position: int) -> tuple[LegacyMessage, int]:
         payload=data[body:behind],
     )
     return found, behind
-
-
-def _message_field(data: bytes, position: int) -> tuple[bytes | None, int]:
-    (length,) = struct.unpack_from(">i", data, position)
-    position += 4
-    if length < 0:
-        return None, position
-    if position + length > len(data):
-        raise ValueError("a field runs over the end of its message")
-    return data[position : position + length], position + length
-
-
-def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """A variable-length integer (KIP-98: zig-zag, 7 bits per byte, least significant first), and the position
-    after it.
-
-    Raises:
-        IndexError: the data ends within the number.
-        ValueError: the number has more than 10 bytes.
-    """
-    shift = raw = 0
-    while True:
-        byte = data[position]
-        position += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (raw >> 1) ^ -(raw & 1), position
-        shift += 7
-        if shift > 63:
-            raise ValueError("a varint of more than 10 bytes")
-
-
-def write_varint(number: int) -> bytes:
-    """The bytes of a number of at most 64 bits."""
-    raw = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while raw > 0x7F:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-    return bytes(out)

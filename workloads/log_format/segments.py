@@ -97,20 +97,18 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
     control: list[npt.NDArray[np.int64]] = []
     aborted: list[npt.NDArray[np.int64]] = []
     under_way: dict[int, list[npt.NDArray[np.int64]]] = {}
-    for _, data in ordered_logs(segments):
-        for batch in parse_segment(data):
-            if not batch.crc_ok:
-                # Its fields may have any content, so it explains no gap.
-                continue
-            offsets = _claimed(batch)
-            if not batch.control:
-                if batch.transactional:
-                    under_way.setdefault(batch.producer_id, []).append(offsets)
-                continue
+    for batch in batches_of(segments):
+        if not batch.crc_ok:
+            # Its fields may have any content, so it explains no gap.
+            continue
+        offsets = _claimed(batch)
+        if batch.control:
             control.append(offsets)
             ended = under_way.pop(batch.producer_id, [])
             if _marker(batch) == _ABORT:
                 aborted += ended
+        elif batch.transactional:
+            under_way.setdefault(batch.producer_id, []).append(offsets)
     return Hidden(_joined(control), _joined(aborted))
 
 
@@ -122,13 +120,12 @@ def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
         JournalError: as `parse_segment`; or a batch claims impossible offsets.
     """
     kept: list[npt.NDArray[np.int64]] = []
-    for _, data in ordered_logs(segments):
-        for batch in parse_segment(data):
-            records = batch.records()
-            if records is None:
-                kept.append(_claimed(batch))
-            else:
-                kept.append(np.array([record.offset for record in records], dtype=np.int64))
+    for batch in batches_of(segments):
+        records = batch.records()
+        if records is None:
+            kept.append(_claimed(batch))
+        else:
+            kept.append(np.array([record.offset for record in records], dtype=np.int64))
     return _joined(kept)
 
 
@@ -158,24 +155,22 @@ def _joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
 
-def ordered_logs(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
-    """The `.log` files by base offset: their names are 20 digits."""
-    return sorted((name, data) for name, data in segments.items() if name.endswith(".log"))
+def batches_of(segments: Mapping[str, bytes]) -> Iterator[RecordBatch]:
+    """The batches in a replica's `.log` files (name -> bytes) by base offset: their names are 20 digits.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    for name in sorted(segments):
+        if name.endswith(".log"):
+            yield from parse_segment(segments[name])
 
 
 def log_end_offset(segments: Mapping[str, bytes]) -> int:
     """The offset after the last complete batch of a replica's files (name -> bytes); 0 without files."""
-    end = 0
-    for name, data in ordered_logs(segments):
-        end = max(end, _base_offset(name))
-        for batch in parse_segment(data):
-            end = max(end, batch.last_offset + 1)
-    return end
-
-
-def _base_offset(name: str) -> int:
-    stem = name.rsplit("/", 1)[-1].removesuffix(".log")
-    return int(stem) if stem.isdecimal() else 0
+    stems = [name.rsplit("/", 1)[-1].removesuffix(".log") for name in segments if name.endswith(".log")]
+    starts = [int(stem) for stem in stems if stem.isdecimal()]
+    return max([0, *starts, *(batch.last_offset + 1 for batch in batches_of(segments))])
 
 
 def _damaged(batch: RecordBatch) -> list[Record]:
@@ -206,16 +201,13 @@ def replica_rows(
     """
     tables = [REPLICAS.empty_table()]
     pending: list[_Pending] = []
-    for _, data in ordered_logs(segments):
-        for batch in parse_segment(data):
-            records = batch.records()
-            if records is None:
-                pending.extend((batch, record, True) for record in _damaged(batch))
-            else:
-                pending.extend((batch, record, False) for record in records)
-            if len(pending) >= _ROWS_AT_ONCE:
-                tables.append(_rows(broker, topic, partition, pending, run_id))
-                pending = []
+    for batch in batches_of(segments):
+        records = batch.records()
+        found = _damaged(batch) if records is None else records
+        pending += [(batch, record, records is None) for record in found]
+        if len(pending) >= _ROWS_AT_ONCE:
+            tables.append(_rows(broker, topic, partition, pending, run_id))
+            pending = []
     tables.append(_rows(broker, topic, partition, pending, run_id))
     return pa.concat_tables(tables)
 

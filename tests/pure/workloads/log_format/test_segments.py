@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS
 from tests.support.builders.batches import old_message
-from workloads.log_format.record_batch import read_varint
+from workloads.log_format.record_batch import _number
 from workloads.log_format.segments import log_end_offset, parse_segment, replica_rows
 from workloads.record.carried_identity import IDENTITY_HEADER, carry
 from workloads.record.identity import ValueBuilder, encode_key
@@ -98,7 +98,7 @@ def rows(data: bytes, name: str = FIRST) -> list[dict[str, object]]:
 @settings(deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_varint_round_trip(number: int) -> None:
-    assert read_varint(varint(number), 0) == (number, len(varint(number)))
+    assert _number(varint(number), 0) == (number, len(varint(number)))
 
 
 def test_records_of_several_batches_and_files() -> None:
