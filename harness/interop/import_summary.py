@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
 from importlib.metadata import version
+from operator import or_
 from pathlib import Path
 from typing import Literal
 
@@ -109,17 +112,14 @@ def metadata(
     begun = min((one.first_ms for one in every if one.first_ms is not None), default=0) * _MS
     ended = max(one.last_ms for one in every) * _MS
     wrote = max(one.last_ms for one in sends) * _MS
-    ends: dict[int, int] = {}
-    for _, read in finals or live:
-        for (_, partition), end in read.ends.items():
-            ends[partition] = max(ends.get(partition, 0), end)
+    ends = reduce(or_, (read.ends for _, read in finals or live), Counter[int]())
     partitions = request.partitions or max(ends, default=0) + 1
     bounds = tuple(
         PartitionBounds(
             topic=topic,
             partition=number,
             log_start_offset=0,
-            end_offset=ends.get(number, 0),
+            end_offset=ends[number],
             leader=-1,
             leader_epoch=-1,
         )

@@ -7,27 +7,24 @@ of any run is; what else is in doubt becomes a problem of the run, so that its v
 from __future__ import annotations
 
 import platform
+import shutil
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
-from harness.interop.run_folder import new_run_folder, refuse_taken
+from harness.interop.run_folder import new_run_folder
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR
 from harness.model.journal_reader import journal_batches
 from harness.model.run import RunMeta, StepInfo
 from harness.preflight.external_limits import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
-from harness.spec.cluster import ClusterSpec
 from workloads.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
-from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.own.json_events import target_of_events
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
@@ -59,12 +56,8 @@ def import_own(request: OwnImport, folder: Path) -> RunMeta:
         ClusterError: the cluster does not answer.
         JournalError: the run folder cannot be written.
     """
-    refuse_taken(folder)
-    target = _common_target(request.journals)
-    config = None if request.client_config is None else str(request.client_config.resolve())
-    spec = external_cluster_spec(request.bootstrap_servers, config)
     with new_run_folder(folder) as scratch:
-        return _import(request, target, spec, scratch)
+        return _import(request, scratch)
 
 
 def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
@@ -95,13 +88,22 @@ def _event_files(path: Path) -> list[Path]:
     return ProducerFolder(path).event_files() if path.is_dir() else [path]
 
 
-def _import(request: OwnImport, target: ProducerTarget, spec: ClusterSpec, folder: Path) -> RunMeta:
+def _import(request: OwnImport, folder: Path) -> RunMeta:
+    target = _common_target(request.journals)
+    config = None if request.client_config is None else str(request.client_config.resolve())
+    spec = external_cluster_spec(request.bootstrap_servers, config)
     taken: set[int] = set()
-    with SendJournal(folder / SENDS_DIR, target.topic) as sends, _Transactions(folder) as transactions:
+    transactions = folder / TRANSACTIONS_DIR
+    with (
+        SendJournal(folder / SENDS_DIR, target.topic) as sends,
+        RowJournal(transactions, TRANSACTIONS) as rows,
+    ):
         files = [file for path in request.journals for file in _event_files(path)]
-        found = [import_events(file, target, sends, transactions, taken=taken) for file in files]
+        found = [import_events(file, target, sends, rows, taken=taken) for file in files]
     problems = tuple(problem for problem in found if problem is not None)
-    transactional = transactions.journal is not None
+    transactional = any(table.num_rows for table in journal_batches(transactions))
+    if not transactional:
+        shutil.rmtree(transactions)
     began, wrote = _times(folder)
     with running_cluster(spec, folder) as cluster:
         partitions, replicas = _shape(cluster, target.topic)
@@ -139,23 +141,6 @@ def _import(request: OwnImport, target: ProducerTarget, spec: ClusterSpec, folde
     meta = meta.model_copy(update={"ended_ns": time.time_ns()})
     meta.save(folder)
     return meta
-
-
-class _Transactions(ClosesAtEnd):
-    """The journal of transactions, which is made with its first row: a run without transactions has none."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / TRANSACTIONS_DIR
-        self.journal: RowJournal | None = None
-
-    def append(self, row: Mapping[str, Any]) -> None:
-        if self.journal is None:
-            self.journal = RowJournal(self._folder, TRANSACTIONS)
-        self.journal.append(row)
-
-    def close(self) -> None:
-        if self.journal is not None:
-            self.journal.close()
 
 
 def _times(folder: Path) -> tuple[int, int]:

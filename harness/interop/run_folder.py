@@ -11,11 +11,13 @@ from harness.model.errors import BadInput, JournalError
 from harness.model.journal import UNREADABLE
 
 
-def refuse_taken(folder: Path) -> None:
-    """Refuse a run folder that holds something.
+@contextmanager
+def new_run_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside it to write the run into, which becomes `folder` if the block does not raise.
 
     Raises:
-        BadInput: it does.
+        BadInput: the folder holds something.
+        JournalError: it cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(
@@ -24,15 +26,6 @@ def refuse_taken(folder: Path) -> None:
             expected="a folder that does not exist, or is empty",
             next_step="name another one",
         )
-
-
-@contextmanager
-def new_run_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside it to write the run into, which becomes `folder` if the block does not raise.
-
-    Raises:
-        JournalError: it cannot be written.
-    """
     scratch = folder.with_name(f".{folder.name}.importing")
     shutil.rmtree(scratch, ignore_errors=True)
     try:

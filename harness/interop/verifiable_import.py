@@ -8,17 +8,19 @@ a problem of the run, so that its verdict is `unknown` with the reason: missing 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.interop.import_summary import RUN_ID, Reads, VerifiableImport, metadata, summarize_import
-from harness.interop.run_folder import new_run_folder, refuse_taken
+from harness.interop.run_folder import new_run_folder
 from harness.model.errors import BadInput
 from harness.model.journal import (
     ASSIGNMENTS,
@@ -52,7 +54,6 @@ def import_run(request: VerifiableImport, folder: Path) -> Imported:
         BadInput: the folder is not empty, a file cannot be read or holds nothing of these tools, two
             producers share a prefix, or a consumer ran without --verbose.
     """
-    refuse_taken(folder)
     with new_run_folder(folder) as scratch:
         return _import(request, scratch)
 
@@ -72,10 +73,10 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
         topic = next((one.topic for _, one in sends if one.topic), None)
         _refuse_shared(sends)
         reads, finals, records = _read(request, folder, topic)
-        highest = _highest(one for _, one in chain(reads, finals))
+        read_to = reduce(or_, (one.read_to for _, one in [*reads, *finals]), Counter[int]())
         for _, one in sends:
             one.topic = one.topic or topic
-            for table in one.unreported(highest):
+            for table in one.unreported(read_to):
                 parts.write_table(table)
     account = summarize_import(sends, [*reads, *finals])
     meta = metadata(request, topic or "", [one for _, one in sends], reads, finals, records, account)
@@ -151,12 +152,12 @@ def _read(request: VerifiableImport, folder: Path, topic: str | None) -> tuple[R
                     records += fresh.num_rows
             _refuse_nothing(path, one.lines, "VerifiableConsumer")
             _refuse_silent(path, one)
-        for name, schema, tables in (
-            (ASSIGNMENTS_DIR, ASSIGNMENTS, [one.assignment_rows() for _, one in live]),
-            (COMMITS_DIR, COMMITS, [one.commit_rows() for _, one in live]),
+        for name, schema, rows in (
+            (ASSIGNMENTS_DIR, ASSIGNMENTS, [row for _, one in live for row in one.assignments]),
+            (COMMITS_DIR, COMMITS, [row for _, one in live for row in one.commits]),
         ):
             if live:
-                _parts(stack, folder / name, schema).write_table(pa.concat_tables(tables))
+                _parts(stack, folder / name, schema).write_table(pa.Table.from_pylist(rows, schema=schema))
     return live, finals, records
 
 
@@ -181,11 +182,3 @@ def _names(paths: tuple[Path, ...]) -> list[str]:
             name, number = f"{stem}-{number}", number + 1
         found.append(name)
     return found[1:]
-
-
-def _highest(reads: Iterable[ForeignReads]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for one in reads:
-        for producer, seq in one.highest.items():
-            found[producer] = max(found.get(producer, -1), seq)
-    return found

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from crc32c import crc32c
 
-from harness.model.journal import ASSIGNMENTS, COMMITS, READS
+from harness.model.journal import READS
 from workloads.interop.verifiable_events import CONSUMER, Lines, decode_text, key_id, parse
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES
@@ -32,7 +32,7 @@ class ForeignReads:
 
     `lines` counts the lines by what they are, `unlisted` the consumed records that are not listed one by one,
     `of_other_topics` the events of other topics than `topic` (None: the topic of the first event). `ends`
-    is the offset behind the last record by (topic, partition), `highest` the highest number read by
+    is the offset behind the last record by partition, `read_to` the number behind the highest one read by
     producer. `assignments` and `commits` are rows of these journals.
     """
 
@@ -40,8 +40,8 @@ class ForeignReads:
         self.topic = topic
         self.lines = Lines()
         self.unlisted = self.of_other_topics = self.records = 0
-        self.ends: dict[_TopicPartition, int] = {}
-        self.highest: dict[int, int] = {}
+        self.ends: Counter[int] = Counter()
+        self.read_to: Counter[int] = Counter()
         self.assignments: list[dict[str, Any]] = []
         self.commits: list[dict[str, Any]] = []
         self.first_ms: int | None = None
@@ -116,20 +116,19 @@ class ForeignReads:
         rows = []
         for index, (event, session) in enumerate(pending):
             fine = states[index] == OK
-            topic_partition = (event["topic"], event["partition"])
-            self.ends[topic_partition] = max(self.ends.get(topic_partition, 0), event["offset"] + 1)
+            partition, producer = event["partition"], producers[index]
+            self.ends[partition] = max(self.ends[partition], event["offset"] + 1)
             if fine:
-                producer, seq = producers[index], seqs[index]
-                self.highest[producer] = max(self.highest.get(producer, -1), seq)
+                self.read_to[producer] = max(self.read_to[producer], seqs[index] + 1)
             rows.append(
                 {
                     "reader": self.reader,
                     "topic": event["topic"],
-                    "partition": event["partition"],
+                    "partition": partition,
                     "offset": event["offset"],
                     "state": STATES[states[index]].value,
                     "run": self._run_id if fine else None,
-                    "producer": producers[index] if fine else None,
+                    "producer": producer if fine else None,
                     "seq": seqs[index] if fine else None,
                     "key": key_id(event["key"]),
                     "value": None if fine else (values[index] or b"")[:KEPT_BYTES],
@@ -140,12 +139,6 @@ class ForeignReads:
             )
         self.records += len(rows)
         return pa.Table.from_pylist(rows, schema=READS)
-
-    def assignment_rows(self) -> pa.Table:
-        return pa.Table.from_pylist(self.assignments, schema=ASSIGNMENTS)
-
-    def commit_rows(self) -> pa.Table:
-        return pa.Table.from_pylist(self.commits, schema=COMMITS)
 
 
 class Once:

@@ -33,14 +33,12 @@ _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(slots=True)
 class Numbers:
-    """Which numbers of one producer have been reported. `sent`: the tool's own count of its sends (None: it
-    did not print it)."""
+    """Which numbers of one producer have been reported, and the keys of these records: the highest (-1: none
+    has a key), and whether keys are repeated (`wraps`)."""
 
     reported: _Marks = field(default_factory=lambda: np.zeros(4096, dtype=np.bool_))
     end: int = 0
-    sent: int | None = None
     last_ms: int = 0
-    keyed: bool = False
     wraps: bool = False
     highest_key: int = -1
 
@@ -57,7 +55,6 @@ class Numbers:
     def key(self, seq: int, key: int | None) -> None:
         """Derive from a record's key how many keys are repeated: key = number % keys."""
         if key is not None:
-            self.keyed = True
             self.highest_key = max(self.highest_key, key)
             self.wraps = self.wraps or key < seq
 
@@ -156,31 +153,32 @@ class ForeignSends:
         return tuple(
             producer
             for producer, numbers in sorted(self.numbers.items())
-            if numbers.keyed and self._keys is None and not numbers.wraps
+            if numbers.highest_key >= 0 and self._keys is None and not numbers.wraps
         )
 
-    def unreported(self, read: Mapping[int, int]) -> Iterator[pa.Table]:
+    def unreported(self, read_to: Mapping[int, int]) -> Iterator[pa.Table]:
         """SENDS rows, `indeterminate`, of numbers that were sent, or may have been, without any report.
 
         These are the gaps below the highest number that was certainly sent: the highest reported one; the
-        tool's own count, if it closed normally; else the highest that was read (`read`, by producer), since a
-        tool that was killed sent more than it reported. Partition and time are not known.
+        tool's own count, if it closed normally; else the highest that was read (`read_to`, by producer, is
+        the next one), since a tool that was killed sent more than it reported. Partition and time are not
+        known.
         """
         for producer, numbers in sorted(self.numbers.items()):
-            end = max(numbers.end, min(self._end(producer, read), numbers.end + MAX_SEQ_JUMP))
+            end = max(numbers.end, min(self._end(producer, read_to), numbers.end + MAX_SEQ_JUMP))
             marks = numbers.reported[:end]
             missing = np.flatnonzero(~np.concatenate([marks, np.zeros(end - len(marks), dtype=np.bool_)]))
-            keys = self._keys or (numbers.highest_key + 1 if numbers.keyed else None)
+            keys = self._keys or numbers.highest_key + 1 or None
             for first in range(0, len(missing), _ROWS_AT_ONCE):
                 yield self._unreported_rows(
                     producer, missing[first : first + _ROWS_AT_ONCE], keys, numbers.last_ms
                 )
 
-    def _end(self, producer: int, read: Mapping[int, int]) -> int:
+    def _end(self, producer: int, read_to: Mapping[int, int]) -> int:
         if self._sent is not None:
             # One process writes with one prefix, so its count is that of its producer.
             return self._sent if len(self.numbers) == 1 else 0
-        return read.get(producer, -1) + 1
+        return read_to.get(producer, 0)
 
     def _unreported_rows(
         self, producer: int, seq: np.ndarray[Any, np.dtype[np.int64]], keys: int | None, last_ms: int

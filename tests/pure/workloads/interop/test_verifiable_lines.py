@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.journal import READS, SENDS
+from harness.model.journal import ASSIGNMENTS, COMMITS, READS, SENDS
 from tests.support.verifiable_output import (
     LOG,
     START,
@@ -41,11 +41,11 @@ def rows_of(tables: Any) -> Rows:
 
 
 def sends(
-    *lines: str, acks: str = "all", read: dict[int, int] | None = None, **options: Any
+    *lines: str, acks: str = "all", read_to: dict[int, int] | None = None, **options: Any
 ) -> tuple[ForeignSends, Rows]:
     one = ForeignSends(acks, **options)
     found = rows_of(one.tables(lines))
-    return one, found + rows_of(one.unreported(read or {}))
+    return one, found + rows_of(one.unreported(read_to or {}))
 
 
 def outcomes(rows: Rows) -> dict[int, str]:
@@ -78,29 +78,29 @@ def test_a_success_without_an_offset_and_one_without_a_brokers_word() -> None:
 
 def test_what_was_never_told_of_is_indeterminate() -> None:
     # A gap below the last one, and no word of the end: 5 was read, so it was sent; nobody knows of 6.
-    _, rows = sends(START, sent("0", 0), sent("3", 1), read={0: 5})
+    _, rows = sends(START, sent("0", 0), sent("3", 1), read_to={0: 6})
     assert outcomes(rows) == {0: "acked", 3: "acked", **dict.fromkeys((1, 2, 4, 5), "indeterminate")}
     assert {row["closed_ns"] for row in rows if row["seq"] in (1, 2, 4, 5)} == {None}
 
 
 def test_the_tools_own_count_rules_out_more() -> None:
-    _, rows = sends(START, sent("0", 0), STOP, summary(2), read={0: 5})
+    _, rows = sends(START, sent("0", 0), STOP, summary(2), read_to={0: 6})
     assert sorted(outcomes(rows)) == [0, 1]
 
 
 def test_what_another_producer_wrote_is_not_claimed() -> None:
-    _, rows = sends(START, sent("1.0", 0), read={1: 1, 2: 9})
+    _, rows = sends(START, sent("1.0", 0), read_to={1: 2, 2: 10})
     assert {(row["producer"], row["seq"]) for row in rows} == {(1, 0), (1, 1)}
 
 
 def test_keys_of_untold_sends_go_round() -> None:
     told = [sent(str(seq), seq, key=str(seq % 3)) for seq in (0, 1, 2, 3)]
-    one, rows = sends(*told, read={0: 7})
+    one, rows = sends(*told, read_to={0: 8})
     assert one.unclear_keys() == ()
     assert {row["seq"]: row["key"] for row in rows} == {seq: seq % 3 for seq in range(8)}
     one, _ = sends(*told[:3])
     assert one.unclear_keys() == (0,)
-    one, rows = sends(*told[:3], read={0: 4}, keys=3)
+    one, rows = sends(*told[:3], read_to={0: 5}, keys=3)
     assert one.unclear_keys() == ()
     assert rows[-1]["key"] == 1
 
@@ -179,8 +179,8 @@ def test_no_line_is_a_crash(lines: list[str | bytes]) -> None:
     for table in reader.tables(lines):
         assert table.schema == READS
     assert one.lines.seen == reader.lines.seen == len(lines)
-    reader.assignment_rows()
-    reader.commit_rows()
+    pa.Table.from_pylist(reader.assignments, schema=ASSIGNMENTS)
+    pa.Table.from_pylist(reader.commits, schema=COMMITS)
 
 
 def test_records_become_reads_with_session_and_position() -> None:
@@ -194,8 +194,8 @@ def test_records_become_reads_with_session_and_position() -> None:
     ]  # fmt: skip
     assert (rows[0]["run"], rows[0]["producer"], rows[0]["seq"], rows[0]["key"]) == (9, 3, 0, 1)
     assert rows[2]["value"] == b""
-    assert reader.ends == {(TOPIC, 0): 2}
-    assert reader.highest == {3: 0}
+    assert reader.ends == {0: 2}
+    assert reader.read_to == {3: 1}
     assert [(row["session"], row["event"], row["partition"]) for row in reader.assignments] == [
         (0, "assigned", 0), (0, "revoked", 0), (1, "assigned", 0), (1, "assigned", 1),
     ]  # fmt: skip
@@ -260,7 +260,7 @@ def test_blocks_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcomes(rows_of(one.tables([sent(str(seq), seq) for seq in range(8)]))) == dict.fromkeys(
         range(8), "acked"
     )
-    assert len(rows_of(one.unreported({0: 19}))) == 12
+    assert len(rows_of(one.unreported({0: 20}))) == 12
     reader = ForeignReads("r", 1)
     tables = list(reader.tables([got(str(seq), seq) for seq in range(8)]))
     assert pa.concat_tables(tables)["position"].to_pylist() == list(range(8))
