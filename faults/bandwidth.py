@@ -42,7 +42,6 @@ def mbit_of(rate: str) -> float:
 class Slowed(Shaped):
     """The packets of each sender over these links share `rate`."""
 
-    kind: Literal["bandwidth"] = "bandwidth"
     rate: str
 
     def discipline(self) -> tuple[str, str]:

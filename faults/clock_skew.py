@@ -48,7 +48,6 @@ class ClockReading(NamedTuple):
 class ClockShifted(OnNodes):
     """The wall clocks of these nodes are off by `seconds`."""
 
-    kind: Literal["clock_skew"] = "clock_skew"
     seconds: float
 
     def apply(self, context: InjectionContext) -> None:

@@ -41,8 +41,6 @@ class CommandResult:
 class Commanded(Injection):
     """Shell lines of the user, run for these brokers."""
 
-    kind: Literal["command"] = "command"
-
     inject: str
     proof: str
     heal_line: str

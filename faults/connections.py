@@ -50,7 +50,6 @@ def dropped_packets(text: str, tag: str) -> int:
 class ConnectionsHeld(IptablesInjection):
     """What clients send over these connections, by broker and the client's port, is dropped."""
 
-    kind: Literal["hold_connections"] = "hold_connections"
     proof_pause = 0.1
     ports: dict[int, tuple[int, ...]]
 
@@ -159,7 +158,6 @@ def parse_opened(text: str) -> set[int]:
 class ConnectionsRefused(IptablesInjection):
     """The nodes of `side` cannot open connections to the `others`."""
 
-    kind: Literal["refuse_connections"] = "refuse_connections"
     side: tuple[int, ...]
     others: tuple[int, ...]
 

@@ -56,7 +56,6 @@ class SegmentCorrupted(OnDisk):
 
     not_done = "no batch was damaged"
 
-    kind: Literal["corrupt_segment"] = "corrupt_segment"
     partition: int
     bytes: int
     after: Literal["kill", "stop"]

@@ -32,7 +32,6 @@ class DiskFilled(OnNodes):
     """The log dirs of these nodes were filled up. `since` is when that was decided, by the engine's clock
     (nanoseconds since the epoch, by node)."""
 
-    kind: Literal["disk_full"] = "disk_full"
     leave_kib: int
     since: tuple[tuple[int, int], ...]
 

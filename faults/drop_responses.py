@@ -37,7 +37,6 @@ def counting_rules(client: str) -> tuple[IptablesRule, ...]:
 class ResponsesDropped(IptablesInjection):
     """The responses of these brokers to clients are dropped."""
 
-    kind: Literal["drop_responses"] = "drop_responses"
     brokers: tuple[int, ...]
 
     @property

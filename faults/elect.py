@@ -29,7 +29,6 @@ _NOT_AVAILABLE = "PREFERRED_LEADER_NOT_AVAILABLE"
 class Elected(PartitionInjection):
     """An election was requested for these partitions."""
 
-    kind: Literal["elect"] = "elect"
     election: Literal["preferred", "unclean"]
 
     @property
@@ -128,7 +127,6 @@ class Elect(PartitionFault):
 class Transferred(PartitionInjection):
     """Leadership of these partitions was moved to the brokers in `to`: (partition, broker)."""
 
-    kind: Literal["transfer"] = "transfer"
     to: tuple[tuple[int, int], ...]
 
     @property

@@ -17,8 +17,6 @@ _EXIT_SECONDS = 60.0
 class Killed(Halted):
     """SIGKILL was sent to these nodes."""
 
-    kind: Literal["kill"] = "kill"
-
     def apply(self, context: InjectionContext) -> None:
         for node in context.running(self.nodes):
             context.cluster.kill(node)
@@ -81,8 +79,6 @@ class Kill(ProcessFault):
 
 class Stopped(Halted):
     """SIGTERM was sent to these nodes."""
-
-    kind: Literal["stop"] = "stop"
 
     def apply(self, context: InjectionContext) -> None:
         for node in context.running(self.nodes):

@@ -23,7 +23,6 @@ class Delayed(Shaped):
     """Packets of these links wait `delay_ms`, plus or minus `spread_ms`. `baseline` holds the median round
     trips before that: (measured from, to, milliseconds)."""
 
-    kind: Literal["latency"] = "latency"
     delay_ms: float
     spread_ms: float = 0.0
     baseline: tuple[tuple[int, int, float], ...] = ()
@@ -65,14 +64,10 @@ class Delayed(Shaped):
         return self.model_copy(update={"baseline": trips})
 
 
-class Jittered(Delayed):
-    """As `Delayed`, with another delay for each packet."""
-
-    kind: Literal["jitter"] = "jitter"  # type: ignore[assignment]
-
-
 class DelayFault(LinkFault):
     """Base of faults that delay packets: the round trips before the fault are measured for its proof."""
+
+    injection = Delayed
 
     def aim(self, context: InjectionContext) -> Injection:
         injection = super().aim(context)
@@ -98,7 +93,6 @@ class Latency(DelayFault):
     """
 
     kind: Literal["latency"] = "latency"
-    injection = Delayed
     delay_ms: float = Field(ge=1, le=5000, description="delay of each packet, in milliseconds")
 
 
@@ -118,7 +112,6 @@ class Jitter(DelayFault):
     """
 
     kind: Literal["jitter"] = "jitter"
-    injection = Jittered
     delay_ms: float = Field(ge=1, le=5000, description="mean delay of packets, in ms")
     spread_ms: float = Field(gt=0, le=5000, description="greatest deviation of delays from it, in ms")
 

@@ -37,7 +37,6 @@ def loss_rule(link: Link, percent: float, other_end: str) -> IptablesRule:
 class PacketsLost(IptablesInjection, OnLinks):
     """Rules that drop `percent` of the packets of these links, each packet independently."""
 
-    kind: Literal["loss"] = "loss"
     percent: float
 
     @property

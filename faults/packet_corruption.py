@@ -25,7 +25,6 @@ _REORDER_SLACK = 0.25
 class Reordered(Shaped):
     """`percent` of the packets of these links are sent at once, all others `delay_ms` later."""
 
-    kind: Literal["reorder"] = "reorder"
     percent: float
     delay_ms: float
 
@@ -58,7 +57,6 @@ class Reordered(Shaped):
 class Duplicated(Shaped):
     """`percent` of the packets of these links are sent twice."""
 
-    kind: Literal["duplicate_packets"] = "duplicate_packets"
     percent: float
 
     def discipline(self) -> tuple[str, str]:
@@ -81,7 +79,6 @@ class Duplicated(Shaped):
 class PacketsCorrupted(Shaped):
     """One bit is flipped in `percent` of the packets of these links."""
 
-    kind: Literal["corrupt_packets"] = "corrupt_packets"
     percent: float
 
     def discipline(self) -> tuple[str, str]:

@@ -30,24 +30,6 @@ HEADLESS = (
 _EVERY = All(all=True)
 
 
-class PartitionCuts(Cuts):
-    """Two sides cut off from each other, in one direction or both."""
-
-    kind: Literal["partition"] = "partition"
-
-
-class RingCuts(Cuts):
-    """Nodes that hear only their neighbours."""
-
-    kind: Literal["ring"] = "ring"
-
-
-class BridgeCuts(Cuts):
-    """Two halves that are connected only through the nodes of the bridge."""
-
-    kind: Literal["bridge"] = "bridge"
-
-
 class Partition(FaultSpec):
     """Packets between two sets of nodes are lost: in both directions, or in one only. Either side may be
     brokers, controllers or the client; nodes that both targets mean belong to `from`.
@@ -79,7 +61,7 @@ class Partition(FaultSpec):
     needs = ("iptables",)
     external = "containers"
     applications = "containers"
-    injection = PartitionCuts
+    injection = Cuts
     side: Target = Field(alias="from", description="the nodes of one side")
     other: Target = Field(alias="to", description="the nodes of the other side")
     lost: Lost = Field(
@@ -98,7 +80,7 @@ class Partition(FaultSpec):
             "from_to": f"{first} to {second}",
             "to_from": f"{second} to {first}",
         }
-        return injection_of_cuts(PartitionCuts, context, between(here, there, self.lost), words[self.lost])
+        return injection_of_cuts(context, between(here, there, self.lost), words[self.lost])
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
@@ -153,12 +135,12 @@ class Ring(FaultSpec):
     kind: Literal["ring"] = "ring"
     needs = ("iptables",)
     external = "containers"
-    injection = RingCuts
+    injection = Cuts
     target: Target = Field(default=_EVERY, description="the nodes of the ring, four or more")
 
     def aim(self, context: InjectionContext) -> Cuts:
         nodes = _without_client(self.target.resolve(context.snapshot()))
-        return injection_of_cuts(RingCuts, context, ring(nodes), f"ring of {node_names(nodes)}")
+        return injection_of_cuts(context, ring(nodes), f"ring of {node_names(nodes)}")
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
@@ -182,7 +164,7 @@ class Bridge(FaultSpec):
     kind: Literal["bridge"] = "bridge"
     needs = ("iptables",)
     external = "containers"
-    injection = BridgeCuts
+    injection = Cuts
     target: Target = Field(default=_EVERY, description="all nodes, including the bridge")
     via: Target | None = Field(
         default=None, description="the node or nodes of the bridge; default: the middle one by id"
@@ -202,7 +184,7 @@ class Bridge(FaultSpec):
                 next_step="choose more brokers, or a smaller bridge",
             )
         words = f"{node_names(here)} | {node_names(there)}, over {node_names(over)}"
-        return injection_of_cuts(BridgeCuts, context, between(here, there), words)
+        return injection_of_cuts(context, between(here, there), words)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

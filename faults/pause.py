@@ -14,7 +14,6 @@ _SECONDS = 10.0
 class Paused(OnNodes):
     """These nodes were frozen."""
 
-    kind: Literal["pause"] = "pause"
     stops_process = True
     back = "thawed and back"
 

@@ -45,7 +45,6 @@ class LostPower(OnDisk):
 
     not_done = "its logs were not cut"
 
-    kind: Literal["power_loss"] = "power_loss"
     keep: KeptUpTo
     topic: Literal["under_test", "all"]
     seed: str

@@ -30,7 +30,6 @@ _SECONDS = 60.0
 class Reassigned(PartitionInjection):
     """These partitions were given other replicas: `to` holds (partition, replicas)."""
 
-    kind: Literal["reassign"] = "reassign"
     to: tuple[tuple[int, tuple[int, ...]], ...]
 
     @property

@@ -29,7 +29,6 @@ _OVER = 64 * MIB
 class CpuLimited(Limited):
     """These nodes may use `cpus` processors. `before` is (node, CPU period, CPU quota) in microseconds."""
 
-    kind: Literal["cpu_limit"] = "cpu_limit"
     cpus: float
 
     limits = (
@@ -142,7 +141,6 @@ class MemoryLimited(Limited):
     """The containers of these nodes may use `mib` MiB. `before` is (node, memory, memory and swap) in
     bytes."""
 
-    kind: Literal["memory_limit"] = "memory_limit"
     mib: int
 
     limits = (("Memory", "mem_limit", _UNLIMITED), ("MemorySwap", "memswap_limit", _UNLIMITED))

@@ -38,7 +38,6 @@ class Restarted(OnNodes):
     """These nodes were restarted in this order. `started` holds the former start time of each process, and
     `epochs` the former leader epoch of each partition that one of them led."""
 
-    kind: Literal["restart"] = "restart"
     back = "running and back"
     how: Literal["stop", "kill"] = "stop"
     started: tuple[tuple[int, int], ...]

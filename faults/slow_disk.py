@@ -41,7 +41,6 @@ class IoLimit(NamedTuple):
 class DiskSlowed(OnNodes):
     """The disk of these nodes is throttled. `devices` is the disk of each node's log dir, "major:minor"."""
 
-    kind: Literal["slow_disk"] = "slow_disk"
     back = "has the whole disk again, and is in every ISR"
     mib_per_second: float | None
     iops: int | None

@@ -36,7 +36,6 @@ class Wiped(OnDisk):
 
     not_done = "its log dir was not emptied"
 
-    kind: Literal["wipe_disk"] = "wipe_disk"
     keep_identity: bool = False
 
     def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:

@@ -115,7 +115,7 @@ class Cuts(IptablesInjection):
         return f"{node_names(quiet)} does not answer the client" if quiet else None
 
 
-def injection_of_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[Link], words: str) -> Cuts:
+def injection_of_cuts(context: InjectionContext, cuts: Iterable[Link], words: str) -> Cuts:
     """An injection of these cuts, with its rules placed at nodes that run.
 
     Raises:
@@ -133,7 +133,7 @@ def injection_of_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterabl
             next_step="choose targets that differ",
         )
     nodes = {node for cut in possible for node in cut}
-    return kind(placed=with_holders(possible, nodes - set(context.running(nodes))), words=words)
+    return Cuts(placed=with_holders(possible, nodes - set(context.running(nodes))), words=words)
 
 
 def _tried(way: Link) -> bool:

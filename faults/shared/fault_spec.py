@@ -183,7 +183,7 @@ class FaultSpec(Frozen, ABC):
 
     def parameters(self) -> dict[str, Any]:
         """The fields that the injection has under the same name."""
-        shared = type(self).model_fields.keys() & self.injection.model_fields.keys() - {"kind"}
+        shared = type(self).model_fields.keys() & self.injection.model_fields.keys()
         return {name: getattr(self, name) for name in shared}
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.bandwidth import Slowed, judge_flow
-from faults.latency import Delayed, Jitter, Jittered
+from faults.latency import Delayed, Jitter
 from faults.loss import PacketsLost
 from faults.network.link_probe import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
 from faults.network.links import Link
@@ -126,7 +126,7 @@ def test_latency_is_proved_against_the_baseline(
 
 
 def test_jitter_is_proved_by_how_far_round_trips_spread() -> None:
-    fault = Jittered(links=ONE_WAY, minor=1, delay_ms=50, spread_ms=20)
+    fault = Delayed(links=ONE_WAY, minor=1, delay_ms=50, spread_ms=20)
     even = [30 + 40 * i / 399 for i in range(400)]
     assert fault.judge(1, 0, trips(*even))[0]
     assert not fault.judge(1, 0, trips(*[50.0] * 400))[0]

@@ -38,7 +38,6 @@ EFFECTS: dict[str, Effect] = {}
 class Done(Injection):
     """An injection that does as it is told."""
 
-    kind: str = "planned"
     at: tuple[int, ...] = (1,)
 
     @property
@@ -157,11 +156,7 @@ def test_the_record_is_there_before_the_act_and_goes_with_the_healing(ledger: Fa
     with pytest.raises(FaultError):
         ledger.inject(Planned())
     (record,) = state_records.open_faults("kc-1")
-    assert (record.kind, record.tag, record.injection) == (
-        "planned",
-        "planned-1",
-        {"kind": "planned", "at": [1]},
-    )
+    assert (record.kind, record.tag, record.injection) == ("planned", "planned-1", {"at": [1]})
     assert record.beside == ("u",)
     assert ledger.heal_all() == []
     assert EFFECTS["planned-1"].undone == 1
