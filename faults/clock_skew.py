@@ -10,9 +10,8 @@ from pydantic import Field, field_validator
 
 from faults.logs.disk_fault import sidecar
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, ProcessFault
-from faults.shared.waiting import in_parallel
+from faults.shared.waiting import await_rejoined, in_parallel
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from faults.shared.fault_spec import Evidence, InjectionContext, node_names
-from faults.shared.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
+from faults.shared.fault_spec import Evidence, InjectionContext, node_names, shortened
 from faults.shared.process_fault import CLEAN_EXITS, Halted, ProcessFault
+from harness.model.broker_views import TopologyView
+from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 
 _ELECTION_MARGIN_SECONDS = 30.0
@@ -127,3 +128,32 @@ class Stop(ProcessFault):
     external = "containers"
     applications = "all"
     injection = Stopped
+
+
+def describe_unmoved(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> str | None:
+    """The first partition that the old leader still leads, in words; None: all have moved or are offline."""
+    for partition, old in led:
+        state = view.partition(topic, partition)
+        if state is None or state.leader == old:
+            return f"partition {partition} is still led by broker {old}"
+    return None
+
+
+def leaders_of(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> dict[int, int | None]:
+    """The present leaders of these partitions (None: no leader)."""
+    found: dict[int, int | None] = {}
+    for partition, _ in led:
+        state = view.partition(topic, partition)
+        found[partition] = None if state is None or state.leader < 0 else state.leader
+    return found
+
+
+def describe_moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
+    """Changes of leadership in words, at most eight of them."""
+    return ", ".join(shortened([f"partition {part} from {old} to {now[part]}" for part, old in led]))
+
+
+def describe_leaderless(nodes: tuple[int, ...]) -> str:
+    """What a proof says of nodes that led no partition; applications never do."""
+    brokers = any(node < FIRST_APPLICATION_ID for node in nodes)
+    return "it led no partition of the topic" if brokers else "it is no broker"

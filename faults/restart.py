@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr
 
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
-from faults.shared.leadership import REJOIN_SECONDS, partition_numbers
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
+from faults.shared.waiting import REJOIN_SECONDS, partition_numbers
 from faults.targets import All, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView

@@ -17,9 +17,8 @@ from typing import ClassVar, TypeVar
 
 from faults.logs.log_dir_files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name
-from faults.shared.leadership import await_rejoined
 from faults.shared.process_fault import OnNodes, ProcessFault
-from faults.shared.waiting import await_or_fail, in_parallel
+from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
 from faults.targets import AnyOf, Both, Controller, Controllers, NodeIds
 from faults.targets.base_target import BaseTarget
 from faults.targets.target_context import ClusterShape

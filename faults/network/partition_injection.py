@@ -13,8 +13,7 @@ from faults.network.links import between as links_between
 from faults.network.namespace_scripts import address, probe_and_query, run_script
 from faults.network.partition_proof import both_directions, judge, parse_report, probe_script
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
-from faults.shared.leadership import await_rejoined
-from faults.shared.waiting import await_or_fail, in_parallel
+from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import (
     CLIENT,

@@ -17,6 +17,8 @@ from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
 
+_LISTED = 8
+
 
 @dataclass(frozen=True, slots=True)
 class InjectionContext:
@@ -243,3 +245,8 @@ def node_names(nodes: Iterable[int]) -> str:
     parts += ["application " + ", ".join(applications)] if applications else []
     parts += ["the client"] if CLIENT in numbers else []
     return ", ".join(parts)
+
+
+def shortened(words: list[str]) -> list[str]:
+    """The first eight, and the number of the others."""
+    return words if len(words) <= _LISTED else [*words[:_LISTED], f"and {len(words) - _LISTED:,} more"]

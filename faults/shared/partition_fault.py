@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from pydantic import Field
 
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
-from faults.shared.leadership import partition_numbers, shortened
-from faults.shared.waiting import await_or_fail
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, shortened
+from faults.shared.waiting import await_or_fail, partition_numbers
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError

@@ -8,10 +8,11 @@ from pydantic import Field
 
 from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
-from faults.shared.leadership import await_rejoined, partitions_led_by
+from faults.shared.waiting import await_rejoined, partition_numbers
 from faults.targets import Target
 from faults.targets.base_target import BaseTarget
 from faults.targets.target_context import ClusterShape
+from harness.model.broker_views import TopologyView
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within
 
@@ -88,6 +89,17 @@ def resolve_nodes(context: InjectionContext, target: BaseTarget) -> dict[str, An
         "led": partitions_led_by(snapshot.view, context.topic, numbers),
         "active_controller": snapshot.controller() if touches_controllers else None,
     }
+
+
+def partitions_led_by(
+    view: TopologyView, topic: str, brokers: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    """(partition, leader) of every partition of the topic that one of the brokers leads."""
+    return tuple(
+        (number, state.leader)
+        for number in partition_numbers(view)
+        if (state := view.partition(topic, number)) is not None and state.leader in brokers
+    )
 
 
 def start_stopped(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:

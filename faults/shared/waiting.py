@@ -1,4 +1,4 @@
-"""What faults wait for, and acting on several nodes at once."""
+"""What faults wait for, such as nodes that are back, and acting on several nodes at once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import ClassVar, TypeVar
 
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_names
+from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
+from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 
 T = TypeVar("T")
+REJOIN_SECONDS = 90.0
 
 
 class Measured(Injection):
@@ -68,3 +72,51 @@ def in_parallel(nodes: Iterable[int], act: Callable[[int], T]) -> dict[int, T]:
     with ThreadPoolExecutor(max_workers=len(wanted) or 1) as pool:
         futures = {node: pool.submit(act, node) for node in wanted}
     return {node: future.result() for node, future in futures.items()}
+
+
+def partition_numbers(view: TopologyView) -> list[int]:
+    """The numbers of all partitions that the answering brokers report, ascending."""
+    return sorted({state.partition for broker in view.answered() for state in broker.partitions})
+
+
+def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
+    """Wait until the brokers answer and are in the ISR of every partition that they hold of the context's
+    topics, and the controllers run and one is active.
+
+    Raises:
+        FaultError: not within 90 s.
+    """
+
+    cluster = context.cluster
+    brokers = tuple(node for node in nodes if node in cluster.broker_ids)
+    controllers = tuple(node for node in nodes if node in cluster.controller_ids)
+    # An application ends with its run, which may be over: then nothing has to come back.
+    nodes = tuple(node for node in nodes if node < FIRST_APPLICATION_ID or node in cluster.application_ids)
+
+    def missing() -> str | None:
+        stopped = [node for node in nodes if not cluster.is_running(node)]
+        if stopped:
+            return f"the process of {node_names(stopped)} does not run"
+        if controllers and cluster.controller() is None:
+            return "there is no active controller yet"
+        view = cluster.view(context.topics) if brokers else None
+        if view is None:
+            return None
+        silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in brokers]
+        if silent:
+            return f"broker {silent} does not answer yet"
+        for topic, number in product(context.topics, partition_numbers(view)):
+            state = view.partition(topic, number)
+            out = set(brokers) & set(state.replicas) - set(state.isr) if state else set()
+            if out:
+                return f"broker {sorted(out)} is not in the ISR of {topic}-{number} yet"
+        return None
+
+    await_or_fail(
+        REJOIN_SECONDS,
+        missing,
+        "a node did not come back",
+        where=node_names(nodes),
+        expected="running, and in every ISR,",
+        next_step="see the broker's log in the run folder",
+    )

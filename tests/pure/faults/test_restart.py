@@ -94,7 +94,7 @@ class Machine(FakeCluster):
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.3)
     monkeypatch.setattr("faults.restart._EXIT_SECONDS", 0.3)
-    monkeypatch.setattr("faults.shared.leadership.REJOIN_SECONDS", 0.3)
+    monkeypatch.setattr("faults.shared.waiting.REJOIN_SECONDS", 0.3)
 
 
 def at(cluster: Machine) -> InjectionContext:

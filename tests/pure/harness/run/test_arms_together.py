@@ -12,7 +12,7 @@ import pytest
 
 from faults.restart import Restart
 from faults.shared.fault_spec import InjectionContext
-from faults.shared.leadership import await_rejoined
+from faults.shared.waiting import await_rejoined
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
@@ -53,7 +53,7 @@ def rolled(at: InjectionContext) -> None:
 def test_the_topics_beside_are_waited_for(
     act: Callable[[InjectionContext], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.shared.leadership.REJOIN_SECONDS", 0.2)
+    monkeypatch.setattr("faults.shared.waiting.REJOIN_SECONDS", 0.2)
     monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.2)
     at = replace(context(Behind()), beside=("late",))
     with pytest.raises(FaultError, match="is not in the ISR"):

@@ -76,7 +76,7 @@ def test_recorded_faults_are_healed_the_last_first_and_forgotten() -> None:
 def test_the_topics_of_all_arms_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Whole([quiet()])
     opened(cluster, Kill(target=Leader(leader=0)), "tag-1", 1, beside=("t", "late"))
-    monkeypatch.setattr("faults.shared.leadership.REJOIN_SECONDS", 0.2)
+    monkeypatch.setattr("faults.shared.waiting.REJOIN_SECONDS", 0.2)
     behind = (state(topic="t"), state(topic="late", isr=(2, 3)))
     cluster.views = [view(*(seen(number, *behind) for number in (1, 2, 3)))]
     (failure,) = healing.heal_cluster(cast(LiveCluster, cluster)).failures
