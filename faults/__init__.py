@@ -10,26 +10,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from faults.bandwidth import Bandwidth
+from faults.client_traffic import DropResponses, HoldConnections
 from faults.clock_skew import ClockSkew
 from faults.command import Command
-from faults.connections import HoldConnections, RefuseConnections
+from faults.connections import RefuseConnections
 from faults.corrupt_segment import CorruptSegment
+from faults.data_loss import PowerLoss, WipeDisk
 from faults.disk_full import DiskFull
-from faults.drop_responses import DropResponses
 from faults.elect import Elect, Transfer
-from faults.kill import Kill, Stop
-from faults.latency import Jitter, Latency
-from faults.loss import Loss
-from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
+from faults.packets import CorruptPackets, DuplicatePackets, Loss, Reorder
 from faults.partition import Bridge, Partition, Ring
-from faults.pause import Pause
-from faults.power_loss import PowerLoss
+from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
 from faults.resource_limits import CpuLimit, MemoryLimit
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
-from faults.wipe_disk import WipeDisk
+from faults.slow_links import Bandwidth, Jitter, Latency
 
 Fault = Annotated[
     Bandwidth

@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.limits.limited_nodes import MIB, Limited, cpu_sample, describe_difference, memory_sample
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.limited_nodes import MIB, Limited, cpu_sample, describe_difference, memory_sample
 from faults.shared.process_fault import ProcessFault, resolve_nodes
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

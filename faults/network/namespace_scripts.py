@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from faults.shared.fault_cluster import CommandOutput
 from faults.shared.fault_spec import InjectionContext, node_name
+from faults.shared.waiting import in_parallel
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
 
@@ -26,6 +27,12 @@ def run_script(context: InjectionContext, node: int, text: str) -> CommandOutput
         if context.cluster.is_running(node):
             raise
         return None
+
+
+def run_scripts(context: InjectionContext, nodes: Iterable[int], text: str) -> dict[int, str]:
+    """What a script printed in the namespaces of all running nodes; those that have ended are left out."""
+    outputs = in_parallel(context.running(nodes), lambda node: run_script(context, node, text))
+    return {node: output.text for node, output in outputs.items() if output}
 
 
 def refuse_failure(output: CommandOutput, node: int, problem: str, next_step: str) -> str:

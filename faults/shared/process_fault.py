@@ -43,16 +43,6 @@ class OnNodes(Injection):
         return Evidence(True, f"{self.target} {self.back}")
 
 
-class Halted(OnNodes):
-    """An injection that ends the processes of its nodes; `undo` starts them again."""
-
-    stops_process = True
-    back = "started and back"
-
-    def undo(self, context: InjectionContext) -> None:
-        start_stopped(context.cluster, self.nodes)
-
-
 class ProcessFault(FaultSpec):
     """Base of faults on the processes of one target."""
 

@@ -29,8 +29,8 @@ from faults import (
     Reorder,
     Stop,
 )
-from faults.bandwidth import mbit_of
 from faults.shared.fault_spec import KINDS, FaultSpec
+from faults.slow_links import mbit_of
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 

@@ -13,9 +13,9 @@ from docker import DockerClient
 from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
-from faults.limits.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
-from faults.limits.limited_nodes import MIB
 from faults.resource_limits import fill_script, used_bytes
+from faults.shared.limited_nodes import MIB
+from faults.slow_disk import DEVICE_SCRIPT, Probe, limits_script, parse_limits
 from harness.containers import capabilities, engine, images
 from harness.containers.exec import cgroups_of, run_in, run_sidecar
 from harness.containers.node_volumes import KAFKA_USER, create_clocks, create_log_dirs

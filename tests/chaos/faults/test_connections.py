@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from faults.connections import HoldConnections, RefuseConnections
+from faults.client_traffic import HoldConnections
+from faults.connections import RefuseConnections
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster

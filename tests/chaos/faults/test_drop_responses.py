@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Message, Producer
 
-from faults.drop_responses import DropResponses
+from faults.client_traffic import DropResponses
 from faults.network.iptables import IptablesRule, insert_script
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
@@ -86,7 +86,7 @@ def test_answers_that_come_are_noticed(
         assert injection.verify(at).seen
     finally:
         injection.heal(at)
-    monkeypatch.setattr("faults.drop_responses.ResponsesDropped.proof_seconds", 0.0)
+    monkeypatch.setattr("faults.client_traffic.ResponsesDropped.proof_seconds", 0.0)
     assert not injection.verify(at).seen
     injection.heal(at)
 
@@ -94,7 +94,7 @@ def test_answers_that_come_are_noticed(
 def test_a_broker_that_cannot_be_reached_at_all_is_another_fault(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.drop_responses.ResponsesDropped.proof_seconds", 0.0)
+    monkeypatch.setattr("faults.client_traffic.ResponsesDropped.proof_seconds", 0.0)
     at = context(cluster, topic)
     injection = SPEC.aim(at)
     everything = IptablesRule("OUTPUT", f"-p tcp -d {cluster.client_address} --sport 9092", "cut-answers")

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from faults.bandwidth import Bandwidth
-from faults.latency import Jitter, Latency
-from faults.loss import Loss, PacketsLost
-from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
+from faults.packets import CorruptPackets, DuplicatePackets, Loss, PacketsLost, Reorder
 from faults.shared.fault_spec import FaultSpec, Injection, InjectionContext
+from faults.slow_links import Bandwidth, Jitter, Latency
 from faults.targets import BrokerId, Clients, Controllers, Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster

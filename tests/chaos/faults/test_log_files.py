@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from faults import corrupt_segment, power_loss, wipe_disk
+from faults import corrupt_segment, data_loss
 from faults.corrupt_segment import CorruptSegment
-from faults.power_loss import PowerLoss
+from faults.data_loss import PowerLoss, WipeDisk
 from faults.shared.fault_spec import FaultSpec, Injection, InjectionContext
 from faults.targets import Leader
-from faults.wipe_disk import WipeDisk
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import PartitionState
@@ -176,7 +175,7 @@ def test_a_kill_that_cuts_nothing_is_no_power_loss(
     cluster: ManagedCluster, lonely: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(cluster, lonely, acks=1)
-    monkeypatch.setattr(power_loss, "cut_script", lambda _: "true")
+    monkeypatch.setattr(data_loss, "cut_script", lambda _: "true")
     at = context(cluster, lonely)
     injection = applied(PowerLoss(target=LEADER), at)
     assert not injection.verify(at).seen
@@ -272,7 +271,7 @@ def test_a_broker_that_keeps_its_disk_was_not_wiped(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(cluster, topic)
-    monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
+    monkeypatch.setattr(data_loss, "_empty", lambda **_: "true")
     at = context(cluster, topic)
     injection = applied(WipeDisk(target=LEADER), at)
     assert not injection.verify(at).seen

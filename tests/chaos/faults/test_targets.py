@@ -10,8 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from faults.kill import Kill
-from faults.pause import Pause
+from faults.processes import Kill, Pause
 from faults.shared.fault_spec import Injection, InjectionContext
 from faults.targets import (
     Controller,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from faults.kill import Kill, describe_leaderless
 from faults.network.links import Link
 from faults.network.partition_injection import _tried
+from faults.processes import Kill, describe_leaderless
 from faults.shared.fault_spec import KINDS, FaultSpec, node_names
 from faults.targets import Application, Target
 from faults.targets.target_context import ClusterShape, TargetContext

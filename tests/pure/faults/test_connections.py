@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from faults.connections import (
+from faults.client_traffic import (
     ConnectionsHeld,
-    ConnectionsRefused,
     HoldConnections,
-    RefuseConnections,
     client_ports,
     dropped_packets,
     judge_held,
-    judge_opened,
-    parse_opened,
 )
+from faults.connections import ConnectionsRefused, RefuseConnections, judge_opened, parse_opened
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet

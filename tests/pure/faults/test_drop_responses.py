@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faults.drop_responses import DropResponses, ResponsesDropped, judge
+from faults.client_traffic import DropResponses, ResponsesDropped, judge_dropped
 from faults.network.partition_proof import ProbeReport
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
@@ -43,14 +43,14 @@ def report(opened: int = 1, requests: int = 2, dropped: int = 3, past: int = 0) 
     ],
 )
 def test_requests_must_arrive_and_no_answer_leave(said: ProbeReport, answered: set[int], why: str) -> None:
-    evidence = judge((1,), {1: said}, answered)
+    evidence = judge_dropped((1,), {1: said}, answered)
     assert evidence.seen is not bool(why)
     assert why in evidence.what
 
 
 def test_a_broker_that_does_not_run_proves_nothing() -> None:
-    assert not judge((1,), {}, set()).seen
-    assert judge((1, 2), {2: report()}, set()).facts["not_running"] == [1]
+    assert not judge_dropped((1,), {}, set()).seen
+    assert judge_dropped((1, 2), {2: report()}, set()).facts["not_running"] == [1]
 
 
 def test_only_packets_with_data_are_dropped_so_that_connections_are_made() -> None:
@@ -83,7 +83,7 @@ DEAF = view(silent(1), *(seen(broker, state()) for broker in (2, 3)))
 def test_healed_means_that_it_answers(
     after: TopologyView, heals: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.network.client_traffic._HEAL_SECONDS", 0.0)
+    monkeypatch.setattr("faults.client_traffic._HEAL_SECONDS", 0.0)
     injection = spec({"broker": 1}).aim(context(FakeCluster([quiet()])))
     if heals:
         assert injection.healed(context(FakeCluster([after]))).seen

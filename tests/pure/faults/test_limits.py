@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from faults.limits.limited_nodes import MIB, cpu_sample, memory_sample
 from faults.resource_limits import (
     CpuLimit,
     CpuLimited,
@@ -21,6 +20,7 @@ from faults.resource_limits import (
     quota,
     used_bytes,
 )
+from faults.shared.limited_nodes import MIB, cpu_sample, memory_sample
 from faults.targets import BrokerId, Leader
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.bandwidth import Slowed, judge_flow
-from faults.latency import Delayed, Jitter
-from faults.loss import PacketsLost
 from faults.network.link_probe import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
 from faults.network.links import Link
-from faults.packet_corruption import Duplicated, PacketsCorrupted, Reordered, bad_checksums
+from faults.packets import Duplicated, PacketsCorrupted, PacketsLost, Reordered, bad_checksums
 from faults.shared.fault_spec import InjectionContext
+from faults.slow_links import Delayed, Jitter, Slowed, judge_flow
 from faults.targets import BrokerId, Leader
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from faults.bandwidth import Bandwidth, mbit_of
-from faults.latency import Jitter, Latency
-from faults.loss import Loss, PacketsLost
 from faults.network import link_probe, links
 from faults.network.link_fault import Shaped
 from faults.network.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
-from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
+from faults.packets import CorruptPackets, DuplicatePackets, Loss, PacketsLost, Reorder
 from faults.shared.fault_spec import KINDS, FaultSpec
+from faults.slow_links import Bandwidth, Jitter, Latency, mbit_of
 from faults.targets import All, BrokerId, Clients, Controllers, Followers, Leader
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

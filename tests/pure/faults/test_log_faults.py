@@ -13,16 +13,15 @@ from typing import Any, cast
 
 import pytest
 
-from faults import corrupt_segment, power_loss, wipe_disk
+from faults import corrupt_segment, data_loss
 from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
+from faults.data_loss import PowerLoss, WipeDisk
 from faults.logs.disk_fault import NOTES_DIR
 from faults.logs.power_loss_model import AllBut, cut_script
-from faults.power_loss import PowerLoss
 from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader, NodeIds
 from faults.targets.target_context import ClusterShape
-from faults.wipe_disk import WipeDisk
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 from tests.support.builders.batches import segment
@@ -136,7 +135,7 @@ def test_a_kill_alone_is_no_power_loss(disks: Disks) -> None:
 def test_files_that_kept_their_length_are_no_power_loss(
     disks: Disks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(power_loss, "cut_script", lambda _: "true")
+    monkeypatch.setattr(data_loss, "cut_script", lambda _: "true")
     assert "bytes, not 0" in seen(applied(PowerLoss(target=LEADER), disks), disks).what
 
 
@@ -182,7 +181,7 @@ def test_a_cut_that_broke_off_is_carried_on_as_it_was_planned(
 ) -> None:
     injection = PowerLoss(target=LEADER, keep=AllBut(all_but_bytes=5)).aim(at(disks))
     with monkeypatch.context() as broken:
-        broken.setattr(power_loss, "cut_script", lambda cuts: cut_script(cuts) + "\nfalse")
+        broken.setattr(data_loss, "cut_script", lambda cuts: cut_script(cuts) + "\nfalse")
         with pytest.raises(FaultError, match="log files failed"):
             injection.apply(at(disks))
     assert not seen(injection, disks).seen
@@ -342,7 +341,7 @@ def test_a_wiped_disk_is_empty_and_is_wiped_once(disks: Disks) -> None:
 
 
 def test_a_disk_that_holds_anything_was_not_wiped(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
+    monkeypatch.setattr(data_loss, "_empty", lambda **_: "true")
     assert "meta.properties" in seen(applied(WipeDisk(target=LEADER), disks), disks).what
 
 
@@ -355,7 +354,7 @@ def test_a_wiped_disk_may_keep_its_identity(disks: Disks, monkeypatch: pytest.Mo
     assert "is empty except for meta.properties" in evidence.what
     (disks.data(1) / "meta.properties").unlink()
     assert "holds nothing" in seen(injection, disks).what, "its identity is gone"
-    monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
+    monkeypatch.setattr(data_loss, "_empty", lambda **_: "true")
     disks.start_node(2)
     undone = applied(WipeDisk(target=NodeIds(nodes=(2,)), keep_identity=True), disks)
     assert "recovery-point" in seen(undone, disks).what

@@ -81,13 +81,13 @@ DEAF = view(silent(1), *(seen(b, state()) for b in (2, 3)))
 def test_a_pause_is_proved_by_the_engine_and_by_silence(
     after: TopologyView, immortal: bool, seen_: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.pause._SECONDS", 0.3)
+    monkeypatch.setattr("faults.processes._FREEZE_SECONDS", 0.3)
     cluster = FakeCluster([quiet(), after], immortal=immortal)
     assert inject(Pause(target=Leader(leader=0)), cluster).seen is seen_
 
 
 def test_a_process_that_uses_cpu_time_is_not_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faults.pause._SECONDS", 0.3)
+    monkeypatch.setattr("faults.processes._FREEZE_SECONDS", 0.3)
     cluster = FakeCluster([quiet(), DEAF], busy=True)
     evidence = inject(Pause(target=Leader(leader=0)), cluster)
     assert not evidence.seen

@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from faults.limits.blockio import Limits, Probe, bytes_probe, limits_script, operations_probe, parse_limits
-from faults.limits.limited_nodes import MIB
-from faults.slow_disk import DiskSlowed, SlowDisk
+from faults.shared.limited_nodes import MIB
+from faults.slow_disk import (
+    DiskSlowed,
+    Limits,
+    Probe,
+    SlowDisk,
+    bytes_probe,
+    limits_script,
+    operations_probe,
+    parse_limits,
+)
 from faults.targets import BrokerId
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

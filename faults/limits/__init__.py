@@ -1,1 +1,0 @@
-"""What faults by control groups share: setting limits, reading them, and sampling their effect."""
