@@ -38,24 +38,12 @@ class NewAnswers:
         self._told[group, partition] = (broker, answer)
         self._sink.append(answer_row(group, partition, broker, answer, times_ns))
 
-    def forget(self) -> None:
-        """Journal the next answers even if they repeat the last ones."""
-        self._told.clear()
-
 
 def answer_row(
     group: str, partition: TopicPartition, broker: int, answer: CommittedOffset, times_ns: tuple[int, int]
 ) -> dict[str, Any]:
     """The row of a coordinator's answer; `times_ns` is when it was asked for and when it came."""
     return _row(group, partition, "fetch", broker, answer, times_ns) | {"error": answer.error}
-
-
-def logged_row(commit: LoggedCommit, broker: int, times_ns: tuple[int, int]) -> dict[str, Any]:
-    """The row of a record in a broker's file; `times_ns` is when reading the file began and ended."""
-    source = "logged-transaction" if commit.transactional else "logged"
-    partition = (commit.topic, commit.partition)
-    row = _row(commit.group, partition, source, broker, commit, times_ns)
-    return row | {"log_offset": commit.log_offset}
 
 
 def _row(
@@ -86,24 +74,21 @@ def journal_logged_commits(
     existing cluster none are read: other groups' may be very large."""
     if cluster.spec.existing is not None:
         return
-    partitions = _partitions(cluster)
-    wanted = {partition_of(group, len(partitions)) for group in groups} if partitions else set()
+    # The broker that knows most partitions is asked for their replicas; without the topic there are none.
+    known = [view.partitions for view in cluster.view((TOPIC,)).answered()]
+    replicas = {state.partition: state.replicas for state in max(known, key=len, default=())}
+    wanted = {partition_of(group, len(replicas)) for group in groups} if replicas else set()
     for number in sorted(wanted):
-        for broker in partitions.get(number, ()):
+        for broker in replicas.get(number, ()):
             asked_ns = time.time_ns()
             try:
                 found = list(logged_commits(cluster.log_files(broker, TOPIC, number), groups))
             except (ClusterError, JournalError) as error:
                 report_progress(f"the files of {TOPIC}-{number} on broker {broker} cannot be read: {error}")
                 continue
-            at_ns = time.time_ns()
+            times_ns = (asked_ns, time.time_ns())
             for one in found:
                 if one.topic in topics and not one.aborted:
-                    sink.append(logged_row(one, broker, (asked_ns, at_ns)))
-
-
-def _partitions(cluster: LiveCluster) -> dict[int, tuple[int, ...]]:
-    """The replicas of every partition of `__consumer_offsets`, from the broker that knows most partitions;
-    empty: there is no such topic."""
-    known = [view.partitions for view in cluster.view((TOPIC,)).answered()]
-    return {state.partition: state.replicas for state in max(known, key=len, default=())}
+                    source = "logged-transaction" if one.transactional else "logged"
+                    row = _row(one.group, (one.topic, one.partition), source, broker, one, times_ns)
+                    sink.append(row | {"log_offset": one.log_offset})

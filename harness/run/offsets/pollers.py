@@ -105,19 +105,14 @@ class CoordinatorPoller:
         until `seconds` are over. The last round is journaled whole."""
         self.stop()
         deadline = time.monotonic() + seconds
-        before: dict[tuple[str, TopicPartition], CommittedOffset] | None = None
-        while True:
-            now: dict[tuple[str, TopicPartition], CommittedOffset] = {}
-            for group in self._names():
-                found = self._ask(group)
-                now |= {(group, partition): one for partition, one in found.items()}
-            if (now == before and self._complete(now)) or time.monotonic() >= deadline:
-                break
-            before = now
+        now = self._ask_all()
+        while time.monotonic() < deadline:
             time.sleep(_LAST_EVERY)
-        self._answers.forget()
-        for group in self._names():
-            self._ask(group)
+            before, now = now, self._ask_all()
+            if now == before and self._complete(now):
+                break
+        self._answers = NewAnswers(self.sink)
+        self._ask_all()
         self.stop()
 
     def _names(self) -> list[str]:
@@ -135,13 +130,15 @@ class CoordinatorPoller:
             while not self._stop.is_set():
                 self._wake.clear()
                 began = time.thread_time()
-                for group in self._names():
-                    self._ask(group)
+                self._ask_all()
                 took = time.thread_time() - began
                 if not self._stop.wait(max(EVERY_SECONDS, took / _SHARE)):
                     self._wake.wait(_IDLE_SECONDS)
         except Exception as error:  # the run records it as a problem
             self.failure = error
+
+    def _ask_all(self) -> dict[tuple[str, TopicPartition], CommittedOffset]:
+        return {(group, where): one for group in self._names() for where, one in self._ask(group).items()}
 
     def _ask(self, group: str) -> dict[TopicPartition, CommittedOffset]:
         """Ask the coordinator, and journal what is new; empty: nobody answered."""
@@ -226,26 +223,19 @@ class BrokerPoller:
             thread.join()
 
     def _run(self, broker: int, partitions: Mapping[str, int], stable: bool, deadline: float) -> None:
+        answers = NewAnswers(self.sink)
+        pause = 0.0
         try:
             with self.connect(broker, _ANSWER_SECONDS) as connection:
-                answers = NewAnswers(self.sink)
-                while time.monotonic() < deadline:
-                    pause = self._ask(connection, partitions, stable, answers)
-                    if self._stop.wait(pause):
-                        return
+                while time.monotonic() < deadline and not self._stop.wait(pause):
+                    asked_ns = time.time_ns()
+                    try:
+                        found = fetch_offsets_of_groups(connection, self.topic, partitions, stable=stable)
+                    except OSError:
+                        pause = _SILENT_SECONDS
+                        continue
+                    pause, times_ns = _PAUSE_SECONDS, (asked_ns, time.time_ns())
+                    for group, one in found.items():
+                        answers.append(group, (self.topic, partitions[group]), broker, one, times_ns)
         except Exception as error:  # the run records it as a problem
             self.failures.append(error)
-
-    def _ask(
-        self, connection: BrokerConnection, partitions: Mapping[str, int], stable: bool, answers: NewAnswers
-    ) -> float:
-        """Ask once; returns the seconds until the next time."""
-        asked_ns = time.time_ns()
-        try:
-            found = fetch_offsets_of_groups(connection, self.topic, partitions, stable=stable)
-        except OSError:
-            return _SILENT_SECONDS
-        times_ns = (asked_ns, time.time_ns())
-        for group, one in found.items():
-            answers.append(group, (self.topic, partitions[group]), connection.broker, one, times_ns)
-        return _PAUSE_SECONDS
