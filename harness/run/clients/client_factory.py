@@ -73,9 +73,6 @@ def start_workload(
             transactions=transactions,
             commits=commits,
         )
-    client: Callable[..., Any] = Producer
-    if spec.client == "java":
-        client = _java_client(settings, cluster)
     return Workload(
         spec,
         settings,
@@ -87,7 +84,7 @@ def start_workload(
         seed=setting.seed,
         journal=journal,
         transactions=transactions,
-        client=client,
+        client=_java_client(settings, cluster) if spec.client == "java" else Producer,
     )
 
 

@@ -52,7 +52,7 @@ class RunClients(ClosesAtEnd):
         self, setting: ArmSetting, answered: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
         spec, cluster, topic, folder = setting.workload_spec, setting.cluster, setting.topic, setting.folder
-        settings, partitions, run_id = setting.arm.producer, setting.partitions, setting.run_id
+        settings = setting.arm.producer
         self.delivery_seconds = settings.delivery_timeout_ms / 1000
         self._transaction_seconds = setting.transaction_seconds
         with ExitStack() as stack:
@@ -75,8 +75,8 @@ class RunClients(ClosesAtEnd):
             source = Source(
                 bootstrap=cluster.bootstrap,
                 topic=topic,
-                partitions=partitions,
-                run_id=run_id,
+                partitions=setting.partitions,
+                run_id=setting.run_id,
                 folder=folder / LIVE_DIR,
                 sinks=sinks,
                 security=cluster.access.properties,
@@ -140,7 +140,6 @@ def restart_reader(members: Sequence[LiveReader], step: RestartReader) -> None:
     Raises:
         ClusterError: they do not receive the records in time, or the new clients do not subscribe.
     """
-
     before = [member.clients for member in members]
     if all(member.away for member in members):
         for member in members:

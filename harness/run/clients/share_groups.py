@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from typing import Any
 
 from harness.model.broker_views import PartitionState
 from harness.model.errors import ClusterError
@@ -38,7 +37,6 @@ _SURE_SECONDS = 1.0
 _MOST_SECONDS = 300.0
 _SESSION_SECONDS = 45.0
 """group.share.session.timeout.ms: the partitions of a killed member are without one until then."""
-_SESSION_PROPERTY = "group.share.session.timeout.ms"
 
 
 class ShareGroups(ClosesAtEnd):
@@ -53,7 +51,6 @@ class ShareGroups(ClosesAtEnd):
         self._setting = setting
         self._cluster = cluster = setting.cluster
         self.groups: tuple[ShareGroup, ...] = ()
-        self._closed = False
         self._open = ExitStack()
         specs = setting.experiment.share_of(setting.arm)
         if not specs:
@@ -69,7 +66,7 @@ class ShareGroups(ClosesAtEnd):
             )
             self.groups = tuple(self._group(spec, sinks) for spec in specs)
             self._open = stack.pop_all()
-        session = cluster.spec.properties.get(_SESSION_PROPERTY, "")
+        session = cluster.spec.properties.get("group.share.session.timeout.ms", "")
         self._session_seconds = int(session) / 1000 if session.isdigit() else _SESSION_SECONDS
         self._last: dict[tuple[str, int], ShareStart] = {}
 
@@ -104,15 +101,12 @@ class ShareGroups(ClosesAtEnd):
             return []
         group.stop_members()
         try:
-            refused = self._move(group, change.start)
+            return self._move(group, change.start)
         finally:
             group.start_members()
-        return (
-            [f"the start of share group {group.spec.name} could not be moved: {refused}"] if refused else []
-        )
 
-    def _move(self, group: ShareGroup, start: str | int) -> str | None:
-        """Move the start offsets of a group whose members have left; the reason if that fails."""
+    def _move(self, group: ShareGroup, start: str | int) -> list[str]:
+        """Move the start offsets of a group whose members have left; returns problems."""
         state = self._leaders()
         ends = {number: one.high_watermark or 0 for number, one in state.items()}
         starts = {number: one.log_start_offset or 0 for number, one in state.items()}
@@ -134,7 +128,9 @@ class ShareGroups(ClosesAtEnd):
 
         why = poll_within(_SESSION_SECONDS + _QUIET_SECONDS, missing)
         group.alter(f"start offsets moved to {offsets}" if why is None else f"start offsets not moved: {why}")
-        return why
+        return (
+            [] if why is None else [f"the start of share group {group.spec.name} could not be moved: {why}"]
+        )
 
     def drain(self) -> list[str]:
         """Wait until every group has finished all records, or its members are given none any more; returns
@@ -167,9 +163,6 @@ class ShareGroups(ClosesAtEnd):
 
     def close(self, *, give_up: bool = False) -> None:
         """End every member and write the journals. Safe to call again."""
-        if self._closed:
-            return
-        self._closed = True
         for group in self.groups:
             group.close(give_up=give_up)
         self._open.close()
@@ -226,20 +219,19 @@ class ShareGroups(ClosesAtEnd):
             key = group.group_id, one.partition
             if last or self._last.get(key) != one:
                 self._last[key] = one
-                self._offsets.append(self._row(group, one, asked_ns))
+                self._offsets.append(
+                    {
+                        "group": group.group_id,
+                        "topic": topic,
+                        "partition": one.partition,
+                        "asked_ns": asked_ns,
+                        "at_ns": time.time_ns(),
+                        "start_offset": one.start,
+                        "lag": one.lag,
+                        "error": one.error,
+                    }
+                )
         return starts
-
-    def _row(self, group: ShareGroup, one: ShareStart, asked_ns: int) -> dict[str, Any]:
-        return {
-            "group": group.group_id,
-            "topic": self._setting.topic,
-            "partition": one.partition,
-            "asked_ns": asked_ns,
-            "at_ns": time.time_ns(),
-            "start_offset": one.start,
-            "lag": one.lag,
-            "error": one.error,
-        }
 
     def _finished(self, starts: Sequence[ShareStart]) -> bool:
         """Whether nothing is left. Without a lag, whether the group begins at the end of each partition."""
@@ -248,8 +240,7 @@ class ShareGroups(ClosesAtEnd):
         if all(one.lag is not None for one in starts):
             return all(one.lag == 0 for one in starts)
         with suppress(ClusterError, OSError):
-            leaders = self._leaders()
-            ends = {number: state.high_watermark for number, state in leaders.items()}
+            ends = {number: state.high_watermark for number, state in self._leaders().items()}
             return all(ends.get(one.partition) == one.start for one in starts)
         return False
 
@@ -271,7 +262,5 @@ class ShareGroups(ClosesAtEnd):
         since = begun + _QUIET_SECONDS
         if group.last_kill is not None:
             since = max(since, group.last_kill + self._session_seconds + _QUIET_SECONDS)
-        given = group.last_delivery_ns
-        if given > begun_ns:
-            since = max(since, begun + (given - begun_ns) / 1e9)
+        since = max(since, begun + (group.last_delivery_ns - begun_ns) / 1e9)
         return time.monotonic() - since > needed
