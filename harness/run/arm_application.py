@@ -23,9 +23,8 @@ from harness.run.reads.output_read import (
     read_output_table,
     read_output_topic,
 )
-from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
+from harness.spec.application import ApplicationSpec, ApplicationState, Identity
 from harness.spec.cluster import output_cluster_spec
-from harness.spec.steps import Wait
 from workloads.journal.row_journal import RowJournal
 
 
@@ -45,7 +44,7 @@ class ArmApplication:
         self._setting = setting
         self._folder = setting.folder / APPLICATION_DIR
         self.spec = spec
-        self.topic = None if spec.output.table is not None else output_topic(setting.topic)
+        self.topic = None if spec.output.table is not None else f"{setting.topic}-output"
         self.partitions = spec.output.of_topic.partitions or setting.partitions
         self.second_cluster = spec.output.cluster
         self.replicas = spec.output.of_topic.replication_factor or (
@@ -112,11 +111,10 @@ class ArmApplication:
         assert self.running is not None, "open comes first"
         self.running.start()
 
-    def await_state(self, wait: Wait) -> str | None:
+    def await_state(self, wanted: ApplicationState, within: float) -> str | None:
         """What is missing when a wait step for the application has timed out; None: nothing."""
         assert self.running is not None, "open comes first"
-        assert wait.application is not None, "this wait step is about the application"
-        return self.running.await_state(wait.application, wait.within)
+        return self.running.await_state(wanted, within)
 
     def finish(self) -> None:
         """Wait until it has drained, and stop it. What goes wrong becomes a problem of the run."""
@@ -137,13 +135,8 @@ class ArmApplication:
             form = spec.output.table or "lines"
             self._read = read_output_table(tables, form, spec.output.path, identity, run_id, folder)
             return
-        target = FinalReadTarget(
-            self.topic,
-            self.partitions,
-            self.replicas,
-            run_id,
-            TRANSACTION_SECONDS if spec.guarantee == "exactly-once" else None,
-        )
+        seconds = TRANSACTION_SECONDS if spec.guarantee == "exactly-once" else None
+        target = FinalReadTarget(self.topic, self.partitions, self.replicas, run_id, seconds)
         self._read = read_output_topic(self._output_cluster, target, identity, folder)
 
     @property
@@ -186,18 +179,9 @@ def output_config(of_input: Mapping[str, Setting], own: Mapping[str, Setting]) -
     return {**inherited, "message.timestamp.type": "LogAppendTime", **own}
 
 
-def output_topic(topic: str) -> str:
-    """The topic that an application which reads `topic` writes."""
-    return f"{topic}-output"
-
-
 def describe_identity(identity: Identity) -> str:
     """How an output names its inputs, in words: "value", "header NAME", "json $.path", "callable m:f"."""
-    match identity:
-        case HeaderIdentity():
-            return f"header {identity.header}"
-        case JsonIdentity():
-            return f"json {identity.json_}"
-        case CallableIdentity():
-            return f"callable {identity.callable}"
-    return identity
+    if isinstance(identity, str):
+        return identity
+    ((kind, name),) = identity.model_dump(by_alias=True).items()
+    return f"{kind} {name}"

@@ -6,10 +6,9 @@ A run has one arm, or several side by side under the same steps and faults (`Exp
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cluster.convergence import await_isr
@@ -36,17 +35,11 @@ _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
 
 
-@dataclass(eq=False)
 class ArmRun(ArmSetting):
     """One arm in its run folder. Call `create` first, then `open` and `produce`, and at the end `finish`.
 
     `answers` takes the brokers' answers in ask steps, `faults` every fault event.
     """
-
-    answers: RowJournal = field(init=False)
-    faults: TableFile = field(init=False)
-    sampler: Sampler = field(init=False)
-    clients: RunClients = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,14 +139,10 @@ class ArmRun(ArmSetting):
 
     def committing(self) -> dict[str, str]:
         """The groups that commit offsets, by reader."""
-        readers = [
-            reader
-            for reader in self.experiment.readers_of(self.arm)
-            if reader.group is not None and reader.commits != "none"
-        ]
-        process = self.workload_spec.process
-        if process is not None:
-            readers.append(reader_spec_of(process))
+        readers = self.experiment.readers_of(self.arm)
+        readers = tuple(one for one in readers if one.group is not None and one.commits != "none")
+        if (process := self.workload_spec.process) is not None:
+            readers = (*readers, reader_spec_of(process))
         return {name: str(reader.group) for reader in readers for name in reader.member_names}
 
     def open(self, stack: ExitStack) -> None:
@@ -197,11 +186,10 @@ class ArmRun(ArmSetting):
     def ask_offsets(self, step: AskOffsets) -> None:
         """Start to poll the committed offsets of the groups that the step names."""
         assert self.broker_poller is not None, "checked when the experiment was made"
-        commits = [one.commit_offsets for one in self.experiment.steps if one.commit_offsets is not None]
         groups = {
             group: commit.partition
-            for commit in commits
-            if commit.name in step.of
+            for commit in (one.commit_offsets for one in self.experiment.steps)
+            if commit is not None and commit.name in step.of
             for group in commit.group_names
         }
         self.broker_poller.ask(groups, step.seconds, stable=step.stable)
@@ -221,7 +209,7 @@ class ArmRun(ArmSetting):
             application=self._application_meta(),
         )
 
-    def finish(self, timings: Mapping[str, float]) -> RunMeta:
+    def finish(self, timings: dict[str, float]) -> RunMeta:
         """Do the final read, and save the metadata of the finished run. `timings` holds the seconds of each
         phase so far, by its name."""
         began = time.monotonic()
@@ -230,9 +218,9 @@ class ArmRun(ArmSetting):
             read = self._final_read()
             if self.application is not None:
                 self.application.read_output()
-        problems = (*self.meta.problems, *self._ask_at_the_end())
+        problems = [*self.meta.problems, *self._ask_at_the_end()]
         if self.sampler.failure is not None:
-            problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
+            problems.append(f"the sampler ended early: {self.sampler.failure}")
         cluster = self.cluster.info().model_copy(update={"memory_mib": memory.result()})
         took = time.monotonic() - began
         settled = min(read.settled_seconds or 0.0, took)
@@ -240,14 +228,10 @@ class ArmRun(ArmSetting):
             final_read=read,
             application=self._application_meta(),
             ended_ns=time.time_ns(),
-            problems=problems,
+            problems=tuple(problems),
             finished=True,
             cluster=cluster,
-            timings={
-                **timings,
-                "brokers agreeing": round(settled, 3),
-                "final read": round(took - settled, 3),
-            },
+            timings=timings | {"brokers agreeing": round(settled, 3), "final read": round(took - settled, 3)},
         )
         return self.meta
 

@@ -34,8 +34,7 @@ class ExperimentOutcome:
 
     @property
     def as_promised(self) -> bool:
-        """Whether every arm did what the experiment promises; an arm of
-        which it is not known counts as not."""
+        """Whether every arm did what the experiment promises; an arm of which it is not known did not."""
         return self.result.exit_code() == 0
 
     def arm(self, name: str) -> ArmResult:
@@ -73,21 +72,15 @@ def run_experiment(
         BadInput: no such experiment or arm, or settings that client or broker refuse.
         PrerequisiteMissing, ClusterError, CheckError: the harness could not do its work.
     """
-    chosen_seed = int(time.time()) if seed is None else seed
-    spec = load_experiment(experiment) if isinstance(experiment, str) else experiment
-    options = Options(
-        results=results,
-        seed=chosen_seed,
-        arms=tuple(arms),
-        command=_command(experiment, arms, chosen_seed),
-    )
+    seed = int(time.time()) if seed is None else seed
+    if isinstance(experiment, str):
+        named, spec = experiment, load_experiment(experiment)
+    else:
+        # It has no file; the run's folder keeps one.
+        named, spec = EXPERIMENT_FILE, experiment
+    chosen = [word for arm in arms for word in ("--arm", arm)]
+    command = shlex.join(["kafka-chaos", "run", named, *chosen, "--seed", str(seed)])
+    options = Options(results=results, seed=seed, arms=tuple(arms), command=command)
     folder, result = execute([spec], options)[0]
     write_report(result, folder)
     return ExperimentOutcome(result, folder)
-
-
-def _command(experiment: str | Experiment, arms: Sequence[str], seed: int) -> str:
-    """The command that repeats this run. An `Experiment` has no file; the run's folder keeps one."""
-    named = experiment if isinstance(experiment, str) else EXPERIMENT_FILE
-    chosen = [word for arm in arms for word in ("--arm", arm)]
-    return shlex.join(["kafka-chaos", "run", named, *chosen, "--seed", str(seed)])

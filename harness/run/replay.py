@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from faults.schedules.state import brokers_down_limit, to_the_millisecond
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
-from harness.model.journal_reader import fault_events, journal_batches, reason_of
+from harness.model.journal_reader import fault_events, journal_rows, reason_of
 from harness.model.run import RunMeta, StepInfo
 from harness.spec.experiment import Experiment
 from harness.spec.steps import KIND, Inject, Write
@@ -94,28 +95,22 @@ def _initial_assignment(experiment: Experiment, samples: Path, topic: str) -> li
 
     Only the first samples count: the ISR of a new topic is its replicas, in the order of their assignment.
     """
-    names = ("topic", "partition", "leader", "isr")
     found: dict[int, list[int]] = {}
-    try:
-        for batch in journal_batches(samples, names):
-            for row in batch.to_pylist():
-                leader, isr = row["leader"], row["isr"] or ()
-                if row["topic"] != topic or len(isr) != experiment.topic.replication_factor:
-                    continue
-                if leader in isr:
-                    others = [broker for broker in isr if broker != leader]
-                    found.setdefault(row["partition"], [leader, *others])
+    # If the journal was cut off, the faults can be repeated, but on partitions with other leaders.
+    with suppress(JournalError):
+        for row in journal_rows(samples, ("topic", "partition", "leader", "isr")):
+            leader, isr = row["leader"], row["isr"] or ()
+            if row["topic"] != topic or len(isr) != experiment.topic.replication_factor or leader not in isr:
+                continue
+            found.setdefault(row["partition"], [leader, *(broker for broker in isr if broker != leader)])
             if len(found) == experiment.topic.partitions:
                 return [found[number] for number in range(experiment.topic.partitions)]
-    except JournalError:
-        # The journal was cut off: the faults can be repeated, but on partitions with other leaders.
-        return None
     return None
 
 
 def _require_same_experiment(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
     mine = [
-        (step.action.name if isinstance(step.action, Write) else f"{KIND[type(step.action)]}-{index}")
+        step.action.name if isinstance(step.action, Write) else f"{KIND[type(step.action)]}-{index}"
         for index, step in enumerate(experiment.steps)
     ]
     theirs = [step.name for step in meta.steps]

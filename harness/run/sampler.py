@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from harness.model.broker_views import TopologyView
-from harness.model.journal import RowSink
+from harness.model.journal import SAMPLES, RowSink
 from harness.protocol.connection import BrokerConnection
 
 EVERY_SECONDS = 0.25
 _CONTROLLER_EVERY = 4
 """The controller is queried with every fourth sample only, because a broker must forward this request."""
+_OF_PARTITION = SAMPLES.names[SAMPLES.names.index("topic") :]
+"""The columns about a partition, which are fields of its `PartitionState`."""
 
 
 @dataclass(eq=False)
 class Sampler:
     """Samples in one thread, with one connection per broker. `connect` opens a connection from a broker's id
-    and a time-out in seconds; `latest` is the last complete view."""
+    and a time-out in seconds; rows of SAMPLES go to `sink`; `latest` is the last complete view."""
 
     connect: Callable[[int, float], BrokerConnection]
     brokers: Iterable[int]
@@ -66,37 +67,21 @@ class Sampler:
         if beat % _CONTROLLER_EVERY == 0:
             self._controller = self._ask_controller(beat // _CONTROLLER_EVERY)
         views = pool.map(lambda one: one.view_or_silence((self.topic,)), self._connections)
-        view = TopologyView(at_ns=at_ns, views=tuple(views))
-        self.latest = view
-        for row in rows(view, self._controller):
-            self.sink.append(row)
+        self.latest = TopologyView(at_ns=at_ns, views=tuple(views))
+        for view in self.latest.views:
+            base = {
+                "at_ns": at_ns,
+                "broker": view.broker,
+                "answered": view.answered,
+                "controller": self._controller if view.answered else None,
+            }
+            if not view.partitions:
+                self.sink.append(base)
+            for state in view.partitions:
+                self.sink.append(base | {name: getattr(state, name) for name in _OF_PARTITION})
 
     def _ask_controller(self, turn: int) -> int | None:
         try:
             return self._connections[turn % len(self._connections)].quorum_leader()
         except OSError:
             return None
-
-
-def rows(view: TopologyView, controller: int | None) -> Iterator[dict[str, Any]]:
-    """A view as rows of `harness.model.journal.SAMPLES`."""
-    for broker_view in view.views:
-        base = {
-            "at_ns": view.at_ns,
-            "broker": broker_view.broker,
-            "answered": broker_view.answered,
-            "controller": controller if broker_view.answered else None,
-        }
-        if not broker_view.partitions:
-            yield base
-        for state in broker_view.partitions:
-            yield base | {
-                "topic": state.topic,
-                "partition": state.partition,
-                "leader": state.leader,
-                "leader_epoch": state.leader_epoch,
-                "isr": list(state.isr),
-                "log_start_offset": state.log_start_offset,
-                "log_end_offset": state.log_end_offset,
-                "high_watermark": state.high_watermark,
-            }

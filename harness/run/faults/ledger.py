@@ -129,8 +129,7 @@ class FaultLedger:
     def verify(self, fault: OpenFault) -> bool:
         """Wait for the fault's effect; journals and returns whether it was seen."""
         evidence = fault.injection.verify(fault.context)
-        fault.verified, fault.evidence = evidence.seen, evidence.what
-        self._journal_evidence(fault, FaultPhase.VERIFIED, evidence)
+        self._take(evidence, fault)
         return evidence.seen
 
     def heal(self, fault: OpenFault) -> None:
@@ -217,8 +216,7 @@ class FaultLedger:
             self._journal_of(fault, FaultPhase.FAILED, {"error": str(error)})
             raise
         if not evidence.seen:
-            fault.verified, fault.evidence = False, evidence.what
-            self._journal_evidence(fault, FaultPhase.VERIFIED, evidence)
+            self._take(evidence, fault)
         fault.closed_ns = time.time_ns()
         state_records.close_fault(self._cluster, fault.context.tag)
         self._journal_of(fault, FaultPhase.HEALED, {"what": evidence.what, **evidence.facts})
@@ -245,8 +243,9 @@ class FaultLedger:
             for fault in self._faults
         )
 
-    def _journal_evidence(self, fault: OpenFault, seen: FaultPhase, evidence: Evidence) -> None:
-        phase = seen if evidence.seen else FaultPhase.NOT_VERIFIED
+    def _take(self, evidence: Evidence, fault: OpenFault) -> None:
+        fault.verified, fault.evidence = evidence.seen, evidence.what
+        phase = FaultPhase.VERIFIED if evidence.seen else FaultPhase.NOT_VERIFIED
         self._journal_of(fault, phase, {"what": evidence.what, **evidence.facts})
 
     def _journal_of(self, fault: OpenFault, phase: FaultPhase, detail: dict[str, Any]) -> None:

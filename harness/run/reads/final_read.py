@@ -44,10 +44,9 @@ class FinalReadTarget:
     """The topic to be read, and what the experiment expects of it.
 
     `isr` is the number of in-sync replicas of each partition; `transaction_seconds` the producers'
-    transaction.timeout.ms in seconds (None: nothing was transactional). With `every_replica`, the files
-    of all replicas are read even if nothing is missing. `compacted`:
-    cleanup.policy may remove records between others. `first_part` is the number of its first file of records,
-    in a folder that already holds those of another topic.
+    transaction.timeout.ms in seconds (None: nothing was transactional). With `every_replica`, the files of
+    all replicas are read even if nothing is missing. `compacted`: cleanup.policy may remove records between
+    others. `first_part` is the number of its first file of records, if the folder has those of another topic.
     """
 
     topic: str
@@ -141,14 +140,13 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
         report_progress(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
         inspected, problems = inspect_replicas(cluster, target.topic, target.run_id, wanted, folder)
         reasons += problems
+    committed = None if found.committed is None else sum(one.records for one in found.committed.values())
     return FinalRead(
         complete=not reasons,
         reasons=tuple(reasons),
         bounds=found.bounds,
         records=sum(digest.records for digest in found.first.values()),
-        committed_records=None
-        if found.committed is None
-        else sum(digest.records for digest in found.committed.values()),
+        committed_records=committed,
         settled_seconds=round(found.settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
@@ -176,10 +174,9 @@ def differences(bounds: Bounds, first: Passes, second: Passes) -> list[str]:
     """The reasons why two passes over the same bounds do not prove a complete read (empty: they do)."""
     reasons = []
     for bound in bounds:
-        passes = (first.get(bound.partition), second.get(bound.partition))
-        one, two = passes
+        one, two = first.get(bound.partition), second.get(bound.partition)
         if one is None or two is None or not (one.finished and two.finished):
-            why = next((digest.problem for digest in passes if digest and digest.problem), "not reached")
+            why = next((digest.problem for digest in (one, two) if digest and digest.problem), "not reached")
             reasons.append(f"partition {bound.partition} was not read to its end {bound.end_offset}: {why}")
         elif one.content() != two.content():
             reasons.append(

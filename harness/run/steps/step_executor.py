@@ -209,12 +209,12 @@ class StepExecutor:
             return
         if wait.application is not None:
             self._say(f"waiting for the application, at most {wait.within:g} s")
-            if arm.application is not None and (what := arm.application.await_state(wait)) is not None:
-                raise ClusterError(
-                    f"timed out after {wait.within:g} s",
-                    expected=f"application: {wait.application}",
-                    found=what,
-                )
+            if arm.application is None:
+                return
+            missing = arm.application.await_state(wait.application, wait.within)
+            if missing is not None:
+                expected = f"application: {wait.application}"
+                raise ClusterError(f"timed out after {wait.within:g} s", expected=expected, found=missing)
             return
         if isinstance(wait.isr, int):
             self._say(f"waiting for an ISR of {wait.isr}, at most {wait.within:g} s")

@@ -16,7 +16,6 @@ from faults.shared.waiting import await_rejoined
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.run.arm_application import output_topic
 from harness.run.experiment_run import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
@@ -90,7 +89,7 @@ def test_a_run_names_the_topics_that_its_processors_write_to() -> None:
 def test_a_run_names_an_output_topic_of_its_own_cluster_only(output: dict[str, Any], there: bool) -> None:
     application = {"run": {"process": ["copy", "{output_bootstrap}"]}, "output": output}
     at = in_a_run(arms=[{"name": "one"}], together=False, application=application)
-    assert at.topics == ((at.topic, output_topic(at.topic)) if there else (at.topic,))
+    assert at.topics == ((at.topic, f"{at.topic}-output") if there else (at.topic,))
 
 
 def test_a_run_names_the_topics_of_all_its_arms() -> None:
