@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.known_settings import (
+    SERVER_KINDS,
     ClientLibrary,
     canonical,
     closest_setting,
@@ -20,18 +21,13 @@ from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
 from harness.config.properties import PropertyLine
 from harness.model.frozen import Frozen
 from harness.model.result import ArmResult, VerdictWord
-from harness.model.run import RunMeta
 from harness.model.secrets import MASK, masked
 
 RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
-_LIBRARY = {
-    "librdkafka": ClientLibrary.LIBRDKAFKA,
-    "java": ClientLibrary.JAVA,
-    "driven": ClientLibrary.JAVA,
-}
+_LIBRARY = {"librdkafka": ClientLibrary.LIBRDKAFKA, "java": ClientLibrary.JAVA, "driven": ClientLibrary.JAVA}
 """Whose names and defaults the settings of a run have, by `RunMeta.client`; of others the audit finds out."""
 
 
@@ -99,24 +95,15 @@ def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) 
     """Audit a configuration; `client` None: the client whose settings have these names."""
     chosen = client_of(entries) if client is None else client
     subject = EffectiveSettings(tuple(entries), chosen)
-    findings = [
-        *_refused_values(entries, subject),
-        *(
-            _finding_of(rule, subject)
-            for rule in RULES
-            if rule.client in (None, chosen) and rule.applies(subject)
-        ),
-    ]
+    rules = [rule for rule in RULES if rule.client in (None, chosen) and rule.applies(subject)]
+    findings = [*_refused_values(entries, subject), *(_finding_of(rule, subject) for rule in rules)]
+    names = known_settings()
     return Audit(
         client=chosen,
-        settings=tuple(_audited_setting(entry) for entry in entries if _is_known_setting(entry.name)),
+        settings=tuple(_audited_setting(entry) for entry in entries if canonical(entry.name) in names),
         findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
         unknown=tuple(_unknown(entries, chosen)),
     )
-
-
-def _is_known_setting(name: str) -> bool:
-    return name in known_settings() or canonical(name) in known_settings()
 
 
 def _audited_setting(entry: PropertyLine) -> AuditedSetting:
@@ -132,26 +119,20 @@ def _audited_setting(entry: PropertyLine) -> AuditedSetting:
 
 
 def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable[UnknownSetting]:
+    names = known_settings()
     for entry in entries:
-        where = f"{entry.file}:{entry.line}"
-        close = None
-        if not _is_known_setting(entry.name):
-            close = closest_setting(entry.name)
+        known = names.get(entry.name) or names.get(canonical(entry.name))
+        close = closest_setting(entry.name) if known is None else None
+        if known is None:
             if close is None and entry.name.startswith(_FREE_PREFIXES):
                 continue
             says = "unknown name: the Java client and brokers ignore it, librdkafka refuses it"
-        elif _foreign(entry.name, client):
-            other = next(one for one in ClientLibrary if one is not client)
-            says = f"only {other} has it, not {client}"
+        elif client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS):
+            says = f"only {', '.join(known.clients)} has it, not {client}"
         else:
             continue
+        where = f"{entry.file}:{entry.line}"
         yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
-
-
-def _foreign(name: str, client: ClientLibrary) -> bool:
-    """Whether only the other client has this name, and neither topics nor brokers have it."""
-    known = known_settings().get(name) or known_settings()[canonical(name)]
-    return client not in known.clients and not any(kind in ("topic", "broker") for kind in known.kinds)
 
 
 def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[AuditFinding]:
@@ -192,12 +173,8 @@ def _value(name: str, subject: EffectiveSettings) -> str:
     """A setting's value, fit to be shown; empty: it has none."""
     if name in subject.written:
         return masked(name, subject.written[name]) or MASK
-    known = known_settings().get(name)
-    for kind in sorted(known.kinds if known else ()):
-        found = subject.value(name, kind)
-        if found is not None:
-            return f"{found} (default)"
-    return ""
+    default = subject.value(name)
+    return "" if default is None else f"{default} (default)"
 
 
 def lines(found: Audit) -> Iterator[str]:
@@ -242,15 +219,7 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
     applies to them and explains a class of findings that the run has."""
     if arm.summary is None or arm.judgement.verdict is not VerdictWord.INVALID:
         return ()
-    found = arm.summary.findings
-    return tuple(
-        f"against {one.finding}: {one.do}"
-        for one in audit(_settings_of(arm.meta), _LIBRARY.get(arm.meta.client)).findings
-        if one.finding in found
-    )
-
-
-def _settings_of(meta: RunMeta) -> tuple[PropertyLine, ...]:
+    meta = arm.meta
     settings = {
         **meta.cluster.properties,
         **meta.topic_config,
@@ -259,4 +228,9 @@ def _settings_of(meta: RunMeta) -> tuple[PropertyLine, ...]:
         "acks": meta.acks,
         "enable.idempotence": str(meta.idempotent).lower(),
     }
-    return tuple(PropertyLine(name, value, "run.json", 0) for name, value in settings.items())
+    entries = [PropertyLine(name, value, "run.json", 0) for name, value in settings.items()]
+    return tuple(
+        f"against {one.finding}: {one.do}"
+        for one in audit(entries, _LIBRARY.get(meta.client)).findings
+        if one.finding in arm.summary.findings
+    )

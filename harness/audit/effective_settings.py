@@ -9,12 +9,6 @@ from functools import cached_property
 from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 
-_KIND_OF: dict[str, SettingKind] = {
-    "acks": SettingKind.PRODUCER,
-    "group.id": SettingKind.CONSUMER,
-    "replication.factor": SettingKind.TOPIC,
-}
-
 
 @dataclass(frozen=True)
 class EffectiveSettings:
@@ -32,37 +26,28 @@ class EffectiveSettings:
     @cached_property
     def kinds(self) -> frozenset[SettingKind]:
         """What this configures: the kinds of all names that belong to exactly one kind."""
-        found = set()
-        for name in self.written:
-            known = known_settings().get(name)
-            if name in _KIND_OF:
-                found.add(_KIND_OF[name])
-            elif known is not None and len(known.kinds) == 1:
-                found |= known.kinds
-        return frozenset(found)
+        known = (known_settings().get(name) for name in self.written)
+        return frozenset(kind for one in known if one and len(one.kinds) == 1 for kind in one.kinds)
 
-    def value(self, name: str, kind: SettingKind) -> str | None:
+    def value(self, name: str) -> str | None:
         """The value as written, else its default; None: it has none, or a long one."""
         known = known_settings().get(name)
-        defaults = {} if known is None else known.defaults
-        by = self.client if kind in (SettingKind.PRODUCER, SettingKind.CONSUMER) else ClientLibrary.JAVA
-        return self.written.get(name) or defaults.get((by, kind)) or None
+        return self.written.get(name) or (known.default(self.client) if known else None)
 
-    def number(self, name: str, kind: SettingKind) -> int | None:
-        """As `value`, as an integer; None: it is not one."""
-        text = self.value(name, kind)
+    def number(self, name: str, otherwise: int = 0) -> int:
+        """As `value`, as an integer; `otherwise` if it is not one."""
         try:
-            return None if text is None else int(float(text))
+            return int(float(self.value(name) or otherwise))
         except (ValueError, OverflowError):
-            return None
+            return otherwise
 
     def says(self, name: str, *values: str) -> bool:
         """Whether the configuration sets this to one of these values, ignoring case."""
         return self.written.get(name, "\0").lower() in values
 
-    def has(self, name: str, kind: SettingKind, *values: str) -> bool:
+    def has(self, name: str, *values: str) -> bool:
         """As `says`, or whether the default is one of these values."""
-        return (self.value(name, kind) or "").lower() in values
+        return (self.value(name) or "").lower() in values
 
     def names(self, *names: str) -> bool:
         """Whether the configuration sets one of these."""
@@ -70,23 +55,26 @@ class EffectiveSettings:
 
     @property
     def producing(self) -> bool:
-        """Whether it configures a producer."""
         return SettingKind.PRODUCER in self.kinds
 
     @property
     def consuming(self) -> bool:
-        """Whether it configures a consumer."""
         return SettingKind.CONSUMER in self.kinds
 
     @property
     def acks(self) -> str:
         """`0`, `1` or `all` (or any other text as written)."""
-        text = (self.value("acks", SettingKind.PRODUCER) or "all").lower()
+        text = (self.value("acks") or "all").lower()
         return "all" if text == "-1" else text
 
     @property
     def transactional(self) -> bool:
         return bool(self.written.get("transactional.id"))
+
+    @property
+    def rules_out_idempotence(self) -> bool:
+        """Whether acks or retries rule idempotence out."""
+        return self.acks != "all" or self.written.get("retries") == "0"
 
     @property
     def idempotent(self) -> bool:
@@ -98,13 +86,11 @@ class EffectiveSettings:
             return True
         if self.client is ClientLibrary.LIBRDKAFKA:
             return False
-        return self.acks == "all" and self.written.get("retries") != "0"
+        return not self.rules_out_idempotence
 
 
 def client_of(entries: Sequence[PropertyLine]) -> ClientLibrary:
     """The client that the names belong to: librdkafka if only it has one of them, else Java's."""
-    for entry in entries:
-        known = known_settings().get(entry.name)
-        if known is not None and known.clients == {ClientLibrary.LIBRDKAFKA}:
-            return ClientLibrary.LIBRDKAFKA
-    return ClientLibrary.JAVA
+    known = (known_settings().get(entry.name) for entry in entries)
+    only_one_has = any(one and one.clients == {ClientLibrary.LIBRDKAFKA} for one in known)
+    return ClientLibrary.LIBRDKAFKA if only_one_has else ClientLibrary.JAVA

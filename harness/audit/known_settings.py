@@ -4,7 +4,7 @@ one, and whether a value is one that Kafka's or librdkafka's own validators take
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -16,11 +16,9 @@ from pydantic import TypeAdapter
 from harness.model.errors import closest
 from harness.model.frozen import Frozen
 
-OURS = {
-    "replication.factor": "replicas of each partition, as kafka-topics.sh and Streams take it",
-    "partitions": "number of partitions, as kafka-topics.sh takes it",
-}
-"""Facts about a topic that are not topic settings, but are needed to judge these."""
+_OURS = ("replication.factor", "partitions")
+"""Facts about a topic, as kafka-topics.sh and Streams take them, that are not topic settings, but are needed
+to judge these."""
 _COUNT = "int -1|1.."
 """-1: the broker's default."""
 _PREFIXES = ("producer.", "consumer.", "topic.", "broker.", "admin.")
@@ -62,6 +60,10 @@ class SettingKind(StrEnum):
     BROKER = "broker"
 
 
+SERVER_KINDS = (SettingKind.TOPIC, SettingKind.BROKER)
+"""Both clients have the same settings of these."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownSetting:
     """A known name; `defaults` and the possible `values` (as settings.tsv words them) are by client and kind
@@ -78,6 +80,12 @@ class KnownSetting:
     def kinds(self) -> set[SettingKind]:
         return {kind for _, kind in self.values}
 
+    def default(self, client: ClientLibrary) -> str | None:
+        """The default in this client, else in topics, else in brokers; None: there is none, or a long one."""
+        by_kind = [self.defaults.get((client, kind)) for kind in SettingKind]
+        by_kind += [self.defaults.get((ClientLibrary.JAVA, kind)) for kind in SERVER_KINDS]
+        return next(filter(None, by_kind), None)
+
 
 def canonical(name: str) -> str:
     """The name that the rules use for a setting: without a prefix like `producer.`, and Java's name instead
@@ -88,18 +96,14 @@ def canonical(name: str) -> str:
 
 def listed_name(name: str) -> str:
     """The name without a prefix like `producer.`, if it is known only without it."""
-    if name not in known_settings():
-        for prefix in _PREFIXES:
-            if name.startswith(prefix) and name.removeprefix(prefix) in known_settings():
-                return name.removeprefix(prefix)
-    return name
+    known, rest = known_settings(), name.partition(".")[2]
+    return rest if name.startswith(_PREFIXES) and name not in known and rest in known else name
 
 
 @cache
 def known_settings() -> dict[str, KnownSetting]:
     """Every known setting by name."""
-    counts = {(client, SettingKind.TOPIC): _COUNT for client in ClientLibrary}
-    found = {name: KnownSetting({}, dict(counts)) for name in OURS}
+    found = {name: KnownSetting({}, {(ClientLibrary.JAVA, SettingKind.TOPIC): _COUNT}) for name in _OURS}
     text = (resources.files("harness.audit") / "settings.tsv").read_text()
     for line in text.splitlines():
         if line.startswith("#"):
@@ -132,7 +136,7 @@ def guarantees() -> dict[str, Guarantee]:
 
 
 def expected_values(
-    name: str, value: str, client: ClientLibrary, kinds: Iterable[SettingKind]
+    name: str, value: str, client: ClientLibrary, kinds: Collection[SettingKind]
 ) -> tuple[str, SettingKind] | None:
     """What would be taken instead of `value`, in words, and by what; None: the value is taken.
 
@@ -142,16 +146,13 @@ def expected_values(
     known = known_settings().get(listed_name(name))
     if known is None or any(mark in value for mark in _PLACEHOLDERS):
         return None
-    values = {
-        (library, kind): one
-        for (library, kind), one in known.values.items()
-        if library is client or kind in (SettingKind.TOPIC, SettingKind.BROKER)
-    }
-    narrowed = {key: one for key, one in values.items() if key[1] in frozenset(kinds)} or values
+    places = known.values.items()
+    values = {kind: one for (library, kind), one in places if library is client or kind in SERVER_KINDS}
+    narrowed = {kind: one for kind, one in values.items() if kind in kinds} or values
     prefix_only = client is ClientLibrary.LIBRDKAFKA
     if not narrowed or any(_takes(one, value, prefix_only) for one in narrowed.values()):
         return None
-    ((_, kind), one), *_ = narrowed.items()
+    kind, one = next(iter(narrowed.items()))
     return _words(one, value), kind
 
 

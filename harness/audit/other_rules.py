@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.audit.effective_settings import EffectiveSettings
-from harness.audit.known_settings import ClientLibrary, SettingKind
+from harness.audit.known_settings import SERVER_KINDS, ClientLibrary
 from harness.audit.rule import (
     BROKER_DOCS,
     CONSUMER_DOCS,
@@ -24,10 +24,7 @@ _LATEST = ("latest", "largest", "end")
 
 def _storing(subject: EffectiveSettings) -> bool:
     """Whether the configuration has settings of topics or brokers."""
-    return (
-        bool({SettingKind.TOPIC, SettingKind.BROKER} & subject.kinds)
-        or "min.insync.replicas" in subject.written
-    )
+    return not subject.kinds.isdisjoint(SERVER_KINDS) or "min.insync.replicas" in subject.written
 
 
 def _acks_all(subject: EffectiveSettings) -> bool:
@@ -35,21 +32,12 @@ def _acks_all(subject: EffectiveSettings) -> bool:
 
 
 def _copies(subject: EffectiveSettings) -> int | None:
-    for name, kind in (
-        ("replication.factor", SettingKind.TOPIC),
-        ("default.replication.factor", SettingKind.BROKER),
-    ):
-        if name in subject.written:
-            return subject.number(name, kind)
-    return None
+    names = ("replication.factor", "default.replication.factor")
+    return next((subject.number(name) for name in names if name in subject.written), None)
 
 
 def _least(subject: EffectiveSettings) -> int:
-    return subject.number("min.insync.replicas", SettingKind.TOPIC) or 1
-
-
-def _number(subject: EffectiveSettings, name: str, kind: SettingKind = SettingKind.CONSUMER) -> int:
-    return subject.number(name, kind) or 0
+    return subject.number("min.insync.replicas") or 1
 
 
 RULES: tuple[AuditRule, ...] = (
@@ -141,8 +129,7 @@ RULES: tuple[AuditRule, ...] = (
         ("transaction.timeout.ms", "transaction.max.timeout.ms"),
         lambda s: (
             "transaction.timeout.ms" in s.written
-            and _number(s, "transaction.timeout.ms", SettingKind.PRODUCER)
-            > _number(s, "transaction.max.timeout.ms", SettingKind.BROKER)
+            and s.number("transaction.timeout.ms") > s.number("transaction.max.timeout.ms")
         ),
         "transaction.timeout.ms={transaction.timeout.ms} is longer than the brokers' "
         "transaction.max.timeout.ms={transaction.max.timeout.ms}: they refuse it",
@@ -155,7 +142,7 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             s.transactional
             and (s.consuming or "isolation.level" in s.written)
-            and s.value("isolation.level", SettingKind.CONSUMER) == "read_uncommitted"
+            and s.value("isolation.level") == "read_uncommitted"
         ),
         "the producer writes transactions, and the consumer reads with isolation.level=read_uncommitted "
         "(the Java client's default): it gets records of aborted ones",
@@ -167,7 +154,7 @@ RULES: tuple[AuditRule, ...] = (
     risk(
         "latest",
         ("auto.offset.reset",),
-        lambda s: s.consuming and s.has("auto.offset.reset", SettingKind.CONSUMER, *_LATEST),
+        lambda s: s.consuming and s.has("auto.offset.reset", *_LATEST),
         "auto.offset.reset={auto.offset.reset}: a group without a committed offset (new, expired or out of "
         "range) starts at the end and never gets earlier records",
         "set auto.offset.reset=earliest where every record counts",
@@ -177,7 +164,7 @@ RULES: tuple[AuditRule, ...] = (
     risk(
         "auto-commit-java",
         ("enable.auto.commit",),
-        lambda s: s.consuming and s.has("enable.auto.commit", SettingKind.CONSUMER, "true"),
+        lambda s: s.consuming and s.has("enable.auto.commit", "true"),
         "enable.auto.commit=true: poll commits the records of the previous poll. Records that were passed to "
         "another thread may be committed before they are processed, and are skipped after a crash",
         "set enable.auto.commit=false and commit what has been processed",
@@ -189,9 +176,7 @@ RULES: tuple[AuditRule, ...] = (
         "auto-commit-librdkafka",
         ("enable.auto.commit", "enable.auto.offset.store"),
         lambda s: (
-            s.consuming
-            and s.has("enable.auto.commit", SettingKind.CONSUMER, "true")
-            and s.has("enable.auto.offset.store", SettingKind.CONSUMER, "true")
+            s.consuming and s.has("enable.auto.commit", "true") and s.has("enable.auto.offset.store", "true")
         ),
         "enable.auto.commit=true with enable.auto.offset.store=true: an offset is stored when the record is "
         "delivered, and may be committed before it is processed: it is skipped after a crash",
@@ -215,7 +200,7 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             s.names("heartbeat.interval.ms", "session.timeout.ms")
             and s.consuming
-            and _number(s, "heartbeat.interval.ms") >= _number(s, "session.timeout.ms")
+            and s.number("heartbeat.interval.ms") >= s.number("session.timeout.ms")
         ),
         "heartbeat.interval.ms={heartbeat.interval.ms} is not lower than "
         "session.timeout.ms={session.timeout.ms}: the client refuses to start",
@@ -229,7 +214,7 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             s.names("max.poll.interval.ms", "session.timeout.ms")
             and s.consuming
-            and _number(s, "max.poll.interval.ms") < _number(s, "session.timeout.ms")
+            and s.number("max.poll.interval.ms") < s.number("session.timeout.ms")
         ),
         "max.poll.interval.ms={max.poll.interval.ms} is lower than session.timeout.ms={session.timeout.ms}: "
         "the client refuses to start",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.audit.effective_settings import EffectiveSettings
-from harness.audit.known_settings import ClientLibrary, SettingKind
+from harness.audit.known_settings import ClientLibrary
 from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, refused, risk
 from harness.model.result import FindingClass
 
@@ -15,10 +15,6 @@ def _wants_idempotence(subject: EffectiveSettings) -> bool:
     return subject.says("enable.idempotence", "true") or subject.transactional
 
 
-def _number(subject: EffectiveSettings, name: str) -> int:
-    return subject.number(name, SettingKind.PRODUCER) or 0
-
-
 def _too_many_in_flight(subject: EffectiveSettings) -> bool:
     # Idempotence is the Java client's default, which it does not switch off here as it does for acks.
     wanted = _wants_idempotence(subject) or (
@@ -26,12 +22,18 @@ def _too_many_in_flight(subject: EffectiveSettings) -> bool:
         and not subject.says("enable.idempotence", "false")
         and subject.idempotent
     )
-    return wanted and _number(subject, _IN_FLIGHT) > 5 and _IN_FLIGHT in subject.written
+    return wanted and subject.number(_IN_FLIGHT) > 5 and _IN_FLIGHT in subject.written
+
+
+def _may_repeat(subject: EffectiveSettings) -> bool:
+    """Whether a record that was sent again may be in the log twice."""
+    may = subject.producing and not subject.idempotent and subject.acks != "0"
+    return may and subject.number("retries") > 0
 
 
 def _short_delivery(subject: EffectiveSettings) -> bool:
-    needed = _number(subject, "linger.ms") + _number(subject, "request.timeout.ms")
-    return "delivery.timeout.ms" in subject.written and _number(subject, "delivery.timeout.ms") < needed
+    needed = subject.number("linger.ms") + subject.number("request.timeout.ms")
+    return "delivery.timeout.ms" in subject.written and subject.number("delivery.timeout.ms") < needed
 
 
 RULES: tuple[AuditRule, ...] = (
@@ -75,10 +77,7 @@ RULES: tuple[AuditRule, ...] = (
             s.transactional
             and (
                 s.says("enable.idempotence", "false")
-                or (
-                    "enable.idempotence" not in s.written
-                    and (s.acks != "all" or s.written.get("retries") == "0")
-                )
+                or ("enable.idempotence" not in s.written and s.rules_out_idempotence)
             )
         ),
         "transactions need idempotence, which enable.idempotence=false, acks other than all or retries=0 "
@@ -100,7 +99,7 @@ RULES: tuple[AuditRule, ...] = (
         "delivery-timeout-librdkafka",
         ("delivery.timeout.ms", "linger.ms"),
         lambda s: (
-            0 < _number(s, "delivery.timeout.ms") <= _number(s, "linger.ms")
+            0 < s.number("delivery.timeout.ms") <= s.number("linger.ms")
             and s.names("delivery.timeout.ms", "linger.ms")
         ),
         "message.timeout.ms (delivery.timeout.ms) is {delivery.timeout.ms}, not greater than "
@@ -115,7 +114,7 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             s.transactional
             and "delivery.timeout.ms" in s.written
-            and _number(s, "delivery.timeout.ms") > _number(s, "transaction.timeout.ms")
+            and s.number("delivery.timeout.ms") > s.number("transaction.timeout.ms")
         ),
         "delivery.timeout.ms={delivery.timeout.ms} is longer than "
         "transaction.timeout.ms={transaction.timeout.ms}: the client refuses to start",
@@ -171,11 +170,7 @@ RULES: tuple[AuditRule, ...] = (
         "not-idempotent",
         ("enable.idempotence", "acks", "retries"),
         lambda s: (
-            s.producing
-            and not s.idempotent
-            and s.acks != "0"
-            and _number(s, "retries") > 0
-            and not (s.client is ClientLibrary.JAVA and "enable.idempotence" not in s.written)
+            _may_repeat(s) and not (s.client is ClientLibrary.JAVA and "enable.idempotence" not in s.written)
         ),
         "retries without idempotence: a record whose acknowledgement was lost is written again, and is in "
         "the log twice",
@@ -187,13 +182,7 @@ RULES: tuple[AuditRule, ...] = (
     risk(
         "order",
         (_IN_FLIGHT, "retries", "enable.idempotence"),
-        lambda s: (
-            s.producing
-            and not s.idempotent
-            and s.acks != "0"
-            and _number(s, "retries") > 0
-            and _number(s, _IN_FLIGHT) > 1
-        ),
+        lambda s: _may_repeat(s) and s.number(_IN_FLIGHT) > 1,
         f"{{{_IN_FLIGHT}}} requests in flight and retries without idempotence: a retried batch may be "
         "written after its successor",
         f"set enable.idempotence=true, or {_IN_FLIGHT}=1",
@@ -215,8 +204,7 @@ RULES: tuple[AuditRule, ...] = (
             s.producing
             and not s.idempotent
             and "replica.lag.time.max.ms" in s.written
-            and _number(s, "request.timeout.ms")
-            <= (s.number("replica.lag.time.max.ms", SettingKind.BROKER) or 0)
+            and s.number("request.timeout.ms") <= s.number("replica.lag.time.max.ms")
         ),
         "request.timeout.ms={request.timeout.ms} is not larger than the brokers' "
         "replica.lag.time.max.ms={replica.lag.time.max.ms}: a slow follower makes the producer send again",

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import partial
 
 from harness.audit.effective_settings import EffectiveSettings
-from harness.audit.known_settings import ClientLibrary, SettingKind
+from harness.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 JAVA_DOCS = "Kafka documentation, Producer Configs"
@@ -20,13 +20,9 @@ RDK_DOCS = "librdkafka, CONFIGURATION.md"
 
 def source_of(client: ClientLibrary, kind: SettingKind) -> str:
     """The document that describes the settings of this kind."""
-    if kind is SettingKind.TOPIC:
-        return TOPIC_DOCS
-    if kind is SettingKind.BROKER:
-        return BROKER_DOCS
-    if client is ClientLibrary.LIBRDKAFKA:
+    if client is ClientLibrary.LIBRDKAFKA and kind not in SERVER_KINDS:
         return RDK_DOCS
-    return JAVA_DOCS if kind is SettingKind.PRODUCER else CONSUMER_DOCS
+    return f"Kafka documentation, {kind.capitalize()} Configs"
 
 
 class Severity(StrEnum):

@@ -164,9 +164,8 @@ def _to_librdkafka(subject: EffectiveSettings) -> tuple[dict[str, Any], tuple[st
             extra[_OTHER_NAMES.get(name, name)] = value
     if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
         # Java's setting is how long the client waits for an answer: librdkafka's socket.timeout.ms.
-        waiting = subject.number("request.timeout.ms", SettingKind.PRODUCER)
-        if waiting is not None:
-            settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
+        waiting = subject.number("request.timeout.ms", _LONGEST_SOCKET_MS)
+        settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
     return {**settings, "extra": extra}, tuple(left_out)
 
 
