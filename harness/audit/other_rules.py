@@ -32,8 +32,11 @@ def _acks_all(subject: EffectiveSettings) -> bool:
 
 
 def _copies(subject: EffectiveSettings) -> int | None:
-    names = ("replication.factor", "default.replication.factor")
-    return next((subject.number(name) for name in names if name in subject.written), None)
+    """The number of replicas, if it is configured; -1 means the brokers' default."""
+    for name in ("replication.factor", "default.replication.factor"):
+        if name in subject.written and (copies := subject.number(name, -1)) != -1:
+            return copies
+    return None
 
 
 def _least(subject: EffectiveSettings) -> int:

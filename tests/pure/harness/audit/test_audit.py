@@ -125,6 +125,7 @@ CASES: list[tuple[str, ClientLibrary, str, str]] = [
         "default.replication.factor=2; min.insync.replicas=2",
         "default.replication.factor=3; min.insync.replicas=2",
     ),
+    ("minisr-above-copies", JAVA, "replication.factor=0", "replication.factor=-1; min.insync.replicas=2"),
     ("one-copy", JAVA, "replication.factor=1", "replication.factor=2"),
     (
         "unclean-with-acks-all",
