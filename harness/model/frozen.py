@@ -21,8 +21,6 @@ def plain(value: object) -> object:
 
 
 Setting = Annotated[
-    str,
-    BeforeValidator(plain),
-    WithJsonSchema({"type": ["string", "integer", "number", "boolean"]}),
+    str, BeforeValidator(plain), WithJsonSchema({"type": ["string", "integer", "number", "boolean"]})
 ]
 """A value that Kafka takes as text, however YAML reads it."""

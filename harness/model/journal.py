@@ -15,13 +15,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from harness.model.journal_format import (
-    NS_MEANING,
-    TOPIC_PARTITION,
-    Column,
-    define_journal,
-    identity_columns,
-)
+from harness.model.journal_format import NS_MEANING, TOPIC_PARTITION, Column, define_journal, identity_columns
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """Errors of reading or writing a journal whose file is damaged or missing, or whose disk is full."""

@@ -5,13 +5,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harness.model.journal_format import (
-    NS_MEANING,
-    TOPIC_PARTITION,
-    Column,
-    define_journal,
-    identity_columns,
-)
+from harness.model.journal_format import NS_MEANING, TOPIC_PARTITION, Column, define_journal, identity_columns
 
 _GROUP = "group.id of the share group, as the brokers know it"
 

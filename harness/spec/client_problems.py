@@ -108,12 +108,7 @@ def _smallest_lock(cluster: ClusterSpec) -> float | None:
 
 
 def application_problems(
-    application: ApplicationSpec,
-    readers: Sequence[ReaderSpec],
-    cluster: ClusterSpec,
-    *,
-    arm: str,
-    where: str,
+    application: ApplicationSpec, readers: Sequence[ReaderSpec], cluster: ClusterSpec, *, arm: str, where: str
 ) -> Iterator[Problem]:
     """Why the cluster cannot have this application beside these readers of an arm; `where` is its key in the
     file."""

@@ -22,12 +22,7 @@ from harness.spec.client_problems import (
     share_problems,
 )
 from harness.spec.cluster import ClusterSpec, Metadata
-from harness.spec.step_problems import (
-    commit_problems,
-    driving_problems,
-    fault_problems,
-    restart_problems,
-)
+from harness.spec.step_problems import commit_problems, driving_problems, fault_problems, restart_problems
 from harness.spec.steps import KIND, Drive, Step, Write
 from harness.spec.topic import TopicSpec
 from workloads.config.java_settings import java_problem, settings_problem
@@ -60,8 +55,7 @@ class Arm(Frozen):
         default=None, description="fields of `application` for this arm only"
     )
     without_faults: bool = Field(
-        default=False,
-        description="a control: faults of write steps, `inject` and `heal` are passed over",
+        default=False, description="a control: faults of write steps, `inject` and `heal` are passed over"
     )
     promise: dict[str, Setting] = Field(default_factory=dict)
 

@@ -194,11 +194,7 @@ def _call(call: Call) -> str:
 def _write(experiment: Experiment, index: int, write: Write, seed: int, down: int) -> PlannedStep:
     shape = experiment.shape
     schedule = Schedule.of(
-        write.faults,
-        schedule_seed(seed, write),
-        shape,
-        seconds=write.ends,
-        at_most_down=write.at_most_down,
+        write.faults, schedule_seed(seed, write), shape, seconds=write.ends, at_most_down=write.at_most_down
     )
     simulation = simulate(schedule, down_before=down)
     planned = [_simulated_fault(schedule, one) for one in simulation.faults]

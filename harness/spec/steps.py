@@ -12,13 +12,7 @@ from faults.schedules.entries import NAME, IfImpossible, ScheduleEntry, WrittenF
 from faults.targets import Target
 from harness.model.frozen import Frozen
 from harness.spec.application import ApplicationState
-from harness.spec.group_steps import (
-    AskOffsets,
-    CommitOffsets,
-    RestartReader,
-    SendOffsets,
-    SendOffsetsCall,
-)
+from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsets, SendOffsetsCall
 from harness.spec.topic import DeleteRecords, RecreateTopic
 from harness.spec.wait_conditions import (
     Checkpoint,

@@ -12,8 +12,7 @@ from harness.suite.run_evidence import FinishedRun
 def invalid_for(finding: FindingClass) -> Expectation:
     """The check calls the run invalid, for this finding among others."""
     return _verdict(
-        f"invalid: {finding.value}",
-        lambda run: _word(run) is VerdictWord.INVALID and run.count(finding) > 0,
+        f"invalid: {finding.value}", lambda run: _word(run) is VerdictWord.INVALID and run.count(finding) > 0
     )
 
 
