@@ -49,15 +49,8 @@ SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
 SMALLEST_DISK_MIB = 16
 MOST_BROKERS = 9
 
-CONSUMER_PROTOCOL = (4, 0)
-"""The first Kafka with the consumer group protocol for production (KIP-848)."""
-SHARE_GROUPS = (4, 2)
-"""The first Kafka with share groups for production (KIP-932)."""
-SHARE_PREVIEW = (4, 1)
-"""Has share groups as a preview, which the feature share.version enables."""
 SHARE_FEATURE = "share.version"
-SHARE_LIMITS = (4, 3)
-"""The first Kafka in which a share group can have a delivery limit of its own (KIP-1240)."""
+"""The feature that enables share groups in Kafka 4.1, which has them as a preview."""
 SMALLEST_LOCK_PROPERTY = "group.share.min.record.lock.duration.ms"
 
 
@@ -142,17 +135,17 @@ class ClusterSpec(Frozen):
 
     @property
     def has_consumer_protocol(self) -> bool:
-        """Whether groups can use `group.protocol: consumer`."""
-        return self._is_from(CONSUMER_PROTOCOL)
+        """Whether groups can use `group.protocol: consumer`, for production since Kafka 4.0 (KIP-848)."""
+        return self._is_from((4, 0))
 
     @property
     def without_share_groups(self) -> str | None:
         """Why the cluster has no share groups; None: it has, or this is not known (an existing cluster, an
         image without a version)."""
-        if self._is_from(SHARE_GROUPS):
+        if self._is_from((4, 2)):
             return None
         mode = " with ZooKeeper" if self.metadata is Metadata.ZOOKEEPER else ""
-        if self._version_numbers == SHARE_PREVIEW and not mode:
+        if self._version_numbers == (4, 1) and not mode:
             if self.features.get(SHARE_FEATURE, 0) >= 1:
                 return None
             return (
@@ -166,8 +159,8 @@ class ClusterSpec(Frozen):
 
     @property
     def has_group_limits(self) -> bool:
-        """Whether a share group can have a delivery limit of its own."""
-        return self._is_from(SHARE_LIMITS)
+        """Whether a share group can have a delivery limit of its own, as since Kafka 4.3 (KIP-1240)."""
+        return self._is_from((4, 3))
 
     def _is_from(self, version: tuple[int, int]) -> bool:
         """Whether Kafka has this version or a later one. True if the version is not known (an existing

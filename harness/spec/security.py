@@ -8,11 +8,6 @@ from pydantic import Field, model_validator
 
 from harness.model.frozen import Frozen
 
-TLS_SINCE = (2, 7)
-"""The first Kafka that accepts certificates and keys as PEM (KIP-651)."""
-SCRAM_SINCE = (3, 5)
-"""The first KRaft that stores SCRAM credentials (KIP-900); with ZooKeeper any version does."""
-
 _MECHANISMS = {"plain": "PLAIN", "scram": "SCRAM-SHA-512"}
 
 
@@ -48,9 +43,10 @@ class SecuritySpec(Frozen):
         return None if self.sasl is None else _MECHANISMS[self.sasl]
 
     def refusal(self, version: tuple[int, ...], *, kraft: bool) -> str | None:
-        """Why Kafka of this version (major, minor) does not support it; None: it does."""
-        if self.tls and version < TLS_SINCE:
+        """Why Kafka of this version (major, minor) does not support it; None: it does. With ZooKeeper any
+        version stores SCRAM credentials."""
+        if self.tls and version < (2, 7):
             return "`tls` needs Kafka 2.7, the first version that accepts certificates as PEM (KIP-651)"
-        if self.sasl == "scram" and kraft and version < SCRAM_SINCE:
+        if self.sasl == "scram" and kraft and version < (3, 5):
             return "`sasl: scram` needs Kafka 3.5, the first KRaft that stores SCRAM credentials (KIP-900)"
         return None
