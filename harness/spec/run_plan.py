@@ -148,8 +148,8 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
     if isinstance(action, Write):
         return _write(experiment, index, action, seed, down)
     if isinstance(action, Inject):
-        fault = action.fault
-        here = _planned(fault, experiment.shape, f"steps[{index}].inject", None, 0.0, "now", None)
+        effects = _effects(action.fault, experiment.shape)
+        here = PlannedFault(f"steps[{index}].inject", None, 0.0, True, "now", None, *effects)
         return PlannedStep(index, "inject", (here,), min(experiment.shape.brokers, down + here.down))
     if isinstance(action, Wait):
         size = f"the ISR has {action.isr} members" if isinstance(action.isr, int) else "replicated"
@@ -222,8 +222,8 @@ def _simulated_fault(schedule: Schedule, one: Start) -> PlannedFault:
     # One that waits for others may begin later, since heals take time.
     sure = one.at <= one.due and not isinstance(track.begin, Following | WhenTrue)
     when = f"at {one.at:.3f} s" + ("" if sure else " or later")
-    span = (one.lasting, one.lasting)
-    return _planned(one.fault, schedule.shape, track.where, _name(track), one.at, when, span, sure=sure)
+    span, effects = (one.lasting, one.lasting), _effects(one.fault, schedule.shape)
+    return PlannedFault(track.where, _name(track), one.at, sure, when, span, *effects)
 
 
 def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
@@ -235,32 +235,14 @@ def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
     elif isinstance(how, Following):
         before = ", ".join(schedule.tracks[number].where for number in how.tracks)
         when = (f"{how.pause:g} s after" if how.pause else "when") + f" {before} is healed"
-    return _planned(pick.fault, schedule.shape, track.where, _name(track), None, when, pick.lasting)
+    effects = _effects(pick.fault, schedule.shape)
+    return PlannedFault(track.where, _name(track), None, False, when, pick.lasting, *effects)
 
 
 def _name(track: Track) -> str | None:
     return track.names[-1] if track.names else None
 
 
-def _planned(
-    fault: FaultSpec,
-    shape: ClusterShape,
-    entry: str,
-    name: str | None,
-    at: float | None,
-    when: str,
-    lasting: tuple[float, float] | None,
-    *,
-    sure: bool = True,
-) -> PlannedFault:
-    return PlannedFault(
-        entry=entry,
-        name=name,
-        at=at,
-        sure=sure and at is not None,
-        when=when,
-        lasting=lasting,
-        fault=describe_fault(fault),
-        down=fault.max_brokers_down(shape),
-        expect=fault.warnings(shape),
-    )
+def _effects(fault: FaultSpec, shape: ClusterShape) -> tuple[str, int, tuple[str, ...]]:
+    """The last three parts of a `PlannedFault`."""
+    return describe_fault(fault), fault.max_brokers_down(shape), fault.warnings(shape)
