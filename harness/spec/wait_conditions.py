@@ -6,7 +6,7 @@ be tested without one. `missing` says in words what was observed instead; None: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from pydantic import Field, model_validator
@@ -65,28 +65,23 @@ class OnReplicas(Number):
     of: Target = Field(description="which brokers")
     partition: int = Field(default=0, ge=0)
 
-    def missing_of(self, look: ConditionView, what: str) -> str | None:
+    def missing_of(self, look: ConditionView, what: str, value_of: Callable[[int], int | None]) -> str | None:
+        """As `missing`, of the number that `value_of` finds for a broker; `what` says what it is."""
         numbers = look.nodes(self.of)
         if not numbers:
             return f"{self.of} matches no broker"
-        values = {number: self.value_of(look, number) for number in numbers}
+        values = {number: value_of(number) for number in numbers}
         if all(self.holds(value) for value in values.values()):
             return None
         return f"{what} of partition {self.partition} by broker: {_format_by_broker(values)}"
-
-    def value_of(self, look: ConditionView, broker: int) -> int | None:
-        raise NotImplementedError
 
 
 class LogEnd(OnReplicas):
     """The log end offset of each broker's own replica."""
 
-    def value_of(self, look: ConditionView, broker: int) -> int | None:
-        state = _states(look, self.partition).get(broker)
-        return None if state is None else state.log_end_offset
-
     def missing(self, look: ConditionView) -> str | None:
-        return self.missing_of(look, "log end offset")
+        ends = {broker: state.log_end_offset for broker, state in _states(look, self.partition).items()}
+        return self.missing_of(look, "log end offset", ends.get)
 
     def __str__(self) -> str:
         return f"a log end offset of {self.bound()} in partition {self.partition} on {self.of}"
@@ -95,11 +90,8 @@ class LogEnd(OnReplicas):
 class HighWatermark(OnReplicas):
     """The high watermark that each of these brokers knows; a follower learns it one fetch later."""
 
-    def value_of(self, look: ConditionView, broker: int) -> int | None:
-        return look.high_watermark(broker, self.partition)
-
     def missing(self, look: ConditionView) -> str | None:
-        return self.missing_of(look, "high watermark")
+        return self.missing_of(look, "high watermark", lambda one: look.high_watermark(one, self.partition))
 
     def __str__(self) -> str:
         return f"a high watermark of {self.bound()} in partition {self.partition} on {self.of}"
@@ -115,11 +107,8 @@ class Checkpoint(OnReplicas):
         "leader-epoch-checkpoint",
     ]
 
-    def value_of(self, look: ConditionView, broker: int) -> int | None:
-        return look.checkpoint(broker, self.file, self.partition)
-
     def missing(self, look: ConditionView) -> str | None:
-        return self.missing_of(look, self.file)
+        return self.missing_of(look, self.file, lambda one: look.checkpoint(one, self.file, self.partition))
 
     def __str__(self) -> str:
         return f"{self.bound()} in the {self.file} of partition {self.partition} on {self.of}"
