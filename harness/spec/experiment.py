@@ -15,14 +15,17 @@ from harness.model.errors import BadInput, located_words_of, words_of
 from harness.model.frozen import Frozen, Setting
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
-from harness.spec.client_problems import (
+from harness.spec.cluster import ClusterSpec, Metadata
+from harness.spec.problems import (
     altered_problems,
     application_problems,
+    commit_problems,
+    driving_problems,
+    fault_problems,
     reader_problems,
+    restart_problems,
     share_problems,
 )
-from harness.spec.cluster import ClusterSpec, Metadata
-from harness.spec.step_problems import commit_problems, driving_problems, fault_problems, restart_problems
 from harness.spec.steps import KIND, Drive, Step, Write
 from harness.spec.topic import TopicSpec
 from workloads.config.java_settings import java_problem, settings_problem

@@ -13,7 +13,7 @@ from faults.schedules.tracks import tracks
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
-from harness.spec.step_problems import faults_before
+from harness.spec.problems import faults_before
 from harness.spec.steps import Write
 
 

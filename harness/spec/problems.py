@@ -1,4 +1,5 @@
-"""What is wrong with the steps of an experiment, before a cluster starts."""
+"""What is wrong with the steps, the readers, the share groups and the application of an experiment, before a
+cluster starts."""
 
 from __future__ import annotations
 
@@ -9,8 +10,11 @@ from faults.schedules.tracks import tracks
 from faults.shared.fault_spec import FaultSpec
 from faults.shared.partition_fault import PartitionFault
 from faults.targets.target_context import ClusterShape
+from harness.spec.application import ApplicationSpec
+from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec, Metadata
 from harness.spec.steps import Heal, Inject, Step, Write
 from workloads.config.reader_spec import ReaderSpec
+from workloads.config.share_spec import LIMIT_PROPERTY, SMALLEST_LOCK_SECONDS, ShareSpec
 from workloads.config.workload_spec import WorkloadSpec
 
 
@@ -31,21 +35,16 @@ def driving_problems(
                 )
         if step.write is not None and True in driven:
             yield Problem(f"{where}.write", "`client: driven` has no write steps, only drive steps")
-        if step.drive is None:
+        drive = step.drive
+        if drive is None:
             continue
         if False in driven:
             yield Problem(f"{where}.drive", "drive steps need `client: driven`: set it below `workload`")
-        numbers = [
-            *(send.partition for send in step.drive.sends),
-            *(one.partition for one in step.drive.offsets),
-        ]
-        for partition in numbers:
+        for partition in [one.partition for one in drive.sends] + [one.partition for one in drive.offsets]:
             if partition >= partitions:
                 yield Problem(f"{where}.drive.do", f"the topic has partitions 0 to {partitions - 1}")
-        calls = {"begin", "commit", "abort"}
-        if (step.drive.offsets or not calls.isdisjoint(step.drive.do)) and not all(
-            one.transactional for one in workloads
-        ):
+        in_transaction = drive.offsets or {"begin", "commit", "abort"}.intersection(drive.do)
+        if in_transaction and not all(one.transactional for one in workloads):
             yield Problem(f"{where}.drive.do", "transactions need `driven: {transactional: true}`")
 
 
@@ -139,3 +138,122 @@ def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool
                 before=faults_before(steps, number),
             )
             yield from (Problem(f"{where}.write.{one.where}", one.what) for one in found)
+
+
+def reader_problems(readers: Sequence[ReaderSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:
+    """Readers that the cluster does not support, and names that are used twice; `where` is their key in the
+    file."""
+    taken: set[str] = set()
+    for number, reader in enumerate(readers):
+        twice = taken.intersection(reader.member_names)
+        if twice:
+            yield Problem(f"{where}[{number}].name", f"two readers are named {min(twice)!r}")
+        taken.update(reader.member_names)
+        if reader.protocol == "consumer" and not cluster.has_consumer_protocol:
+            mode = " with ZooKeeper" if cluster.metadata is Metadata.ZOOKEEPER else ""
+            yield Problem(
+                f"{where}[{number}].protocol",
+                f"Kafka {cluster.version}{mode} has no consumer group protocol, 4.0 was the first "
+                "(KIP-848): set `version` below `cluster`, or `protocol: classic`",
+            )
+        if reader.rack is None:
+            continue
+        if not cluster.racks:
+            yield Problem(
+                f"{where}[{number}].rack",
+                "the cluster has no racks: set `racks: true` below `cluster`, or leave rack out",
+            )
+        elif reader.rack not in cluster.rack_names:
+            yield Problem(
+                f"{where}[{number}].rack",
+                f"there is no rack {reader.rack!r}: the racks are {', '.join(cluster.rack_names)}",
+            )
+
+
+def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:
+    """Groups that the cluster does not support, and names that are used twice; `where` is their key in the
+    file."""
+    names: set[str] = set()
+    taken: set[str] = set()
+    for number, spec in enumerate(groups):
+        here = f"{where}[{number}]"
+        if (refusal := cluster.without_share_groups) is not None:
+            yield Problem(here, refusal)
+            return
+        if spec.name in names:
+            yield Problem(f"{here}.name", f"two share groups are named {spec.name!r}")
+        elif (group := spec.group or spec.name) in taken:
+            yield Problem(f"{here}.group", f"two entries of `share` have the group {group!r}")
+        names.add(spec.name)
+        taken.add(spec.group or spec.name)
+        yield from _limit_problem(spec.delivery_limit, cluster, f"{here}.delivery_limit")
+        smallest = _smallest_lock(cluster)
+        if spec.lock is not None and smallest is not None and spec.lock < smallest:
+            yield Problem(
+                f"{here}.lock",
+                f"a lock of {spec.lock:g} s is below the {smallest:g} s that brokers allow: set "
+                f"`properties: {{{SMALLEST_LOCK_PROPERTY}: {round(spec.lock * 1000)}}}` below `cluster`",
+            )
+
+
+def _limit_problem(limit: int | None, cluster: ClusterSpec, where: str) -> Iterator[Problem]:
+    if limit is not None and not cluster.has_group_limits:
+        yield Problem(
+            where,
+            f"share groups of Kafka {cluster.version} have no delivery limit of their own, 4.3 is the first "
+            f"(KIP-1240): leave it out, and set `properties: {{{LIMIT_PROPERTY}: {limit}}}` below `cluster`",
+        )
+
+
+def altered_problems(
+    steps: Sequence[Step], arms: Mapping[str, Sequence[ShareSpec]], cluster: ClusterSpec
+) -> Iterator[Problem]:
+    """Steps that change a share group which an arm does not have, or in a way that the cluster does not
+    support; `arms` are the groups by the arm's name."""
+    for number, change in enumerate(step.alter_share_group for step in steps):
+        if change is None:
+            continue
+        where = f"steps[{number}].alter_share_group"
+        yield from _limit_problem(change.delivery_limit, cluster, f"{where}.delivery_limit")
+        for arm, groups in arms.items():
+            names = sorted({spec.group or spec.name for spec in groups} | {spec.name for spec in groups})
+            if change.group not in names:
+                yield Problem(
+                    f"{where}.group",
+                    f"arm {arm!r} has no share group {change.group!r}; it has {', '.join(names) or 'none'}",
+                )
+
+
+def _smallest_lock(cluster: ClusterSpec) -> float | None:
+    """The shortest lock that brokers allow, in seconds; None: not known."""
+    if cluster.existing is not None:
+        return None
+    given = cluster.properties.get(SMALLEST_LOCK_PROPERTY)
+    if given is None:
+        return SMALLEST_LOCK_SECONDS
+    return int(given) / 1000 if given.isdigit() else None
+
+
+def application_problems(
+    application: ApplicationSpec, readers: Sequence[ReaderSpec], cluster: ClusterSpec, *, arm: str, where: str
+) -> Iterator[Problem]:
+    """Why the cluster cannot have this application beside these readers of an arm; `where` is its key in the
+    file."""
+    if cluster.security is not None:
+        yield Problem(where, "an application cannot be tested on a cluster with `security` yet")
+    if cluster.existing is not None and application.in_container:
+        yield Problem(f"{where}.run", "a container needs the network of a cluster that kafka-chaos starts")
+    if cluster.existing is not None and application.output.cluster is not None:
+        yield Problem(f"{where}.output.cluster", "a second cluster needs a first one that kafka-chaos starts")
+    replicas = application.output.of_topic.replication_factor
+    if replicas is not None and replicas > cluster.brokers:
+        yield Problem(
+            f"{where}.output.topic.replication_factor",
+            f"it is {replicas}, but the cluster has {cluster.brokers} broker(s)",
+        )
+    if application.group in {reader.group for reader in readers} - {None}:
+        yield Problem(
+            f"{where}.group",
+            f"a reader of arm {arm!r} is in the group {application.group!r} too, "
+            "so each would get a part of the records",
+        )

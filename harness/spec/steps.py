@@ -184,19 +184,10 @@ class Heal(Frozen):
         return self
 
 
-Question = Literal[
-    "leader",
-    "log_end",
-    "high_watermark",
-    "list_offsets",
-    "fetch",
-    "fetch_v10",
-    "produce",
-    "epoch_ends",
-    "checkpoint",
-    "files",
-    "printed",
+_Request = Literal[
+    "leader", "log_end", "high_watermark", "list_offsets", "fetch", "fetch_v10", "produce", "epoch_ends"
 ]
+Question = Literal[_Request, "checkpoint", "files", "printed"]
 
 
 class Ask(Frozen):
@@ -254,21 +245,8 @@ class Sleep(Frozen):
     seconds: float = Field(gt=0)
 
 
-Action = (
-    Write
-    | Drive
-    | Wait
-    | Inject
-    | Heal
-    | Ask
-    | RestartReader
-    | CommitOffsets
-    | AskOffsets
-    | DeleteRecords
-    | RecreateTopic
-    | AlterShareGroup
-    | Sleep
-)
+_OfGroup = RestartReader | CommitOffsets | AskOffsets | AlterShareGroup
+Action = Write | Drive | Wait | Inject | Heal | Ask | _OfGroup | DeleteRecords | RecreateTopic | Sleep
 _BARE = ("heal", "recreate_topic")
 """Steps that are complete without settings."""
 

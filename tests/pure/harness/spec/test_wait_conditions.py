@@ -12,8 +12,8 @@ from harness.model.broker_views import BrokerView, PartitionState, TopologyView
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
+from harness.spec.problems import faults_before
 from harness.spec.run_plan import plan_of
-from harness.spec.step_problems import faults_before
 from harness.spec.steps import Wait
 from harness.spec.wait_conditions import Checkpoint, HighWatermark, Leads, LogEnd, Logged, Members
 
