@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 
 from harness.protocol.connection import error_name
 from harness.suite.expectations import Expectation, between, exactly, format_value
-from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow, required
 
 _ANY: dict[str, Any] = {}
 _MARK = "Completed request:"
@@ -50,9 +50,7 @@ def vanished_between(first: str, second: str, count: int) -> Expectation:
 
 
 def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
-    served = run.served(ask, "fetch")
-    if not served:
-        raise EvidenceMissing(f"no broker served a consumer in {ask}")
+    served = required(run.served(ask, "fetch"), f"no broker served a consumer in {ask}")
     return max((records_of(row) for row in served), key=len)
 
 
@@ -140,9 +138,7 @@ def load_seconds(ask: str, broker: int) -> Expectation:
 
     def of(run: FinishedRun) -> float:
         times = re.findall(r"Loaded \d+ logs in (\d+)\s*ms", "\n".join(run.printed(ask, broker)))
-        if not times:
-            raise EvidenceMissing(f"broker {broker} has not said how long it took")
-        return int(times[-1]) / 1000
+        return int(required(times, f"broker {broker} has not said how long it took")[-1]) / 1000
 
     return between(f"log load of broker {broker}", 0, 60, of, "s")
 
@@ -166,11 +162,8 @@ class AnsweredRequest:
 def parse_requests(lines: Iterable[str]) -> Iterator[AnsweredRequest]:
     """The requests in lines of a broker's log, in the order of the answers; other lines are ignored."""
     for line in lines:
-        _, mark, text = line.partition(_MARK)
-        if not mark:
-            continue
         with suppress(ValueError, KeyError, TypeError):
-            entry, _ = json.JSONDecoder().raw_decode(text)
+            entry, _ = json.JSONDecoder().raw_decode(line.partition(_MARK)[2])
             header = entry["requestHeader"]
             yield AnsweredRequest(
                 api=header["requestApiKeyName"],

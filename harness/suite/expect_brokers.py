@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from harness.model.journal import CHECKPOINTS_DIR, REPLICAS_DIR
 from harness.suite.expectations import Expectation, between, exactly, format_value
-from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
 from workloads.log_format.checkpoints import EPOCH_FILE
 
 _RECORD = itemgetter("partition", "offset", "leader_epoch", "producer", "seq")
@@ -27,33 +27,25 @@ def isr_history(sizes: tuple[tuple[int, ...], ...]) -> Expectation:
 
 def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
     """The seconds from the effect of a fault until a broker was first seen out of the ISR of partition 0."""
-
-    def of(run: FinishedRun) -> float:
-        return _until_isr(run, run.applied_ns(kind), broker, False, f"broker {broker} never left the ISR")
-
-    return between(f"broker {broker} out of the ISR after", least, most, of, "s")
+    what = f"broker {broker} out of the ISR after"
+    return between(what, least, most, lambda run: _until_isr(run, run.applied_ns(kind), broker, False), "s")
 
 
 def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
     """The seconds from the end of a fault until a broker was back in the ISR of partition 0."""
-
-    def of(run: FinishedRun) -> float:
-        never = f"broker {broker} did not come back into the ISR"
-        return _until_isr(run, run.undone_ns(kind), broker, True, never)
-
-    return between(f"broker {broker} back in the ISR after", 0, most, of, "s")
+    what = f"broker {broker} back in the ISR after"
+    return between(what, 0, most, lambda run: _until_isr(run, run.undone_ns(kind), broker, True), "s")
 
 
-def _until_isr(run: FinishedRun, since_ns: int, broker: int, member: bool, never: str) -> float:
+def _until_isr(run: FinishedRun, since_ns: int, broker: int, member: bool) -> float:
     """Seconds until a broker was first seen in the ISR of partition 0, or out of it."""
     seen = (s.at_ns for s in run.states() if s.at_ns > since_ns and (broker in s.isr) is member)
-    return _seconds(since_ns, next(seen, None), never)
+    never = "did not come back into" if member else "never left"
+    return _seconds(since_ns, next(seen, None), f"broker {broker} {never} the ISR")
 
 
 def _seconds(since_ns: int, until_ns: int | None, never: str) -> float:
-    if until_ns is None:
-        raise EvidenceMissing(never)
-    return (until_ns - since_ns) / SECOND
+    return (required(until_ns, never) - since_ns) / SECOND
 
 
 def led_during(step: str, leaders: frozenset[int], partition: int = 0) -> Expectation:
@@ -83,9 +75,8 @@ def epoch_lines(lines: tuple[tuple[int, int], ...]) -> Expectation:
             )
             for broker in _inspected(run)
         }
-        alike = len(set(seen.values())) == 1
-        words = format_value(next(iter(seen.values()))) if alike else format_value(seen)
-        return words, alike and set(seen.values()) == {lines}
+        found = set(seen.values())
+        return format_value(next(iter(found)) if len(found) == 1 else seen), found == {lines}
 
     return Expectation("lines of leader-epoch-checkpoint on every replica", format_value(lines), look)
 
@@ -114,9 +105,7 @@ def replicas_identical(brokers: int = 3) -> Expectation:
 
 def _inspected(run: FinishedRun) -> tuple[int, ...]:
     read = run.meta.final_read
-    if read is None or not read.replicas_inspected:
-        raise EvidenceMissing("the replicas' files were not read")
-    return read.replicas_inspected
+    return required(read.replicas_inspected if read else (), "the replicas' files were not read")
 
 
 def final_read_complete() -> Expectation:
@@ -195,9 +184,7 @@ def rounds(run: FinishedRun, ask: str) -> list[Round]:
         if row["ask"] == ask and row["error"] is None:
             grouped.setdefault(row["round"], []).append(row)
     found = [one for rows in grouped.values() for one in _judged(rows)]
-    if not found:
-        raise EvidenceMissing(f"no round of {ask} can be judged")
-    return found
+    return required(found, f"no round of {ask} can be judged")
 
 
 def _judged(rows: list[JournalRow]) -> Iterator[Round]:
@@ -241,8 +228,7 @@ def high_watermark_behind(ask: str, isr: tuple[int, ...]) -> Expectation:
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = [one for one in rounds(run, ask) if one.isr == isr]
-        if not found:
-            raise EvidenceMissing(f"no round of {ask} with the ISR {isr}")
+        required(found, f"no round of {ask} with the ISR {isr}")
         below = sum(one.high_watermark < one.log_ends[one.leader] for one in found)
         return f"{below:,} of {len(found):,}", below == len(found)
 

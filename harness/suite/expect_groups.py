@@ -19,9 +19,10 @@ from harness.model.run import ApplicationMeta
 from harness.model.share_journal import DELIVERIES_DIR
 from harness.suite.expect_records import findings
 from harness.suite.expectations import Expectation, between, exactly, precondition
-from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
 
 _AT = itemgetter("at_ns")
+_TRANSACTION = itemgetter("producer", "txn")
 
 
 def commits_answered(step: str, least: int, most: int | None = None) -> Expectation:
@@ -30,8 +31,7 @@ def commits_answered(step: str, least: int, most: int | None = None) -> Expectat
 
     def of(run: FinishedRun) -> int:
         mine = [row for row in run.rows(COMMITS_DIR) if row["reader"].rpartition("-")[0] == step]
-        if not mine:
-            raise EvidenceMissing(f"no commits of step {step} were journaled")
+        required(mine, f"no commits of step {step} were journaled")
         return len({row["reader"] for row in mine if row["error"] is None})
 
     return between(f"commits of {step} answered as done", least, least if most is None else most, of)
@@ -43,8 +43,8 @@ def moved(reader: str, step: str, least: int, most: int | None = None) -> Expect
 
     def of(run: FinishedRun) -> int:
         rows = run.rows(ASSIGNMENTS_DIR)
-        if not any((row["reader"], row["event"]) == (reader, "assigned") for row in rows):
-            raise EvidenceMissing(f"consumer {reader} was never assigned a partition")
+        assigned = any((row["reader"], row["event"]) == (reader, "assigned") for row in rows)
+        required(assigned, f"consumer {reader} was never assigned a partition")
         return _partitions(run, _changes(run, reader, step, assigned=False))
 
     return between(f"partitions taken from consumer {reader}", least, least if most is None else most, of)
@@ -66,9 +66,8 @@ def handover(reader: str, step: str, *, least: float, most: float) -> Expectatio
 
     def of(run: FinishedRun) -> float:
         assigned = _changes(run, reader, step, assigned=True)
-        if not assigned:
-            raise EvidenceMissing(f"consumer {reader} was assigned nothing after {step} had begun")
-        return float(assigned[0]["at_ns"] - run.step(step).started_ns) / SECOND
+        first = required(assigned, f"consumer {reader} was assigned nothing after {step} had begun")[0]
+        return float(first["at_ns"] - run.step(step).started_ns) / SECOND
 
     return between(f"consumer {reader} was assigned more after", least, most, of, "s")
 
@@ -95,9 +94,7 @@ def last_answer(group: str, offset: int | None = None) -> Expectation:
 
     def of(run: FinishedRun) -> object:
         rows = [row for row in _answers_about(run, group) if row["error"] is None]
-        if not rows:
-            raise EvidenceMissing(f"nobody answered about group {group}")
-        found = max(rows, key=_AT)["offset"]
+        found = max(required(rows, f"nobody answered about group {group}"), key=_AT)["offset"]
         return "none" if found is None else found
 
     return exactly(f"committed offset of group {group}", "none" if offset is None else offset, of)
@@ -124,10 +121,8 @@ def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
     """The outcome of a transaction as its client learned it."""
 
     def of(run: FinishedRun) -> str:
-        for row in run.rows(TRANSACTIONS_DIR):
-            if (row["producer"], row["txn"]) == (producer, number):
-                return str(row["outcome"])
-        raise EvidenceMissing(f"producer {producer} has no transaction {number}")
+        rows = (row for row in run.rows(TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
+        return str(required(next(rows, None), f"producer {producer} has no transaction {number}")["outcome"])
 
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
 
@@ -137,10 +132,8 @@ def given_times(times: int) -> Expectation:
 
     def of(run: FinishedRun) -> set[int]:
         given = Counter((row["partition"], row["offset"]) for row in run.rows(DELIVERIES_DIR))
-        log = {(row["partition"], row["offset"]) for row in run.final_log}
-        if not log:
-            raise EvidenceMissing("the log is empty")
-        return {given[one] for one in log}
+        log = required(run.final_log, "the log is empty")
+        return {given[row["partition"], row["offset"]] for row in log}
 
     return exactly("how often each record was given", {times}, of)
 
@@ -210,6 +203,4 @@ def outputs(count: int) -> Expectation:
 
 
 def _application(run: FinishedRun) -> ApplicationMeta:
-    if run.meta.application is None:
-        raise EvidenceMissing("the run has no application")
-    return run.meta.application
+    return required(run.meta.application, "the run has no application")

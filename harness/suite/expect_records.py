@@ -11,7 +11,7 @@ from operator import itemgetter
 from harness.model.journal import COMMITS_DIR, LIVE_DIR, SendOutcome
 from harness.model.result import FindingClass
 from harness.suite.expectations import Expectation, between, exactly, format_value
-from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow, required
 
 _DELIVERY = itemgetter("partition", "offset", "producer", "seq")
 
@@ -232,14 +232,12 @@ def committed(reader: str, session: int, offset: int) -> Expectation:
             for row in run.rows(COMMITS_DIR)
             if (row["reader"], row["session"], row["partition"], row["error"]) == (reader, session, 0, None)
         ]
-        if not offsets:
-            raise EvidenceMissing(f"consumer {reader} has committed nothing in session {session}")
-        return int(offsets[-1])
+        missing = f"consumer {reader} has committed nothing in session {session}"
+        return int(required(offsets, missing)[-1])
 
     return exactly(f"last commit of consumer {reader} in session {session}", offset, of)
 
 
 def _received(run: FinishedRun, reader: str) -> list[JournalRow]:
-    if reader not in {one.name for one in run.meta.readers}:
-        raise EvidenceMissing(f"there was no consumer {reader}")
+    required(reader in {one.name for one in run.meta.readers}, f"there was no consumer {reader}")
     return sorted(run.rows(f"{LIVE_DIR}/{reader}"), key=lambda row: row["position"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from harness.model.run import RunMeta, StepInfo
 
 SECOND = 10**9
 JournalRow = dict[str, Any]
+Found = TypeVar("Found")
 _ORDERS = {
     APPLICATION_DIR: ("at_ns",),
     ASSIGNMENTS_DIR: ("at_ns",),
@@ -46,6 +47,17 @@ _ORDERS = {
 
 class EvidenceMissing(Exception):
     """The run does not hold the evidence, so the expectation is unknown."""
+
+
+def required(found: Found | None, missing: str) -> Found:
+    """What was found.
+
+    Raises:
+        EvidenceMissing: it is None or empty; says what is `missing`.
+    """
+    if not found:
+        raise EvidenceMissing(missing)
+    return found
 
 
 @dataclass(frozen=True)
@@ -70,19 +82,15 @@ class FinishedRun:
 
     @property
     def summary(self) -> Summary:
-        if self.result.summary is None:
-            raise EvidenceMissing("the run was not checked")
-        return self.result.summary
+        return required(self.result.summary, "the run was not checked")
 
     def count(self, finding: FindingClass) -> int:
         return self.summary.count(finding)
 
     def step(self, name: str) -> StepInfo:
         """A step by its name."""
-        found = next((step for step in self.meta.steps if step.name == name), None)
-        if found is None or found.ended_ns is None:
-            raise EvidenceMissing(f"the run did not get through step {name}")
-        return found
+        done = (step for step in self.meta.steps if step.name == name and step.ended_ns is not None)
+        return required(next(done, None), f"the run did not get through step {name}")
 
     def applied_ns(self, kind: str) -> int:
         """When the first injection of a fault had taken effect; before that its window is open without an
@@ -94,10 +102,8 @@ class FinishedRun:
         return self._phase(f"{kind}-1", "undone")
 
     def _phase(self, fault: str, phase: str) -> int:
-        for row in fault_events(self.folder):
-            if row["fault"] == fault and row["phase"] == phase:
-                return int(row["at_ns"])
-        raise EvidenceMissing(f"{fault} was never {phase}")
+        rows = (row for row in fault_events(self.folder) if (row["fault"], row["phase"]) == (fault, phase))
+        return int(required(next(rows, None), f"{fault} was never {phase}")["at_ns"])
 
     def rows(self, folder: str) -> list[JournalRow]:
         """The rows of a journal, by its folder, in the order of `_ORDERS`.
@@ -184,9 +190,7 @@ class FinishedRun:
             EvidenceMissing: there is none.
         """
         found = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
-        if not found:
-            raise EvidenceMissing("no broker was sampled then")
-        return found
+        return required(found, "no broker was sampled then")
 
     @cached_property
     def all_answers(self) -> list[JournalRow]:
@@ -204,15 +208,11 @@ class FinishedRun:
         for row in self.all_answers:
             if row["ask"] == ask and row["question"] == question:
                 found.setdefault(row["broker"], row)
-        if not found:
-            raise EvidenceMissing(f"step {ask} did not ask for {question}")
-        return found
+        return required(found, f"step {ask} did not ask for {question}")
 
     def answer(self, ask: str, question: str, broker: int) -> JournalRow:
-        found = self.answers(ask, question)
-        if broker not in found:
-            raise EvidenceMissing(f"broker {broker} was not asked for {question} in step {ask}")
-        return found[broker]
+        found = self.answers(ask, question).get(broker)
+        return required(found, f"broker {broker} was not asked for {question} in step {ask}")
 
     def served(self, ask: str, question: str) -> list[JournalRow]:
         """The answers without an error."""
@@ -228,8 +228,7 @@ class FinishedRun:
         Raises:
             EvidenceMissing: it holds no file.
         """
-        if not any((self.folder / folder).glob("*.parquet")):
-            raise EvidenceMissing(f"the run has no {folder}")
+        required(any((self.folder / folder).glob("*.parquet")), f"the run has no {folder}")
         return self.folder / folder
 
 
