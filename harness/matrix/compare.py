@@ -139,12 +139,11 @@ def compare(
     ]
     drafts = []
     for name in common:
-        pair = [[run for run in side[name].runs if run.counts] for side in sides]
-        if not all(pair):
-            where = names[0] if not pair[0] else names[1]
-            missing.append(f"{name} has no run that counts in {where}")
-            continue
-        drafts += [(name, measure, pair[1], pair[0]) for measure in _MEASURES]
+        before, after = ([run for run in side[name].runs if run.counts] for side in sides)
+        if before and after:
+            drafts += [(name, measure, after, before) for measure in _MEASURES]
+        else:
+            missing.append(f"{name} has no run that counts in {names[1] if before else names[0]}")
     tests = [
         rank_test(list(map(measure.of, mine)), list(map(measure.of, other)), seed=new.seed)
         for _, measure, mine, other in drafts
@@ -181,11 +180,12 @@ def _measured(
 ) -> Measured:
     name, measure, new, base = draft
     sides = _gap(measure, new, base)
-    worse = p <= level and sides["new"] - sides["base"] >= (0 if measure.findings else SMALLEST_SECONDS)
-    verdict: Literal["worse", "no worse", "cannot tell"] = "worse" if worse else "no worse"
+    verdict: Literal["worse", "no worse", "cannot tell"] = "no worse"
     # If all values are equal there is no difference to detect, whatever the number of runs.
     if least > level and sides["new"] > sides["base"]:
         verdict = "cannot tell"
+    elif p <= level and sides["new"] - sides["base"] >= (0 if measure.findings else SMALLEST_SECONDS):
+        verdict = "worse"
     return Measured(arm=name, measure=measure.name, p=p, least_p=least, verdict=verdict, **sides)
 
 
@@ -193,10 +193,9 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
     """Both sides in the measure's unit, and their difference."""
     if measure.findings:
         sides = [(list(map(measure.events, runs)), list(map(measure.records, runs))) for runs in (new, base)]
-        found = rate_difference(sides[0], sides[1])
         values = [sum(events) / sum(records) * 1e6 if sum(records) else 0.0 for events, records in sides]
-        gap, interval = found if found is not None else (None, None)
-        if interval is not None and not sum(sides[0][0]) + sum(sides[1][0]):
+        gap, interval = rate_difference(sides[0], sides[1]) or (None, None)
+        if not any(values):
             interval = None
     else:
         values = [median(map(measure.of, runs)) for runs in (new, base)]

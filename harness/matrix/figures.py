@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from checkers import per_million, percentile, percentile_interval, share_of
@@ -20,10 +20,10 @@ def figures_of(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
     return ArmFigures(
         runs=len(good),
         left_out=len(runs) - len(good),
-        with_loss=_share(good, lambda run: run.count(FindingClass.LOST) > 0),
-        with_unconfirmed_absent=_share(good, lambda run: run.count(FindingClass.UNCONFIRMED_ABSENT) > 0),
-        with_duplicates=_share(good, lambda run: run.count(FindingClass.DUPLICATE) > 0),
-        as_promised=_share(good, lambda run: run.as_promised is True),
+        with_loss=_share_with(good, FindingClass.LOST),
+        with_unconfirmed_absent=_share_with(good, FindingClass.UNCONFIRMED_ABSENT),
+        with_duplicates=_share_with(good, FindingClass.DUPLICATE),
+        as_promised=_share([run.as_promised is True for run in good]),
         lost_per_million=_rate(good, FindingClass.LOST, seed),
         unconfirmed_absent_per_million=_rate(good, FindingClass.UNCONFIRMED_ABSENT, seed),
         duplicates_per_million=_rate(good, FindingClass.DUPLICATE, seed),
@@ -34,8 +34,9 @@ def figures_of(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
 def loss_width(runs: Sequence[RunRow]) -> float:
     """Width of the interval of the share of runs with loss (the wider of lost, and unconfirmed and
     absent)."""
-    figures = figures_of(runs)
-    return max(one.high - one.low for one in (figures.with_loss, figures.with_unconfirmed_absent))
+    good = [run for run in runs if run.counts]
+    shares = (_share_with(good, one) for one in (FindingClass.LOST, FindingClass.UNCONFIRMED_ABSENT))
+    return max(share.high - share.low for share in shares)
 
 
 def denominator(run: RunRow, finding: FindingClass) -> int:
@@ -59,8 +60,12 @@ def seconds_of(values: Sequence[float]) -> SecondsFigure:
     )
 
 
-def _share(runs: Sequence[RunRow], holds: Callable[[RunRow], bool]) -> ShareFigure:
-    found = share_of(sum(holds(run) for run in runs), len(runs))
+def _share_with(runs: Sequence[RunRow], finding: FindingClass) -> ShareFigure:
+    return _share([run.count(finding) > 0 for run in runs])
+
+
+def _share(outcomes: Sequence[bool]) -> ShareFigure:
+    found = share_of(sum(outcomes), len(outcomes))
     high = found.interval.high if found.interval.high is not None else 1.0
     return ShareFigure(k=found.k, n=found.n, low=found.interval.low, high=high, one_sided=found.one_sided)
 

@@ -186,10 +186,7 @@ def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
         repeats["budget_minutes"] = changes.budget
     data = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if repeats:
-        fields = {**spec.repeats.model_dump(), **repeats}
-        if repeats.get("at_most") is None and fields["at_most"] is None:
-            fields.pop("at_most")
-        data["repeats"] = fields
+        data["repeats"] = {**data.get("repeats", {}), **repeats}
     base = data.get("base", {})
     cluster = override_cluster(
         base.get("cluster", {}), changes.version, changes.image, changes.profile, where=spec.name

@@ -19,12 +19,10 @@ from harness.campaign.workers import RequestFinished, RunRequest, Worker, Worker
 from harness.matrix.figures import ArmState, arm_results, loss_width
 from harness.matrix.plan import MatrixPlan
 from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, RunRow, row_of
-from harness.matrix.spec import Repeats
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, VerdictWord
 from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
 
 _LOOK_SECONDS = 0.2
 
@@ -53,9 +51,7 @@ class MatrixRun:
         self._store = store
         self._backend = backend
         self._clusters = max(1, clusters)
-        self._experiments: dict[str, Experiment] = {
-            arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None
-        }
+        self._experiments = {arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None}
         self._labels = {arm.name: arm.labels for arm in plan.arms}
         self._rows = store.outcomes([arm.name for arm in plan.arms])
         self._out: dict[str, tuple[ArmState, str]] = {
@@ -106,23 +102,17 @@ class MatrixRun:
     def _run_rounds(self, workers: Workers) -> None:
         repeats = self._plan.spec.repeats
         for repeat in range(repeats.most):
+            due = [name for name in self._experiments if name not in self._out]
             if repeat >= repeats.at_least and repeats.narrower_than is not None:
                 self._harvest(wait=True)
-            due = [
-                name
-                for name in self._experiments
-                if name not in self._out and is_due(repeats, repeat, self._width(name))
-            ]
+                due = [name for name in due if self._width(name) > repeats.narrower_than]
             if not due or self._spent:
                 return
-            up = workers.workers[0].spec
-            order = in_round(
-                due, self._cluster_key, self._plan.seed, repeat, None if up is None else up.model_dump_json()
-            )
+            order = in_round(due, self._cluster_of, self._plan.seed, repeat, workers.workers[0].spec)
             self._run_round(
                 workers,
                 [
-                    MatrixRunKey(name, repeat, self._experiments[name].cluster)
+                    MatrixRunKey(name, repeat, self._cluster_of(name))
                     for name in order
                     if (name, repeat) not in self._rows
                 ],
@@ -203,8 +193,8 @@ class MatrixRun:
         self._store.keep(row.folder, row)
         self._rows[row.arm, row.repeat] = row
 
-    def _cluster_key(self, name: str) -> str:
-        return self._experiments[name].cluster.model_dump_json()
+    def _cluster_of(self, name: str) -> ClusterSpec:
+        return self._experiments[name].cluster
 
     def _harvest(self, *, wait: bool) -> None:
         """Keep the runs whose checks are over."""
@@ -216,7 +206,7 @@ class MatrixRun:
                 del self._checks[name, repeat]
 
     def _width(self, name: str) -> float:
-        return loss_width([self._rows[key] for key in sorted(self._rows) if key[0] == name])
+        return loss_width([row for row in self._rows.values() if row.arm == name])
 
     def _elapsed(self) -> float:
         return self._seconds_before + time.monotonic() - self._began
@@ -230,12 +220,8 @@ class MatrixRun:
         rounds = repeats.most if repeats.narrower_than is None else repeats.at_least
         number = len(self._rows) + len(self._checks) + 1
         over = Counter(arm for arm, _ in (*self._rows, *self._checks))
-        left = sum(
-            self._expected(arm) * max(0, rounds - over[arm])
-            for arm in self._experiments
-            if arm not in self._out
-        )
-        left /= self._clusters
+        due = (arm for arm in self._experiments if arm not in self._out)
+        left = sum(self._expected(arm) * max(0, rounds - over[arm]) for arm in due) / self._clusters
         if repeats.budget_minutes is not None:
             left = min(left, max(0.0, repeats.budget_minutes * 60 - self._elapsed()))
         return f"run {number}, {format_duration(left)} left"
@@ -270,7 +256,7 @@ def run_matrix(
 
 
 def in_round(
-    arms: Sequence[str], cluster_of: Callable[[str], str], seed: int, repeat: int, up: str | None
+    arms: Sequence[str], cluster_of: Callable[[str], object], seed: int, repeat: int, up: object
 ) -> list[str]:
     """The arms of one round in random order, those that share a cluster together.
 
@@ -278,19 +264,7 @@ def in_round(
     arms alike. Arms of the cluster that is `up` come first: that saves a start, and reverses the order of
     clusters from round to round.
     """
-    generator = random.Random(f"{seed}/{repeat}")
     shuffled = sorted(arms)
-    generator.shuffle(shuffled)
-    clusters = list(dict.fromkeys(cluster_of(arm) for arm in shuffled))
-    clusters.sort(key=lambda one: one != up)
-    return [arm for cluster in clusters for arm in shuffled if cluster_of(arm) == cluster]
-
-
-def is_due(repeats: Repeats, repeat: int, width: float) -> bool:
-    """Whether an arm takes part in a round (from 0); `width` is that of the interval of its share of runs
-    with loss after the rounds before."""
-    if repeat < repeats.at_least:
-        return True
-    if repeat >= repeats.most:
-        return False
-    return repeats.narrower_than is None or width > repeats.narrower_than
+    random.Random(f"{seed}/{repeat}").shuffle(shuffled)
+    clusters = [cluster_of(arm) for arm in shuffled]
+    return sorted(shuffled, key=lambda arm: (cluster_of(arm) != up, clusters.index(cluster_of(arm))))

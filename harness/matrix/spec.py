@@ -108,7 +108,7 @@ class Repeats(Frozen):
     def most(self) -> int:
         """The maximum number of runs of one arm."""
         open_end = self.narrower_than is not None or self.budget_minutes is not None
-        return self.at_most or (100_000 if open_end and self.at_most is None else self.at_least)
+        return self.at_most or (100_000 if open_end else self.at_least)
 
 
 def _number_or_mapping(value: Any) -> Any:

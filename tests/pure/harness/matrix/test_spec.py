@@ -11,7 +11,7 @@ import yaml
 from harness.campaign.run_time import format_duration, run_seconds
 from harness.matrix.expand import MatrixArm, expand_matrix, librdkafka_refuses
 from harness.matrix.plan import estimate
-from harness.matrix.runner import in_round, is_due
+from harness.matrix.runner import in_round
 from harness.matrix.spec import MATRIX, MatrixSpec, Repeats
 from harness.model.errors import BadInput
 
@@ -197,15 +197,10 @@ def test_a_round_has_each_arm_once_in_random_order_by_the_seed() -> None:
         assert cluster[in_round(names, cluster.__getitem__, 7, repeat, "c1")[0]] == "c1"
 
 
-def test_repeats_end_when_the_interval_is_narrow_enough() -> None:
-    fixed = Repeats(at_least=3)
-    assert [is_due(fixed, number, 1.0) for number in range(5)] == [True, True, True, False, False]
-    until = Repeats(at_least=3, at_most=6, narrower_than=0.3)
-    assert is_due(until, 2, 0.1)
-    assert is_due(until, 3, 0.5)
-    assert not is_due(until, 3, 0.2)
-    assert not is_due(until, 6, 0.5)
-    assert is_due(Repeats(at_least=1, budget_minutes=5), 99, 1.0)
+def test_how_many_runs_an_arm_has_at_most() -> None:
+    assert Repeats(at_least=3).most == 3
+    assert Repeats(at_least=3, at_most=6, narrower_than=0.3).most == 6
+    assert Repeats(at_least=1, budget_minutes=5).most == 100_000
 
 
 def test_how_long_it_takes() -> None:
