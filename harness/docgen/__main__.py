@@ -1,27 +1,30 @@
 """Writes the generated pages of docs/, or tells which of them have drifted from the code.
 
-    python -m harness.docgen                                        list drifted files; exit code 1 if any
-    python -m harness.docgen --write                                write them
-    python -m harness.docgen claims --write --take results/claims   first replace the saved results of runs
+python -m harness.docgen                                        list drifted files; exit code 1 if any
+python -m harness.docgen --write                                write them
+python -m harness.docgen claims --write --take results/claims   first replace the saved results of runs
 
-    python -m harness.docgen claims --write --more --take results/claims   add the results of further runs
-
-Every module of `_PAGES` is as `files.drifted` says. Modules whose pages show results of runs also have
-`take(files, more=)`.
+python -m harness.docgen claims --write --more --take results/claims   add the results of further runs
 """
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from harness.docgen import files
+from harness.docgen import faults, reference, run_folders, suites
 
-_PAGES = ("faults", "findings", "journals", "claims", "bugs", "applications", "reference")
-_RESULTS = {"claims": "claims.json", "bugs": "bugs.json"}
+_PAGES = {
+    "faults": faults.PAGES,
+    "findings": run_folders.FINDINGS,
+    "journals": reference.JOURNALS_PAGES,
+    "claims": suites.CLAIM_PAGES,
+    "bugs": suites.BUG_PAGES,
+    "applications": run_folders.APPLICATIONS,
+    "reference": reference.PAGES,
+}
 
 
 def main(
@@ -41,26 +44,24 @@ def main(
     names = pages or list(_PAGES)
     if unknown := sorted(set(names) - set(_PAGES)):
         raise typer.BadParameter(f"unknown: {', '.join(unknown)}; expected {', '.join(_PAGES)}")
-    modules: dict[str, Any] = {name: importlib.import_module(f"harness.docgen.{name}") for name in names}
     if take:
-        if len(names) != 1 or not hasattr(modules[names[0]], "take"):
+        taking = _PAGES[names[0]].take
+        if len(names) != 1 or taking is None:
             raise typer.BadParameter(
                 "--take goes with one page that shows results: claims, bugs, findings or applications"
             )
-        modules[names[0]].take([file for path in take for file in _files(path, names[0])], more=more)
+        if names[0] in ("claims", "bugs"):  # They are made from files, which may be named by their folder.
+            named = [path.rglob(f"{names[0]}.json") if path.is_dir() else [path] for path in take]
+            take = [file for files in named for file in sorted(files)]
+        taking(take, more=more)
     writing, clean = bool(write or take), True
-    for name, module in modules.items():
-        found = files.drifted(module, write=writing)
+    for name in names:
+        found = _PAGES[name].drifted(write=writing)
         clean = clean and not found
         state = "written" if writing else "drifted"
         print(f"{name}: {state}: {', '.join(found)}" if found else f"{name}: up to date")
     if not clean and not writing:
         raise typer.Exit(1)
-
-
-def _files(path: Path, page: str) -> list[Path]:
-    """The files of results below a folder; any other path as it is."""
-    return sorted(path.rglob(_RESULTS[page])) if page in _RESULTS and path.is_dir() else [path]
 
 
 if __name__ == "__main__":

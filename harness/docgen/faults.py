@@ -11,32 +11,29 @@ from typing import Any
 
 import yaml
 
+from faults import targets
 from harness.docgen import files
 from harness.listings.faults import page, summary
 from harness.page.markdown import cell, table
 from harness.spec.fault_index import fault_specs
 
-FOLDER, SUFFIXES = files.DOCS / "faults", (".md",)
+_FOLDER = files.DOCS / "faults"
 
 
 def pages() -> dict[str, str]:
     """Every generated file's text, by its name below docs/faults."""
-    evidence = files.saved(FOLDER / "evidence.json", {"machine": "", "rows": [], "impossible": []})
+    evidence = files.saved(_FOLDER / "evidence.json", {"machine": "", "rows": [], "impossible": []})
     impossible = [(row["kind"], cell(row["reason"])) for row in evidence["impossible"]]
-    found = {f"{kind}.md": page(kind) for kind in fault_specs()}
-    found["README.md"] = files.render(
+    listed = [(f"[{kind}]({kind}.md)", summary(spec)) for kind, spec in fault_specs().items()]
+    readme = files.render(
         "faults.md.j2",
-        faults=table(
-            ("fault", "what it does"),
-            [(f"[{kind}]({kind}.md)", summary(spec)) for kind, spec in fault_specs().items()],
-            str,
-        ),
+        faults=table(("fault", "what it does"), listed, str),
         machine=evidence["machine"],
         proofs=_proofs(evidence["rows"]),
         impossible=table(("fault", "reason"), impossible, str) if impossible else "",
     )
-    found["targets.md"] = targets_page()
-    return found
+    pages_of_faults = {f"{kind}.md": page(kind) for kind in fault_specs()}
+    return {**pages_of_faults, "README.md": readme, "targets.md": _targets()}
 
 
 def _proofs(rows: list[dict[str, Any]]) -> str:
@@ -51,10 +48,11 @@ def _proofs(rows: list[dict[str, Any]]) -> str:
     return table(("fault", "as written", "proof", "injected", "seen", "healed"), shown, str)
 
 
-def targets_page() -> str:
+def _targets() -> str:
     """Every target with its meaning, from its docstring."""
-    from faults import targets
-
     about = (targets.__doc__ or "").partition("\n\n")[2].strip()
     rows = [(f"`{key}`", " ".join((model.__doc__ or "").split())) for key, model in targets.KINDS.items()]
     return f"# Targets\n\n{about}\n\n{table(('target', 'means'), rows, str)}"
+
+
+PAGES = files.Pages(_FOLDER, pages, (".md",))

@@ -1,4 +1,4 @@
-"""The reference pages that come from code: commands, experiment files, the Python interface.
+"""The reference pages that come from code: commands, experiment files, the Python interface, journals.
 
 Typer writes the sections of the commands, and griffe2md those of the Python interface. The site is built by
 MkDocs from docs/ (`make site`).
@@ -12,17 +12,20 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import typer.main
 from griffe import GriffeLoader, Parser
 from griffe2md import ConfigDict, render_object_docs
 from typer.cli import get_docs_for_click
 
 from harness.docgen import files
-from harness.model.journal import SendOutcome, TxnOutcome
+from harness.model.journal import SCHEMA_VERSION, SendOutcome, TxnOutcome
+from harness.model.journal_format import JOURNALS
 from harness.page.markdown import cell
 from harness.spec.experiment import Experiment
 
-FOLDER, SUFFIXES = files.DOCS / "reference", ()
+FOLDER = files.DOCS / "reference"
+JOURNALS_PAGE = FOLDER / "journals.md"
 _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "ReaderSpec", "Arm")
 """Models that come first on the page; all others follow in alphabetical order."""
 _PYTHON: ConfigDict = {
@@ -182,3 +185,19 @@ def _without_links(text: str) -> str:
     are no Python that can be run, as the other blocks of the page are."""
     plain = re.sub(r"\[([\w.]+)\]\(#[\w.]+\)", r"\1", text)
     return re.sub(r"</?code>", "`", plain).replace("```python", "```py")
+
+
+def journals_page(text: str) -> str:
+    """The page on journals `text`, which is written by hand but for its tables, with these made anew."""
+    before, begin, rest = text.partition("<!-- columns:begin -->")
+    _, end, after = rest.partition("<!-- columns:end -->")
+    tables = files.render("journals.md.j2", journals=JOURNALS, version=SCHEMA_VERSION, kind=_kind)
+    return f"{before}{begin}\n{tables}{end}{after}"
+
+
+def _kind(column: pa.DataType) -> str:
+    return f"list of {column.value_type}" if pa.types.is_list(column) else str(column)
+
+
+PAGES = files.Pages(FOLDER, pages)
+JOURNALS_PAGES = files.Pages(FOLDER, lambda: {JOURNALS_PAGE.name: journals_page(JOURNALS_PAGE.read_text())})

@@ -1,21 +1,34 @@
-"""What the pages of claims and of known bugs share: saved runs of a suite, and cells of its table."""
+"""The pages of claims and of known bugs, made from their definitions and from the results of runs.
+
+`docs/claims/README.md` has one row per claim, `docs/claims/R12.md` is one claim's page, `docs/bugs.md` is the
+page of all bugs. What was seen comes from `docs/claims/results.json` and `docs/bugs.json`, which hold whole
+runs of `kafka-chaos claims` and `kafka-chaos bugs`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from harness.bugs.bug import BUG_SUITE, BUGS, BugResult
+from harness.claims import plots
+from harness.claims.claim import CLAIMS, Claim, ClaimResult
 from harness.docgen import files
 from harness.model.frozen import Frozen
 from harness.page.markdown import cell, code_block, table
 from harness.spec.experiment import Experiment
 from harness.spec.run_plan import lines, plan_of
 from harness.suite.model import SuiteArmResult, SuiteItem, SuiteResult
-from harness.suite.page import cells, columns, observations
+from harness.suite.page import arms_of, cells, columns, count, count_verdicts, observations
+
+_CLAIMS = files.DOCS / "claims"
+_CLAIM_RESULTS, _BUG_RESULTS = _CLAIMS / "results.json", files.DOCS / "bugs.json"
+_SIDE_BY_SIDE = frozenset({"R10", "R18"})
 
 AnySuiteResult = TypeVar("AnySuiteResult", bound=SuiteResult)
 
@@ -54,9 +67,8 @@ class Runs(Frozen, Generic[AnySuiteResult]):
         )
 
 
-def take(kind: type[Runs[Any]], saved: Path, results: Sequence[Path], *, more: bool) -> None:
-    """Keep the runs in these files of the suite's command as `saved`, and no others unless `more`."""
-    kind.collect(results, kind.load(saved) if more else None).save(saved)
+ClaimRuns = Runs[ClaimResult]
+BugRuns = Runs[BugResult]
 
 
 def _without_stories(result: AnySuiteResult) -> AnySuiteResult:
@@ -76,8 +88,55 @@ def result_table(items: Sequence[SuiteItem], runs: Runs[AnySuiteResult], link: C
     return table(columns(suite), rows, str)
 
 
-def render(template: str, **values: Any) -> str:
-    """A page of claims or bugs from its template."""
+def claim_pages() -> dict[str, str]:
+    """The text of every generated file, by its name below docs/claims."""
+    runs = ClaimRuns.load(_CLAIM_RESULTS)
+    drawings = plots.draw([result for run in runs.runs for result in run])
+    return {
+        **{f"{claim.id}.md": claim_page(claim, runs, drawings) for claim in CLAIMS},
+        "README.md": overview(runs),
+        **{f"{claim}.svg": text for claim, text in drawings.items()},
+    }
+
+
+def overview(runs: ClaimRuns) -> str:
+    """The page with all claims."""
+    table = result_table(CLAIMS, runs, lambda claim: f"{claim}.md")
+    return files.render("claims.md.j2", machine=runs.machine, result_table=table)
+
+
+def claim_page(claim: Claim, runs: ClaimRuns, drawn: Collection[str] = ()) -> str:
+    """One claim's page; `drawn` are the ids of the claims that have a drawing."""
+    results = runs.of(claim.id)
+    latest = results[-1] if results else None
+    # One arm may be a claim's and a control's: its story is told once.
+    stories = {(a.experiment, a.arm): a for a in reversed(latest.arms if latest else ()) if a.story}
+    return _render(
+        "claim.md.j2",
+        claim=claim,
+        latest=latest,
+        verdicts=count_verdicts(results),
+        kafka=", ".join(sorted({result.kafka for result in results})),
+        picture=claim.id in drawn,
+        side_by_side=plots.side_by_side(latest.arms) if latest and claim.id in _SIDE_BY_SIDE else (),
+        stories=list(reversed(stories.values())),
+    )
+
+
+def bugs_page(runs: BugRuns) -> str:
+    """The page of known bugs."""
+    return _render(
+        "bugs.md.j2",
+        runs=runs,
+        suite=BUG_SUITE,
+        bugs=BUGS,
+        arms_of=arms_of,
+        count=count,
+        result_table=result_table(BUGS, runs, lambda bug: f"#{bug.lower()}"),
+    )
+
+
+def _render(template: str, **values: Any) -> str:
     blocks = {"observations": _observations, "plan_block": _plan_block, "code_block": code_block}
     return files.render(template, **blocks, **values)
 
@@ -89,3 +148,18 @@ def _observations(arm: SuiteArmResult) -> str:
 def _plan_block(experiment: Experiment) -> str:
     """The plan of an experiment with seed 0, without empty lines, as a block of Markdown."""
     return code_block("\n".join(line for line in lines(plan_of(experiment, 0)) if line))
+
+
+def _take(kind: type[Runs[Any]], saved: Path, results: Sequence[Path], *, more: bool) -> None:
+    """Keep the runs in these files of the suite's command as `saved`, and no others unless `more`."""
+    kind.collect(results, kind.load(saved) if more else None).save(saved)
+
+
+CLAIM_PAGES = files.Pages(
+    _CLAIMS, claim_pages, (".md", ".svg"), take=partial(_take, ClaimRuns, _CLAIM_RESULTS)
+)
+BUG_PAGES = files.Pages(
+    files.DOCS,
+    lambda: {"bugs.md": bugs_page(BugRuns.load(_BUG_RESULTS))},
+    take=partial(_take, BugRuns, _BUG_RESULTS),
+)

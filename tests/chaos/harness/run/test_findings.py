@@ -2,7 +2,7 @@
 YAML can do.
 
 `--results FOLDER` keeps what they leave, of which docs/reference/findings.md takes its examples
-(`python -m harness.docgen.findings --from FOLDER`).
+(`python -m harness.docgen findings --take FOLDER`).
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from harness.bugs.bug import BUG_SUITE, BUGS, Bug, BugArmResult, BugResult
 from harness.cli.app import app
-from harness.docgen import bugs, files
-from harness.docgen.bugs import BugRuns
+from harness.docgen.suites import BUG_PAGES, BugRuns, bugs_page
 from harness.model.errors import BadInput
 from harness.suite import expect_answers, page
 from harness.suite.expectations import Observation
@@ -206,11 +205,11 @@ def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, 
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert files.drifted(bugs) == [], "make docs writes it anew"
+    assert BUG_PAGES.drifted() == [], "make docs writes it anew"
 
 
 def test_every_bug_has_its_section() -> None:
-    page = bugs.page(BugRuns())
+    page = bugs_page(BugRuns())
     for bug in BUGS:
         assert f"## {bug.id}\n" in page
         assert bug.words in page
@@ -220,7 +219,7 @@ def test_every_bug_has_its_section() -> None:
 
 def test_the_page_tells_how_often_what_was_seen() -> None:
     runs = BugRuns(runs=((result(INVALID, VALID),), (result(INVALID, BROKEN),)))
-    page = bugs.page(runs)
+    page = bugs_page(runs)
     assert "| affected-arm: invalid: lost | invalid: lost 200 2/2 | fixed-arm: valid | valid 1/2," in page
     assert "reproduced 1/2, unknown 1/2" in page
     assert "Fixed: `fixed-arm` of x: valid 1/2, invalid: lost 200 1/2. The latest run:" in page

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.docgen import applications, files
-from harness.docgen.applications import SeenRun, merged, result_table
+from harness.docgen.run_folders import APPLICATIONS, SeenRun, merged, result_table
 
 pytestmark = pytest.mark.pure
 
@@ -29,7 +28,7 @@ def _row(*runs: SeenRun) -> str:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert files.drifted(applications) == [], "make docs writes it anew"
+    assert APPLICATIONS.drifted() == [], "make docs writes it anew"
 
 
 def test_a_row_has_the_least_and_the_most_of_its_runs() -> None:

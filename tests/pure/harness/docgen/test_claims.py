@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.claims.claim import CLAIM_SUITE, CLAIMS, ClaimResult
-from harness.docgen import claims, files
-from harness.docgen.claims import ClaimRuns
+from harness.docgen.suites import CLAIM_PAGES, ClaimRuns, claim_page, overview
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteArmResult, SuiteVerdict, choose
 
@@ -37,12 +36,12 @@ def a_result(answer: SuiteVerdict, seconds: float, seen: str = "500") -> ClaimRe
 
 
 def test_the_generated_pages_are_up_to_date() -> None:
-    assert files.drifted(claims) == [], "make docs writes them anew"
+    assert CLAIM_PAGES.drifted() == [], "make docs writes them anew"
 
 
 def test_every_claim_has_a_page_with_its_words_and_steps() -> None:
     for claim in CLAIMS:
-        page = claims.page(claim, ClaimRuns())
+        page = claim_page(claim, ClaimRuns())
         assert claim.words in page
         assert "Not run yet." in page
         for experiment, _ in claim.experiments():
@@ -54,16 +53,16 @@ def test_what_was_seen_is_told_with_how_often() -> None:
     runs = ClaimRuns(
         runs=((a_result(SuiteVerdict.YES, 61.2),), (a_result(SuiteVerdict.UNKNOWN, 75.0, "499"),))
     )
-    page = claims.page(CLAIM, runs)
+    page = claim_page(CLAIM, runs)
     assert "Verdicts: yes 1/2, unknown 1/2, on Kafka 4.3.1." in page
     assert "| of 1,000 acked records lost | 500 | 499 | **not as expected** |" in page
     assert "- because \\| of this" in page
-    overview = claims.overview(runs)
-    assert "| acks=1: 499 | " not in overview
-    assert "acks=1: of 1,000 acked records lost: 500 | 499 |" in overview
-    assert "| yes 1/2, unknown 1/2 | 61-75 |" in overview
-    assert "| [R6](R6.md) " in overview
-    assert "not run yet" in overview
+    table = overview(runs)
+    assert "| acks=1: 499 | " not in table
+    assert "acks=1: of 1,000 acked records lost: 500 | 499 |" in table
+    assert "| yes 1/2, unknown 1/2 | 61-75 |" in table
+    assert "| [R6](R6.md) " in table
+    assert "not run yet" in table
 
 
 def test_runs_are_taken_whole_and_hold_no_path_of_a_machine(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from checkers.classes import CLASSES
-from harness.docgen import files, findings
+from harness.docgen import run_folders
+from harness.docgen.run_folders import FINDINGS
 from harness.model.result import FindingClass
 from harness.model.run import RunMeta
 from tests.support.builders.summaries import summary_with
@@ -18,11 +20,11 @@ pytestmark = pytest.mark.pure
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert not files.drifted(findings), "make docs writes it anew"
+    assert not FINDINGS.drifted(), "make docs writes it anew"
 
 
 def test_every_class_is_on_the_page() -> None:
-    page = findings.pages()["findings.md"]
+    page = FINDINGS.make()["findings.md"]
     for check in CLASSES:
         assert f"\n## {check.finding.value}\n" in page
         assert check.definition() in page
@@ -34,23 +36,22 @@ def test_examples_are_of_the_run_that_found_most(tmp_path: Path) -> None:
         _run(tmp_path / name, run_meta(arm=name), count)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "summary.json").write_text("{}")
-    found = findings.examples_below(tmp_path)
+    found = run_folders.examples_below(tmp_path)
     assert list(found) == [FindingClass.LOST]
     assert (found[FindingClass.LOST]["arm"], found[FindingClass.LOST]["count"]) == ("most", 5)
     assert found[FindingClass.LOST]["detail"] == "acknowledged at offset 7 of t-0; not in the log"
 
 
 def test_a_class_that_was_never_seen_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "FOLDER", tmp_path)
-    assert "none seen yet" in findings.pages()["findings.md"]
-    assert files.drifted(findings) == ["findings.md"]
+    monkeypatch.setattr(run_folders, "_EXAMPLES", tmp_path / "findings.json")
+    pages = replace(FINDINGS, folder=tmp_path)
+    assert "none seen yet" in FINDINGS.make()["findings.md"]
+    assert pages.drifted() == ["findings.md"]
     _run(tmp_path / "run", run_meta(), 4)
-    findings.take([tmp_path], more=True)
-    assert files.drifted(findings, write=True) == ["findings.md"]
-    assert files.drifted(findings) == []
-    assert (
-        "4 of 10 sends: record 3 of producer 0: acknowledged at offset 7" in findings.pages()["findings.md"]
-    )
+    run_folders._take_examples([tmp_path], more=True)
+    assert pages.drifted(write=True) == ["findings.md"]
+    assert pages.drifted() == []
+    assert "4 of 10 sends: record 3 of producer 0: acknowledged at offset 7" in FINDINGS.make()["findings.md"]
     assert json.loads((tmp_path / "findings.json").read_text())["lost"]["kafka"] == "4.3.1"
 
 

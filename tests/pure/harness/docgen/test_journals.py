@@ -7,7 +7,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from harness.docgen import journals
+from harness.docgen.reference import JOURNALS_PAGE, journals_page
 from harness.model import application_journal, journal, journal_format, share_journal
 
 pytestmark = pytest.mark.pure
@@ -27,12 +27,12 @@ def tables_in(text: str) -> dict[str, list[tuple[str, str, bool]]]:
 
 
 def test_the_page_is_what_the_schemas_say() -> None:
-    text = journals.PAGE.read_text()
-    assert text == journals.page(text), "run `make docs`"
+    text = JOURNALS_PAGE.read_text()
+    assert text == journals_page(text), "run `make docs`"
 
 
 def test_the_page_lists_exactly_the_schemas_columns() -> None:
-    found = tables_in(journals.PAGE.read_text())
+    found = tables_in(JOURNALS_PAGE.read_text())
     for one in journal_format.JOURNALS:
         listed = [
             (name, kind.replace("list of int32", "list<item: int32>"), null)
@@ -59,7 +59,7 @@ def test_every_schema_of_the_model_has_a_table() -> None:
 
 
 def test_every_folder_is_on_the_page() -> None:
-    text = journals.PAGE.read_text()
+    text = JOURNALS_PAGE.read_text()
     names = [value for name, value in vars(journal).items() if name.endswith(("_DIR", "_FILE"))]
     assert names
     assert [name for name in names if name not in text] == []
@@ -78,5 +78,5 @@ def test_the_descriptions_are_not_written_to_files() -> None:
 
 
 def test_the_example_names_the_present_version() -> None:
-    text = journals.PAGE.read_text()
+    text = JOURNALS_PAGE.read_text()
     assert f'"schema_version": {journal.SCHEMA_VERSION},' in text

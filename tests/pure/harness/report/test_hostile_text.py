@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from harness.bugs.bug import BUGS, BugResult
 from harness.claims.claim import CLAIMS, ClaimResult
-from harness.docgen import bugs, claims
+from harness.docgen.suites import BugRuns, ClaimRuns, bugs_page, claim_page
 from harness.matrix.page import junit_text, matrix_page, worst_runs
 from harness.matrix.result import MatrixResult
 from harness.model.errors import BadInput
@@ -144,7 +144,7 @@ def _result(item: SuiteItem, made: type[Result]) -> Result:
 def test_the_pages_of_claims(tmp_path: Path) -> None:
     made = _result(CLAIMS[0], ClaimResult)
     harmless(write_page([CLAIMS[0]], [made], tmp_path).read_text())
-    text = claims.page(CLAIMS[0], claims.ClaimRuns(machine="m", runs=((made,),)))
+    text = claim_page(CLAIMS[0], ClaimRuns(machine="m", runs=((made,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text, "the reasons stand outside of blocks"
 
@@ -153,7 +153,7 @@ def test_the_page_of_known_bugs() -> None:
     made = _result(BUGS[0], BugResult)
     another = made.arms[0].model_copy(update={"arm": "z"})
     both = made.model_copy(update={"arms": (*made.arms, another)})
-    text = bugs.page(bugs.BugRuns(machine="m", runs=((both,),)))
+    text = bugs_page(BugRuns(machine="m", runs=((both,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text
     assert "<br>z: " in text, "an arm a line, in one cell"

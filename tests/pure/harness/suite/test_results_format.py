@@ -9,7 +9,7 @@ import pytest
 
 from harness.bugs.bug import BUGS
 from harness.claims.claim import CLAIMS
-from harness.docgen import bugs, claims
+from harness.docgen.suites import BugRuns, ClaimRuns
 from harness.suite.model import SuiteItem
 from harness.suite.runner import evaluate
 from tests.pure.harness.suite.test_run_evidence import Folder, folder, pytestmark
@@ -42,7 +42,7 @@ def test_an_arm_of_a_bug_has_a_side(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("runs", "file"),
-    [(claims.ClaimRuns, Path("docs/claims/results.json")), (bugs.BugRuns, Path("docs/bugs.json"))],
+    [(ClaimRuns, Path("docs/claims/results.json")), (BugRuns, Path("docs/bugs.json"))],
     ids=["claims", "bugs"],
 )
 def test_saved_results_are_read_and_written_unchanged(runs: Any, file: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.judgement.judge import judge
-from harness.docgen.journals import PAGE
+from harness.docgen.reference import JOURNALS_PAGE
 from harness.model.result import FindingClass, VerdictWord
 from harness.model.run import RunMeta
 from tests.support.history import findings_of
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.spark
 
 def example(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: str) -> Path:
     """Run the page's script in `folder`, with pieces of its text replaced."""
-    found = re.search(r"<!-- example:begin -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    found = re.search(r"<!-- example:begin -->\n```python\n(.*?)```", JOURNALS_PAGE.read_text(), re.DOTALL)
     assert found is not None
     text = found[1]
     for before, after in changes.items():
         assert before in text
         text = text.replace(before, after)
     monkeypatch.chdir(folder)
-    exec(compile(text, str(PAGE), "exec"), {})
+    exec(compile(text, str(JOURNALS_PAGE), "exec"), {})
     return folder / "my-run"
 
 
