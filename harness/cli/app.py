@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from harness.cli import audit, interop, machine, many_runs, run, saved_runs, suites
 from harness.cli.options import (
     ERRORS,
+    ExperimentArgument,
     JsonOption,
     SeedOption,
-    complete_experiment,
     complete_fault,
     console,
     print_json,
@@ -78,7 +79,7 @@ def _print_versions(wanted: bool) -> None:
 def _options(
     _version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version",
             is_eager=True,
             callback=_print_versions,
@@ -124,14 +125,7 @@ def _run() -> None:
         raise
 
 
-def plan(
-    experiment: Annotated[
-        str,
-        typer.Argument(help="A built-in experiment or a YAML file.", autocompletion=complete_experiment),
-    ],
-    seed: SeedOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def plan(experiment: ExperimentArgument, seed: SeedOption = None, as_json: JsonOption = False) -> None:
     """Show what an experiment will do and when, without a cluster.
 
     `run` with the same --seed does exactly that. Conditions and targets are described in words.
@@ -161,8 +155,7 @@ def experiments(as_json: JsonOption = False) -> None:
 
 def faults(
     kind: Annotated[
-        str | None,
-        typer.Argument(help="A fault, to print its full description.", autocompletion=complete_fault),
+        str | None, Argument(help="A fault, to print its full description.", autocompletion=complete_fault)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -193,9 +186,7 @@ def findings(as_json: JsonOption = False) -> None:
         print_table(_out, findings.table(rows))
 
 
-def init(
-    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
-) -> None:
+def init(path: Annotated[Path, Argument(help="The file to write.")] = Path("experiment.yaml")) -> None:
     """Write a commented example of an experiment file."""
     write_example(path, "harness.spec", "kafka-chaos run")
 

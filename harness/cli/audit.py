@@ -7,32 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
-from harness.cli.options import (
-    ERRORS,
-    interruptible,
-    print_json,
-    print_text,
-    seed_or_now,
-    show_progress,
-)
+from harness.cli.options import ERRORS, interruptible, print_json, print_text, seed_or_now, show_progress
 
 if TYPE_CHECKING:
     from harness.audit.audit import Audit
+    from harness.model.result import ExperimentResult
     from harness.spec.experiment import Experiment
 
 
 _CONFIG_HELP = "Properties file of your own {}, instead of the experiment's."
-ProducerConfigOption = Annotated[
-    Path | None, typer.Option("--producer-config", help=_CONFIG_HELP.format("producer"))
-]
+ProducerConfigOption = Annotated[Path | None, Option(help=_CONFIG_HELP.format("producer"))]
 TopicConfigOption = Annotated[
-    Path | None,
-    typer.Option("--topic-config", help=_CONFIG_HELP.format("topic (also partitions, replication.factor)")),
+    Path | None, Option(help=_CONFIG_HELP.format("topic (also partitions, replication.factor)"))
 ]
-BrokerConfigOption = Annotated[
-    Path | None, typer.Option("--broker-config", help=_CONFIG_HELP.format("brokers"))
-]
+BrokerConfigOption = Annotated[Path | None, Option(help=_CONFIG_HELP.format("brokers"))]
 
 
 def select_experiments(
@@ -68,18 +58,18 @@ def select_experiments(
 
 def audit_settings(
     files: Annotated[
-        list[Path], typer.Argument(help="Properties files of a producer, a consumer, a topic or brokers.")
+        list[Path], Argument(help="Properties files of a producer, a consumer, a topic or brokers.")
     ],
     client: Annotated[
         Literal["auto", "java", "librdkafka"],
-        typer.Option(help="Client whose names and defaults apply; auto: chosen by the names."),
+        Option(help="Client whose names and defaults apply; auto: chosen by the names."),
     ] = "auto",
     prove: Annotated[
-        bool, typer.Option("--prove", help="Run the experiments that show the findings, on real brokers.")
+        bool, Option("--prove", help="Run the experiments that show the findings, on real brokers.")
     ] = False,
-    results: Annotated[Path, typer.Option(help="Folder for the results of --prove.")] = Path("results"),
-    seed: Annotated[int | None, typer.Option(help="Seed of --prove; default: from the clock.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    results: Annotated[Path, Option(help="Folder for the results of --prove.")] = Path("results"),
+    seed: Annotated[int | None, Option(help="Seed of --prove; default: from the clock.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show what a configuration promises and where it contradicts itself. Needs no cluster.
 
@@ -97,26 +87,19 @@ def audit_settings(
 
     entries = [entry for file in files for entry in properties.read_properties(file)]
     found = audit.audit(entries, None if client == "auto" else ClientLibrary(client))
+    for line in () if as_json else audit.lines(found):
+        typer.echo(line)
+    done = _run_proofs(found, results, seed_or_now(seed), quiet=as_json) if prove else []
     if as_json:
-        data = found.model_dump(mode="json")
-    else:
-        for line in audit.lines(found):
-            typer.echo(line)
-    code = found.exit_code()
-    if prove:
-        outcomes = _run_proofs(found, results, seed_or_now(seed), quiet=as_json)
-        if as_json:
-            data["proofs"] = [outcome for outcome, _ in outcomes]
-        code = 3 if any(broken == 3 for _, broken in outcomes) else code
-    if as_json:
-        print_json(data)
+        proofs = {"proofs": [one.model_dump(mode="json") for one in done]} if prove else {}
+        print_json(found.model_dump(mode="json") | proofs)
     elif (advice := after_audit(found, this_command(), proved=prove)) is not None:
         typer.echo(f"\n{advice}")
-    raise typer.Exit(code)
+    raise typer.Exit(3 if any(one.exit_code() == 3 for one in done) else found.exit_code())
 
 
-def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tuple[dict[str, object], int]]:
-    """Run the experiments that show the findings; each result with its exit code."""
+def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[ExperimentResult]:
+    """Run the experiments that show the findings."""
     from rich.console import Console
 
     from harness.cli.results import indexed, print_result
@@ -124,7 +107,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     from harness.run import executor
     from harness.spec.experiment_files import load
 
-    done: list[tuple[dict[str, object], int]] = []
+    done: list[ExperimentResult] = []
     proofs = found.proofs()
     if not proofs and not quiet:
         typer.echo("\nno built-in experiment shows these findings")
@@ -139,5 +122,5 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
         if not quiet:
             print_result(Console(), result)
             typer.echo(f"report: {folder / 'report.html'}\n")
-        done.append((result.model_dump(mode="json"), result.exit_code()))
+        done.append(result)
     return done

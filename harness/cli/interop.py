@@ -6,41 +6,34 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
-from harness.cli.options import complete_experiment
+from harness.cli.options import ClientConfigOption, ExperimentArgument
+from harness.model.run import RunMeta
 
 
 def import_run(
-    folder: Annotated[Path, typer.Argument(help="The run folder to write.")],
-    producer: Annotated[
-        list[Path], typer.Option(help="The output of a VerifiableProducer; may be repeated.")
-    ],
+    folder: Annotated[Path, Argument(help="The run folder to write.")],
+    producer: Annotated[list[Path], Option(help="The output of a VerifiableProducer; may be repeated.")],
     consumer: Annotated[
-        list[Path] | None,
-        typer.Option(help="The output of a VerifiableConsumer with --verbose; may be repeated."),
+        list[Path] | None, Option(help="The output of a VerifiableConsumer with --verbose; may be repeated.")
     ] = None,
     final: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             help="As --consumer, for a consumer that read everything after the producers were done. "
             "Default: all consumers together."
         ),
     ] = None,
-    complete: Annotated[
-        bool, typer.Option("--complete", help="State that the final read missed nothing.")
-    ] = False,
-    acks: Annotated[Literal["0", "1", "all"], typer.Option(help="The producers' acks.")] = "all",
-    idempotent: Annotated[bool, typer.Option("--idempotent", help="The producers were idempotent.")] = False,
-    topic: Annotated[
-        str | None, typer.Option(help="The topic; default: the topic of the first event.")
-    ] = None,
+    complete: Annotated[bool, Option("--complete", help="State that the final read missed nothing.")] = False,
+    acks: Annotated[Literal["0", "1", "all"], Option(help="The producers' acks.")] = "all",
+    idempotent: Annotated[bool, Option("--idempotent", help="The producers were idempotent.")] = False,
+    topic: Annotated[str | None, Option(help="The topic; default: the topic of the first event.")] = None,
     partitions: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of partitions of the topic; default: those that were read."),
+        int | None, Option(min=1, help="Number of partitions of the topic; default: those that were read.")
     ] = None,
     repeating_keys: Annotated[
-        int | None,
-        typer.Option(min=1, help="The producers' --repeating-keys; default: derived from the keys."),
+        int | None, Option(min=1, help="The producers' --repeating-keys; default: derived from the keys.")
     ] = None,
 ) -> None:
     """Make a run folder from the JSON lines of Kafka's VerifiableProducer and VerifiableConsumer.
@@ -67,34 +60,25 @@ def import_run(
         ),
         folder,
     )
-    for line in (
-        *done.file_lines,
-        *done.meta.problems,
-        *(done.meta.final_read.reasons if done.meta.final_read else ()),
-    ):
+    for line in done.file_lines:
         typer.echo(line)
-    typer.echo(f"written; now: kafka-chaos check {folder}")
+    _tell_written(done.meta, folder)
 
 
 def import_sends(
-    folder: Annotated[Path, typer.Argument(help="The run folder to write.")],
+    folder: Annotated[Path, Argument(help="The run folder to write.")],
     journal: Annotated[
         list[Path],
-        typer.Option(
-            help="A folder of `kafka_chaos.journaled`, or events in a .jsonl file; may be repeated."
-        ),
+        Option(help="A folder of `kafka_chaos.journaled`, or events in a .jsonl file; may be repeated."),
     ],
-    bootstrap_servers: Annotated[str, typer.Option(help="host:port of the cluster that was written to.")],
-    client_config: Annotated[
-        Path | None, typer.Option(help="Properties file with that cluster's TLS and SASL settings.")
-    ] = None,
-    idempotent: Annotated[bool, typer.Option("--idempotent", help="The producers were idempotent.")] = False,
+    bootstrap_servers: Annotated[str, Option(help="host:port of the cluster that was written to.")],
+    client_config: ClientConfigOption = None,
+    idempotent: Annotated[bool, Option("--idempotent", help="The producers were idempotent.")] = False,
     max_in_flight: Annotated[
-        int | None,
-        typer.Option(min=1, help="The producers' max.in.flight.requests.per.connection, if 1."),
+        int | None, Option(min=1, help="The producers' max.in.flight.requests.per.connection, if 1.")
     ] = None,
     transaction_timeout_ms: Annotated[
-        int, typer.Option(min=1000, help="The producers' transaction.timeout.ms.")
+        int, Option(min=1000, help="The producers' transaction.timeout.ms.")
     ] = 60_000,
 ) -> None:
     """Make a run folder from what your own producers journaled, and read their topic to its end.
@@ -116,15 +100,20 @@ def import_sends(
         ),
         folder,
     )
+    _tell_written(meta, folder)
+
+
+def _tell_written(meta: RunMeta, folder: Path) -> None:
+    """Print what is wrong with an imported run, and how to go on."""
     for line in (*meta.problems, *(meta.final_read.reasons if meta.final_read else ())):
         typer.echo(line)
     typer.echo(f"written; now: kafka-chaos check {folder}")
 
 
 def export_run(
-    run: Annotated[Path, typer.Argument(help="A run folder below results/.")],
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    to: Annotated[Literal["jepsen"], typer.Option(help="The format: jepsen (EDN).")] = "jepsen",  # noqa: ARG001
+    run: Annotated[Path, Argument(help="A run folder below results/.")],
+    target: Annotated[Path, Argument(metavar="FILE", help="The file to write.")],
+    to: Annotated[Literal["jepsen"], Option(help="The format: jepsen (EDN).")] = "jepsen",  # noqa: ARG001
 ) -> None:
     """Write a run as a history for another checker, so that both can judge the same run.
 
@@ -142,14 +131,9 @@ def export_run(
 
 
 def chaos_mesh(
-    experiment: Annotated[
-        str,
-        typer.Argument(help="A built-in experiment or a YAML file.", autocompletion=complete_experiment),
-    ],
-    namespace: Annotated[str, typer.Option(help="Namespace of Kafka's pods.")] = "kafka",
-    pod: Annotated[
-        str, typer.Option(help="Name of a broker's pod, with {broker} for its id.")
-    ] = "kafka-{broker}",
+    experiment: ExperimentArgument,
+    namespace: Annotated[str, Option(help="Namespace of Kafka's pods.")] = "kafka",
+    pod: Annotated[str, Option(help="Name of a broker's pod, with {broker} for its id.")] = "kafka-{broker}",
 ) -> None:
     """Print an experiment whose faults are custom resources of Chaos Mesh, applied with kubectl.
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from harness.cli.options import (
     ERRORS,
@@ -31,11 +32,9 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def heal(
     cluster: Annotated[
-        str | None, typer.Argument(help="Heal only this cluster (kc-...), even if its harness still runs.")
+        str | None, Argument(help="Heal only this cluster (kc-...), even if its harness still runs.")
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include clusters whose harness still runs.")
-    ] = False,
+    everything: Annotated[bool, Option("--all", help="Include clusters whose harness still runs.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -58,9 +57,7 @@ def heal(
 
 
 def clean(
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include what a running harness is using.")
-    ] = False,
+    everything: Annotated[bool, Option("--all", help="Include what a running harness is using.")] = False,
 ) -> None:
     """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
     its processes."""
@@ -83,7 +80,7 @@ def clean(
 
 
 def compose(
-    write: Annotated[bool, typer.Option("--write", help="Rewrite the files that are out of date.")] = False,
+    write: Annotated[bool, Option("--write", help="Rewrite the files that are out of date.")] = False,
 ) -> None:
     """List or rewrite the Docker Compose files of the same clusters, for manual use."""
     from compose import FOLDER
@@ -101,8 +98,8 @@ def compose(
 
 
 def images(
-    version: Annotated[str, typer.Option(help="Kafka version.")] = DEFAULT_VERSION,
-    image: Annotated[str | None, typer.Option(help="Use this image and no other.")] = None,
+    version: Annotated[str, Option(help="Kafka version.")] = DEFAULT_VERSION,
+    image: Annotated[str | None, Option(help="Use this image and no other.")] = None,
 ) -> None:
     """Pull or build the Kafka image and the sidecar image if they are not on this machine."""
     from harness.containers.images import prepare

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from harness.cli.options import (
     ERRORS,
@@ -34,45 +35,42 @@ _out, _wide = console(120), console(140)
 def matrix(
     spec: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             help="A built-in matrix (see --list) or a YAML file (docs/how-to/matrix.md).",
             autocompletion=complete_matrix,
         ),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Resume the matrix in this folder; finished runs are not made again.")
+        Path | None, Option(help="Resume the matrix in this folder; finished runs are not made again.")
     ] = None,
     repeat: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="Runs of each arm; overrides the spec.")
+        int | None, Option(min=1, max=100_000, help="Runs of each arm; overrides the spec.")
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0.1, help="Minutes in total, including resumed parts; no run is begun that would end later."
         ),
     ] = None,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
-    kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all arms.")] = None,
-    image: Annotated[str | None, typer.Option(help="Broker image, for all arms.")] = None,
+    kafka_version: Annotated[str | None, Option(help="Kafka version, for all arms.")] = None,
+    image: Annotated[str | None, Option(help="Broker image, for all arms.")] = None,
     profile: ProfileOption = None,
     clusters: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."
-        ),
+        Option(min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."),
     ] = None,
     engine: EngineOption = "auto",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show the arms and how long it would take.")
+        bool, Option("--dry-run", help="Only show the arms and how long it would take.")
     ] = False,
     yes: Annotated[
-        bool,
-        typer.Option("--yes", help="Allow a matrix that is estimated to take more than a day."),
+        bool, Option("--yes", help="Allow a matrix that is estimated to take more than a day.")
     ] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List the built-in matrices.")] = False,
-    show: Annotated[str | None, typer.Option(help="Print this built-in matrix, to start your own.")] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of matrix files.")] = False,
+    list_: Annotated[bool, Option("--list", help="List the built-in matrices.")] = False,
+    show: Annotated[str | None, Option(help="Print this built-in matrix, to start your own.")] = None,
+    schema: Annotated[bool, Option("--schema", help="Print the JSON schema of matrix files.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -141,29 +139,26 @@ def matrix(
 
 
 def explore(
-    menu: Annotated[Path | None, typer.Option(help="ordinary, groups, share-groups, or a file.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Time in total: 20m (default), 1h, ...")] = None,
-    runs: Annotated[
-        int | None, typer.Option(min=1, help="Number of runs in total, instead of a time.")
-    ] = None,
+    menu: Annotated[Path | None, Option(help="ordinary, groups, share-groups, or a file.")] = None,
+    budget: Annotated[str | None, Option(help="Time in total: 20m (default), 1h, ...")] = None,
+    runs: Annotated[int | None, Option(min=1, help="Number of runs in total, instead of a time.")] = None,
     seed: SeedOption = None,
     confirm: Annotated[
-        str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
+        str | None, Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
     ] = None,
     shrink_share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
+        float | None, Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
     ] = None,
     resume: Annotated[
-        Path | None,
-        typer.Option(help="Resume the exploration in this folder; finished runs are not made again."),
+        Path | None, Option(help="Resume the exploration in this folder; finished runs are not made again.")
     ] = None,
     results: ResultsOption = Path("results"),
-    kafka_version: Annotated[str | None, typer.Option(help="Kafka version.")] = None,
-    image: Annotated[str | None, typer.Option(help="Broker image.")] = None,
+    kafka_version: Annotated[str | None, Option(help="Kafka version.")] = None,
+    image: Annotated[str | None, Option(help="Broker image.")] = None,
     profile: ProfileOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what can be explored.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Print the built-in menu, to start your own.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of menu files.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what can be explored.")] = False,
+    show: Annotated[bool, Option("--show", help="Print the built-in menu, to start your own.")] = False,
+    schema: Annotated[bool, Option("--schema", help="Print the JSON schema of menu files.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -222,27 +217,26 @@ def explore(
 def nightly(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="Built-in experiments or YAML files.", autocompletion=complete_experiment),
+        Argument(help="Built-in experiments or YAML files.", autocompletion=complete_experiment),
     ] = None,
     matrix: Annotated[
         list[str] | None,
-        typer.Option(help="A built-in matrix or a YAML file, compared run by run; may be repeated."),
+        Option(help="A built-in matrix or a YAML file, compared run by run; may be repeated."),
     ] = None,
     matrix_repeat: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each arm of a matrix, whatever the matrix says.")
+        int | None, Option(min=1, help="Runs of each arm of a matrix, whatever the matrix says.")
     ] = None,
     kafka_version: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Kafka version; may be repeated. Default: {DEFAULT_VERSION}."),
+        list[str] | None, Option(help=f"Kafka version; may be repeated. Default: {DEFAULT_VERSION}.")
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder for results, summary.md and junit.xml.")] = Path(
+    results: Annotated[Path, Option(help="Folder for results, summary.md and junit.xml.")] = Path(
         "results/nightly"
     ),
     last: Annotated[
-        Path | None, typer.Option(help="Results of the last good night; a good night replaces them.")
+        Path | None, Option(help="Results of the last good night; a good night replaces them.")
     ] = None,
     seed: SeedOption = None,
-    repeat: Annotated[int, typer.Option(min=1, help="Runs of each arm of an experiment.")] = 1,
+    repeat: Annotated[int, Option(min=1, help="Runs of each arm of an experiment.")] = 1,
 ) -> None:
     """Run experiments and matrices on several Kafka versions, and compare them with the last good night.
 

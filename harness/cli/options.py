@@ -16,28 +16,31 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer import Argument, Option
 
 from harness.model.errors import BadInput
 from harness.model.progress import MessagesTo, NewActivity, progress_to
 
 EngineWord = Literal["auto", "spark", "sail"]
 """Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
-SeedOption = Annotated[int | None, typer.Option(help="Seed of all choices; default: the current time.")]
-ResultsOption = Annotated[Path, typer.Option(help="Folder for journals, results and reports.")]
-ProfileOption = Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+SeedOption = Annotated[int | None, Option(help="Seed of all choices; default: the current time.")]
+ResultsOption = Annotated[Path, Option(help="Folder for journals, results and reports.")]
+ProfileOption = Annotated[str | None, Option(help="Timing profile: kafka (as shipped) or fast.")]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
+ClientConfigOption = Annotated[
+    Path | None, Option(help="Properties file with that cluster's TLS and SASL settings.")
+]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
 EngineOption = Annotated[
     EngineWord,
-    typer.Option(
-        "--engine",
+    Option(
         help="What checks: spark (Apache Spark), sail (embedded, without a JVM), or auto. Default of auto: "
-        "the environment variable KAFKA_CHAOS_ENGINE.",
+        "the environment variable KAFKA_CHAOS_ENGINE."
     ),
 ]
 SideBySideOption = Annotated[
     int,
-    typer.Option(
+    Option(
         min=1,
         max=16,
         help="Number of experiments to run in parallel, each on its own cluster; timing experiments always "
@@ -79,17 +82,14 @@ def interruptible(left: str = "nothing was run yet") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interruption:
-        print_text(
-            ERRORS, f"kafka-chaos: interrupted; {kept(getattr(interruption, '__notes__', ())) or left}"
-        )
+        words = kept(getattr(interruption, "__notes__", ())) or left
+        print_text(ERRORS, f"kafka-chaos: interrupted; {words}")
         raise typer.Exit(130) from None
 
 
 def kept(commands: Sequence[str]) -> str:
     """That journals are kept, and the commands that read them; empty without any command."""
-    return (
-        "".join(("journals are kept; to read them:", *(f"\n  {one}" for one in commands))) if commands else ""
-    )
+    return "\n  ".join(("journals are kept; to read them:", *commands)) if commands else ""
 
 
 def write_example(path: Path, package: str, command: str) -> None:
@@ -149,3 +149,8 @@ def _complete(folder: str, incomplete: str) -> list[str]:
     below = typed if incomplete.endswith("/") else typed.parent
     local = below.glob("*.y*ml") if below.is_dir() else ()
     return sorted(names) + sorted(str(path) for path in local if str(path).startswith(incomplete))
+
+
+ExperimentArgument = Annotated[
+    str, Argument(help="A built-in experiment or a YAML file.", autocompletion=complete_experiment)
+]

@@ -51,13 +51,6 @@ def refresh_index(results: Path) -> None:
         print_text(ERRORS, f"kafka-chaos: warning: {problem}")
 
 
-def print_engines(out: Console, result: ExperimentResult) -> None:
-    """Print what counted the findings, and its version."""
-    named = dict.fromkeys(arm.summary.engine for arm in result.arms if arm.summary and arm.summary.engine)
-    if named:
-        print_text(out, f"counted by {', '.join(named)}")
-
-
 def print_result(out: Console, result: ExperimentResult) -> None:
     """Print the table of an experiment, and below it why each arm got its verdict, and what its settings
     should be instead if it is `invalid`."""

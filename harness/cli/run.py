@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from harness.cli import audit
 from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
 from harness.cli.options import (
     ERRORS,
+    ClientConfigOption,
     EngineOption,
     JsonOption,
     ProfileOption,
@@ -36,37 +38,35 @@ _out = console(100)  # An arm's name must not be folded in a CI log.
 def run(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="Built-in experiments (see `experiments`) or YAML files.", autocompletion=complete_experiment
         ),
     ] = None,
-    arm: Annotated[list[str] | None, typer.Option(help="Run only this arm; repeatable.")] = None,
-    repeat: Annotated[int, typer.Option(min=1, max=10000, help="Number of runs of every arm.")] = 1,
+    arm: Annotated[list[str] | None, Option(help="Run only this arm; repeatable.")] = None,
+    repeat: Annotated[int, Option(min=1, max=10000, help="Number of runs of every arm.")] = 1,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
-    kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all experiments.")] = None,
-    image: Annotated[str | None, typer.Option(help="Broker image, for all experiments.")] = None,
+    kafka_version: Annotated[str | None, Option(help="Kafka version, for all experiments.")] = None,
+    image: Annotated[str | None, Option(help="Broker image, for all experiments.")] = None,
     profile: ProfileOption = None,
     replay: Annotated[
-        Path | None, typer.Option(help="Repeat the faults of this run (a folder below results/).")
+        Path | None, Option(help="Repeat the faults of this run (a folder below results/).")
     ] = None,
     bootstrap_servers: Annotated[
-        str | None, typer.Option(help="host:port of an existing cluster to run against.")
+        str | None, Option(help="host:port of an existing cluster to run against.")
     ] = None,
-    client_config: Annotated[
-        Path | None, typer.Option(help="Properties file with that cluster's TLS and SASL settings.")
-    ] = None,
+    client_config: ClientConfigOption = None,
     containers: Annotated[
-        str | None, typer.Option(help="Label of that cluster's containers, for faults that act on them.")
+        str | None, Option(help="Label of that cluster's containers, for faults that act on them.")
     ] = None,
     i_own_these_containers: Annotated[
-        bool, typer.Option("--i-own-these-containers", help="Allow faults on the containers with that label.")
+        bool, Option("--i-own-these-containers", help="Allow faults on the containers with that label.")
     ] = False,
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
     engine: EngineOption = "auto",
-    timings: Annotated[bool, typer.Option("--timings", help="Also print how long each phase took.")] = False,
+    timings: Annotated[bool, Option("--timings", help="Also print how long each phase took.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,7 +96,8 @@ def run(
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
 
-    named = audit.select_experiments(experiments or [], (producer_config, topic_config, broker_config))
+    files = (producer_config, topic_config, broker_config)
+    named = audit.select_experiments(experiments or [], files)
     chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
     if bootstrap_servers is not None:
         config = None if client_config is None else str(client_config.resolve())
@@ -126,19 +127,16 @@ def run(
     with indexed(results):
         for folder, result in done:
             write_report(result, folder)
-    if not as_json:
+    if as_json:
+        print_json([result.model_dump(mode="json") for _, result in done])
+    else:
         print_text(_out, f"{ARM_AND_PROMISE}\n")
-    for folder, result in done:
-        if not as_json:
+        for folder, result in done:
             print_result(_out, result)
             if timings:
                 print_table(_out, times.table(result))
             print_text(_out, f"report: {folder / 'report.html'}\n")
-    if as_json:
-        print_json([result.model_dump(mode="json") for _, result in done])
-    else:
-        files = (producer_config, topic_config, broker_config, bootstrap_servers, kafka_version, image)
-        own = any(one is not None for one in files)
+        own = any(one is not None for one in (*files, bootstrap_servers, kafka_version, image))
         command = this_command()
         print_text(_out, after_run(done, command, repeat=repeat, replayed=replay is not None, own=own))
     codes = [result.exit_code() for _, result in done]
@@ -147,26 +145,24 @@ def run(
 
 def check(
     folder: Annotated[
-        str, typer.Argument(help="Folder of a run, or of an experiment with all its arms: a path or a URL.")
+        str, Argument(help="Folder of a run, or of an experiment with all its arms: a path or a URL.")
     ],
     engine: EngineOption = "auto",
     spark_master: Annotated[
-        str, typer.Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
+        str, Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
     ] = "local[*]",
     spark_conf: Annotated[
-        list[str] | None, typer.Option(help="A Spark setting, spark.name=value; repeatable.")
+        list[str] | None, Option(help="A Spark setting, spark.name=value; repeatable.")
     ] = None,
-    driver_memory: Annotated[str, typer.Option(help="Heap size of the local Spark driver.")] = "4g",
+    driver_memory: Annotated[str, Option(help="Heap size of the local Spark driver.")] = "4g",
     results: Annotated[
-        str | None, typer.Option(help="Folder or URL for the findings; default: the run's folder.")
+        str | None, Option(help="Folder or URL for the findings; default: the run's folder.")
     ] = None,
     read_with: Annotated[
         Literal["journal", "spark"],
-        typer.Option(help="journal: the final read of the run; spark: Spark reads the topic."),
+        Option(help="journal: the final read of the run; spark: Spark reads the topic."),
     ] = "journal",
-    bootstrap: Annotated[
-        str | None, typer.Option(help="host:port of the brokers, with --read-with spark.")
-    ] = None,
+    bootstrap: Annotated[str | None, Option(help="host:port of the brokers, with --read-with spark.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -180,16 +176,13 @@ def check(
     itself. Exit codes are those of `run`.
     """
     from harness.check_jobs import recheck
-    from harness.cli.results import print_engines, print_result, refresh_index
+    from harness.cli.results import print_result, refresh_index
     from harness.model.storage import storage_path
     from harness.page.html import INDEX_FILE
     from harness.report.arms_table import ARM_AND_PROMISE
     from harness.report.page import write_report
 
-    with (
-        interruptible(kept([shlex.join(["kafka-chaos", "check", folder])])),
-        show_progress(ERRORS, quiet),
-    ):
+    with interruptible(kept([shlex.join(["kafka-chaos", "check", folder])])), show_progress(ERRORS, quiet):
         where = storage_path(folder)
         how = recheck.check_options(
             where,
@@ -212,7 +205,9 @@ def check(
     else:
         print_text(_out, f"{ARM_AND_PROMISE}\n")
         print_result(_out, result)
-        print_engines(_out, result)
+        engines = dict.fromkeys(one.summary.engine for one in result.arms if one.summary)
+        if counted := ", ".join(filter(None, engines)):
+            print_text(_out, f"counted by {counted}")
     for told in recheck.not_checked(where, result):
         print_text(ERRORS, f"kafka-chaos: {told}")
     raise typer.Exit(result.exit_code())

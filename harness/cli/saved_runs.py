@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from harness.cli.options import (
     ERRORS,
@@ -32,20 +33,20 @@ _out, _wide = console(120), console(WIDE)
 
 
 def sql(
-    run: Annotated[str, typer.Argument(help="Folder of a run (of one arm): a path or a URL.")],
+    run: Annotated[str, Argument(help="Folder of a run (of one arm): a path or a URL.")],
     query: Annotated[
-        str | None, typer.Argument(help="A query in Spark's SQL; - reads it from standard input.")
+        str | None, Argument(help="A query in Spark's SQL; - reads it from standard input.")
     ] = None,
     list_views: Annotated[
-        bool, typer.Option("--views", help="List the views of the run with their columns.")
+        bool, Option("--views", help="List the views of the run with their columns.")
     ] = False,
     limit: Annotated[
         int | None,
-        typer.Option(min=0, help=f"Rows to show; 0: all. Default: {SHOWN} in a table, all in other formats."),
+        Option(min=0, help=f"Rows to show; 0: all. Default: {SHOWN} in a table, all in other formats."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
-    parquet: Annotated[Path | None, typer.Option(help="Write the rows to this Parquet file.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print the rows as JSON.")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print the rows as CSV.")] = False,
+    parquet: Annotated[Path | None, Option(help="Write the rows to this Parquet file.")] = None,
     engine: EngineOption = "auto",
     quiet: QuietOption = False,
 ) -> None:
@@ -79,7 +80,10 @@ def sql(
         _print_views(views, as_json)
         return
     if parquet is not None:
-        _write(answer.table, parquet)
+        import pyarrow.parquet as pq
+
+        with BadInput.for_os_errors("the file cannot be written", where=parquet):
+            pq.write_table(answer.table, parquet)
         print_text(ERRORS, f"{answer.table.num_rows:,} rows: {parquet}")
     elif as_json:
         print_json(answer_table.rows(answer.table))
@@ -118,41 +122,30 @@ def _print_views(views: RunViews, as_json: bool) -> None:
 
     described = {name: views[name].dtypes for name in views}
     if as_json:
-        print_json(
-            [
-                {
-                    "view": name,
-                    "rows": VIEW_DESCRIPTIONS[name],
-                    "columns": [{"name": column, "type": kind} for column, kind in columns],
-                }
-                for name, columns in described.items()
-            ]
-        )
+        rows = [
+            {
+                "view": name,
+                "rows": VIEW_DESCRIPTIONS[name],
+                "columns": [{"name": column, "type": kind} for column, kind in columns],
+            }
+            for name, columns in described.items()
+        ]
+        print_json(rows)
         return
     for name, columns in described.items():
         print_text(_wide, f"{name}: {VIEW_DESCRIPTIONS[name]}")
-        _wide.print(
-            "  " + ", ".join(f"{column} {kind}" for column, kind in columns), markup=False, highlight=False
-        )
+        shown = ", ".join(f"{column} {kind}" for column, kind in columns)
+        _wide.print(f"  {shown}", markup=False, highlight=False)
     if not views.checked:
         print_text(_wide, f"findings: none, since the run was not checked: kafka-chaos check {views.folder}")
 
 
-def _write(table: object, target: Path) -> None:
-    import pyarrow.parquet as pq
-
-    with BadInput.for_os_errors("the file cannot be written", where=target):
-        pq.write_table(table, target)
-
-
 def compare(
-    base: Annotated[Path, typer.Argument(help="The result to compare with: a folder with matrix.json.")],
-    new: Annotated[Path, typer.Argument(help="The result to judge.")],
+    base: Annotated[Path, Argument(help="The result to compare with: a folder with matrix.json.")],
+    new: Annotated[Path, Argument(help="The result to judge.")],
     alpha: Annotated[
         float,
-        typer.Option(
-            min=0.0001, max=0.5, help="Largest probability that two equal results are called worse."
-        ),
+        Option(min=0.0001, max=0.5, help="Largest probability that two equal results are called worse."),
     ] = 0.05,
     as_json: JsonOption = False,
 ) -> None:
@@ -180,22 +173,22 @@ def compare(
 
 
 def rates(
-    results: Annotated[str, typer.Argument(help="A folder or URL below which run folders are.")],
+    results: Annotated[str, Argument(help="A folder or URL below which run folders are.")],
     by: Annotated[
         str,
-        typer.Option(
+        Option(
             help="What to group by, separated by commas: experiment, arm, acks, idempotent, client, version, "
             "profile, brokers, faults, seed, an axis of a matrix, or producer:NAME, topic:NAME, broker:NAME."
         ),
     ] = "experiment,arm",
     parquet: Annotated[
-        str | None, typer.Option(help="File for the rows; default: rates.parquet in the folder.")
+        str | None, Option(help="File for the rows; default: rates.parquet in the folder.")
     ] = None,
     latency: Annotated[
-        bool, typer.Option("--latency/--no-latency", help="Include latencies, which reads every send.")
+        bool, Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
     engine: EngineOption = "auto",
-    driver_memory: Annotated[str, typer.Option(help="Heap of the local Spark JVM.")] = "4g",
+    driver_memory: Annotated[str, Option(help="Heap of the local Spark JVM.")] = "4g",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from harness.cli.options import (
     JsonOption,
@@ -16,22 +16,20 @@ from harness.cli.options import (
     write_example,
 )
 
-ListOption = Annotated[bool, typer.Option("--list", help="List them and run nothing.")]
-ShowOption = Annotated[
-    str | None, typer.Option(help="Print the file of this built-in one, to start your own.")
-]
-RepeatOption = Annotated[int, typer.Option(min=1, max=1000, help="Number of times to run all of them.")]
-SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of such files.")]
+ListOption = Annotated[bool, Option("--list", help="List them and run nothing.")]
+ShowOption = Annotated[str | None, Option(help="Print the file of this built-in one, to start your own.")]
+RepeatOption = Annotated[int, Option(min=1, max=1000, help="Number of times to run all of them.")]
+SchemaOption = Annotated[bool, Option("--schema", help="Print the JSON schema of such files.")]
 
 
 def claims(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Claims by their ids, such as R12, or your files; default: all built-in ones."),
+        Argument(help="Claims by their ids, such as R12, or your files; default: all built-in ones."),
     ] = None,
     listed: ListOption = False,
     init: Annotated[
-        Path | None, typer.Option(help="Write a commented example of a claim to this file, and run nothing.")
+        Path | None, Option(help="Write a commented example of a claim to this file, and run nothing.")
     ] = None,
     show: ShowOption = None,
     schema: SchemaOption = False,
@@ -39,10 +37,9 @@ def claims(
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
     kafka_version: Annotated[
-        str | None,
-        typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
+        str | None, Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21).")
     ] = None,
-    image: Annotated[str | None, typer.Option(help="Broker image, for the same claims.")] = None,
+    image: Annotated[str | None, Option(help="Broker image, for the same claims.")] = None,
     side_by_side: SideBySideOption = 2,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -70,7 +67,7 @@ def claims(
 def bugs(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Bugs by their ids, such as KIP-903, or your files; default: all built-in ones."),
+        Argument(help="Bugs by their ids, such as KIP-903, or your files; default: all built-in ones."),
     ] = None,
     listed: ListOption = False,
     show: ShowOption = None,
