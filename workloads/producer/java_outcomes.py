@@ -14,47 +14,20 @@ from confluent_kafka import KafkaError
 
 from harness.model.journal import SendOutcome
 
-
-@dataclass(frozen=True, slots=True)
-class JavaRow:
-    """One row: an exception's simple class name and a pattern of its message, which tell a refusal."""
-
-    exception: str
-    message: str
-    reason: str
-    source: str
-
-
-_CLIENT = "KafkaProducer.doSend: raised before the record is appended to the accumulator"
-
-TABLE: tuple[JavaRow, ...] = (
-    JavaRow(
-        "TimeoutException",
-        r"^Topic \S+ not present in metadata after \d+ ms",
-        "max.block.ms passed without metadata; the record was never queued",
-        "KafkaProducer.waitOnMetadata",
-    ),
-    JavaRow(
-        "TimeoutException",
-        r"^Failed to (allocate|update metadata)",
-        "max.block.ms passed before the record could be queued",
-        "BufferPool.allocate, KafkaProducer.waitOnMetadata",
-    ),
-    JavaRow(
-        "BufferExhaustedException",
-        r"^Failed to allocate",
-        "no room in buffer.memory within max.block.ms; the record was never queued",
-        "BufferPool.allocate",
-    ),
-    JavaRow(
-        "RecordTooLargeException",
-        r"^The message is \d+ bytes when serialized which is larger than",
-        "above max.request.size or buffer.memory; the record was never queued",
-        "KafkaProducer.ensureValidRecordSize",
-    ),
-    JavaRow("SerializationException", "", "there were no bytes to be sent", _CLIENT),
+REFUSALS: tuple[tuple[str, str], ...] = (
+    # max.block.ms passed without metadata; the record was never queued (KafkaProducer.waitOnMetadata).
+    ("TimeoutException", r"^Topic \S+ not present in metadata after \d+ ms"),
+    # max.block.ms passed before it could be queued (BufferPool.allocate, KafkaProducer.waitOnMetadata).
+    ("TimeoutException", r"^Failed to (allocate|update metadata)"),
+    # No room in buffer.memory within max.block.ms; the record was never queued (BufferPool.allocate).
+    ("BufferExhaustedException", r"^Failed to allocate"),
+    # Above max.request.size or buffer.memory; never queued (KafkaProducer.ensureValidRecordSize).
+    ("RecordTooLargeException", r"^The message is \d+ bytes when serialized which is larger than"),
+    # There were no bytes to be sent (KafkaProducer.doSend: raised before the record is appended).
+    ("SerializationException", ""),
 )
-"""These are `rejected`; every other exception is `indeterminate`."""
+"""The simple class names of exceptions and patterns of their messages that tell a refusal, whose outcome is
+`rejected`; that of every other exception is `indeterminate`."""
 
 
 def exception_name(text: str) -> str:
@@ -73,7 +46,7 @@ def outcome_of(exception: str | None, message: str | None, acks: str) -> SendOut
     """
     if exception is None:
         return SendOutcome.UNCONFIRMED if acks == "0" else SendOutcome.ACKED
-    refused = any(row.exception == exception and re.search(row.message, message or "") for row in TABLE)
+    refused = any(name == exception and re.search(pattern, message or "") for name, pattern in REFUSALS)
     return SendOutcome.REJECTED if refused else SendOutcome.INDETERMINATE
 
 

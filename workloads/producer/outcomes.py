@@ -39,13 +39,13 @@ class OutcomeCondition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """One row: `error` (None: success, `ANY`: any error) and `when` lead to `outcome`."""
+    """One row: `error` (None: success, `ANY`: any error) and `when` lead to `outcome`; `why` names reason and
+    source."""
 
     error: str | None
     when: OutcomeCondition
     outcome: SendOutcome
-    reason: str
-    source: str
+    why: str
 
 
 _PROTOCOL = "Kafka protocol guide, error codes; ReplicaManager.appendToLocalLog"
@@ -53,11 +53,12 @@ _VALIDATION = "Kafka's LogValidator and UnifiedLog.append: the batch is checked 
 
 
 def _refused(error: str, reason: str, source: str = _PROTOCOL) -> OutcomeRow:
-    return OutcomeRow(error, OutcomeCondition.ONE_ATTEMPT, SendOutcome.REJECTED, reason, source)
+    why = f"{reason} ({source})"
+    return OutcomeRow(error, OutcomeCondition.ONE_ATTEMPT, SendOutcome.REJECTED, why)
 
 
-def _unclear(error: str, reason: str, source: str) -> OutcomeRow:
-    return OutcomeRow(error, OutcomeCondition.ALWAYS, SendOutcome.INDETERMINATE, reason, source)
+def _unclear(error: str, why: str) -> OutcomeRow:
+    return OutcomeRow(error, OutcomeCondition.ALWAYS, SendOutcome.INDETERMINATE, why)
 
 
 TABLE: tuple[OutcomeRow, ...] = (
@@ -65,22 +66,21 @@ TABLE: tuple[OutcomeRow, ...] = (
         None,
         OutcomeCondition.ACKS_0,
         SendOutcome.UNCONFIRMED,
-        "no broker answers under acks=0: the report only says that the client wrote to its socket",
-        "Kafka producer configuration, acks; the report carries no offset",
+        "no broker answers under acks=0: the report only says that the client wrote to its socket, and has "
+        "no offset (Kafka producer configuration, acks)",
     ),
     OutcomeRow(
         None,
         OutcomeCondition.ACKS_SOME,
         SendOutcome.ACKED,
-        "the leader answered that it appended the record (acks=all: and that the whole ISR has it)",
-        "Kafka producer configuration, acks",
+        "the leader answered that it appended the record, and under acks=all that the whole ISR has it "
+        "(Kafka producer configuration, acks)",
     ),
     OutcomeRow(
         ANY,
         OutcomeCondition.NOT_QUEUED,
         SendOutcome.REJECTED,
-        "produce() raised, so the record never entered the client's queue",
-        "librdkafka, rd_kafka_producev: on error the message is not enqueued and no report follows",
+        "produce() raised: the record is not enqueued and no report follows (librdkafka, rd_kafka_producev)",
     ),
     _refused("MSG_SIZE_TOO_LARGE", "above max.message.bytes; checked before appending", _VALIDATION),
     _refused("RECORD_LIST_TOO_LARGE", "above segment.bytes; checked before appending", _VALIDATION),
@@ -95,77 +95,26 @@ TABLE: tuple[OutcomeRow, ...] = (
     _refused("TOPIC_EXCEPTION", "writing to this topic is not allowed or its name is invalid"),
     _refused("INVALID_REQUIRED_ACKS", "acks is checked before the log is touched"),
     _refused("POLICY_VIOLATION", "the request broke a policy of the broker and was not carried out"),
-    _refused(
-        "NOT_ENOUGH_REPLICAS",
-        "fewer than min.insync.replicas in the ISR; checked before appending under acks=all",
-        "Kafka protocol guide, code 19; Partition.appendRecordsToLeader",
-    ),
-    _unclear(
-        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-        "appended on the leader, then the ISR was too small",
-        "Kafka protocol guide, code 20",
-    ),
-    _unclear(
-        "NOT_LEADER_FOR_PARTITION",
-        "also answered for a batch that was appended before leadership moved",
-        "KAFKA-13574",
-    ),
-    _unclear(
-        "REQUEST_TIMED_OUT",
-        "appended on the leader; the ISR did not have it in time",
-        "Kafka protocol guide, code 7; DelayedProduce",
-    ),
-    _unclear(
-        "KAFKA_STORAGE_ERROR",
-        "the disk failed; the error does not say how much of the batch was written",
-        "Kafka protocol guide, code 56; KIP-112",
-    ),
-    _unclear(
-        "UNKNOWN_TOPIC_OR_PART",
-        "librdkafka sends again without counting; an earlier attempt may have been appended",
-        "librdkafka, rd_kafka_handle_Produce_error",
-    ),
-    _unclear(
-        "OUT_OF_ORDER_SEQUENCE_NUMBER",
-        "an attempt before it may have been appended",
-        "KIP-98; librdkafka marks it possibly persisted",
-    ),
-    _unclear(
-        "DUPLICATE_SEQUENCE_NUMBER",
-        "says that an earlier attempt was appended, without its offset",
-        "KIP-98; librdkafka marks it possibly persisted",
-    ),
-    _unclear(
-        "UNKNOWN_PRODUCER_ID",
-        "the broker lost the producer's state; an earlier attempt may have been appended",
-        "KIP-360",
-    ),
-    _unclear(
-        "INVALID_PRODUCER_EPOCH",
-        "the producer was fenced; an earlier attempt may have been appended",
-        "KIP-360, KIP-588",
-    ),
-    _unclear(
-        "_MSG_TIMED_OUT",
-        "covers both never sent and sent without an answer; the client does not say which",
-        "librdkafka, INTRODUCTION.md, message reliability",
-    ),
-    _unclear("_TIMED_OUT", "no answer in time; the request may have been carried out", "rdkafka.h"),
-    _unclear("_TRANSPORT", "the connection broke; the request may have been carried out", "rdkafka.h"),
-    _unclear("_PURGE_INFLIGHT", "purged while a request was in flight", "librdkafka, rd_kafka_purge"),
-    _unclear(
-        "_PURGE_QUEUE",
-        "purged from the queue, maybe after an earlier attempt had failed",
-        "librdkafka, rd_kafka_purge",
-    ),
-    _unclear(
-        "_INVALID_DIFFERENT_RECORD",
-        "the client's own conclusion about the other records of a refused batch",
-        "KIP-467; librdkafka, rdkafka.h",
-    ),
-    _unclear("_FATAL", "a fatal error of the client, with the record in its queue or in flight", "rdkafka.h"),
-    _unclear(NO_REPORT, "no report arrived before the journal was closed", "kafka-chaos's own name"),
-    _unclear(ANY, "not known to mean that nothing was written", "DESIGN: every other error report"),
+    _refused("NOT_ENOUGH_REPLICAS", "the ISR is checked before appending", "Partition.appendRecordsToLeader"),
+    _unclear("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "appended, then the ISR was too small (protocol guide)"),
+    _unclear("NOT_LEADER_FOR_PARTITION", "may be appended before leadership moved (KAFKA-13574)"),
+    _unclear("REQUEST_TIMED_OUT", "appended on the leader; the ISR did not have it in time (DelayedProduce)"),
+    _unclear("KAFKA_STORAGE_ERROR", "the disk failed, maybe after a part of the batch was written (KIP-112)"),
+    # librdkafka sends again, or marks these possibly persisted (rd_kafka_handle_Produce_error).
+    _unclear("UNKNOWN_TOPIC_OR_PART", "sent again uncounted; an earlier attempt may have been appended"),
+    _unclear("OUT_OF_ORDER_SEQUENCE_NUMBER", "an attempt before it may have been appended (KIP-98)"),
+    _unclear("DUPLICATE_SEQUENCE_NUMBER", "an earlier attempt was appended, at an unknown offset (KIP-98)"),
+    _unclear("UNKNOWN_PRODUCER_ID", "the producer's state was lost, maybe after an append (KIP-360)"),
+    _unclear("INVALID_PRODUCER_EPOCH", "the producer was fenced, maybe after an append (KIP-360, KIP-588)"),
+    _unclear("_MSG_TIMED_OUT", "never sent, or sent without an answer (librdkafka, INTRODUCTION.md)"),
+    _unclear("_TIMED_OUT", "no answer in time; the request may have been carried out (rdkafka.h)"),
+    _unclear("_TRANSPORT", "the connection broke; the request may have been carried out (rdkafka.h)"),
+    _unclear("_PURGE_INFLIGHT", "purged while a request was in flight (librdkafka, rd_kafka_purge)"),
+    _unclear("_PURGE_QUEUE", "purged from the queue, maybe after an attempt had failed (rd_kafka_purge)"),
+    _unclear("_INVALID_DIFFERENT_RECORD", "the client's word on other records of a refused batch (KIP-467)"),
+    _unclear("_FATAL", "a fatal error of the client, with the record queued or in flight (rdkafka.h)"),
+    _unclear(NO_REPORT, "no report arrived before the journal was closed (kafka-chaos's own name)"),
+    _unclear(ANY, "not known to mean that nothing was written (every other error report)"),
 )
 """The first row that matches decides; the last row matches everything."""
 
