@@ -8,13 +8,11 @@ from pydantic import Field
 
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.partition_fault import (
+    GONE,
     PartitionBefore,
     PartitionFault,
     PartitionInjection,
     await_new_leaders,
-    check_errors,
-    check_errors_unless_deleted,
-    partition_before,
 )
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape, TargetContext
@@ -43,10 +41,9 @@ class Elected(PartitionInjection):
         return f"{self.election} leader of partition {', '.join(str(then.partition) for then in self.before)}"
 
     def apply(self, context: InjectionContext) -> None:
-        partitions = [then.partition for then in self.before]
-        errors = context.cluster.elect(context.topic, partitions, unclean=self.election == "unclean")
         # An earlier call or the controller itself may have done it: the leader epoch proves it.
-        check_errors(f"the {self.election} election", errors, {_NOT_NEEDED})
+        unclean = self.election == "unclean"
+        self.elect(context, f"the {self.election} election", _NOT_NEEDED, unclean=unclean)
 
     def verify(self, context: InjectionContext) -> Evidence:
         preferred = self.election == "preferred"
@@ -93,14 +90,14 @@ class Elect(PartitionFault):
         snapshot = context.snapshot()
         states = self.chosen(snapshot)
         if self.election == "unclean":
-            before = tuple(partition_before(state) for state in states if state.leader < 0)
+            before = [state for state in states if state.leader < 0]
             expected = "no leader, because no replica of the ISR is alive"
         else:
-            before = tuple(
-                partition_before(state)
+            before = [
+                state
                 for state in states
                 if state.leader not in (-1, state.replicas[0]) and state.replicas[0] in state.isr
-            )
+            ]
             expected = "a leader other than the first replica, and the first replica in the ISR"
         if not before:
             raise FaultError(
@@ -113,7 +110,7 @@ class Elect(PartitionFault):
                 ),
                 next_step="inject it when that is so; `transfer` moves leadership to any replica in sync",
             )
-        return Elected(election=self.election, before=before)
+        return Elected(election=self.election, before=tuple(before))
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
@@ -143,9 +140,8 @@ class Transferred(PartitionInjection):
     def apply(self, context: InjectionContext) -> None:
         new = dict(self.to)
         order = {then.partition: _first(then.replicas, new[then.partition]) for then in self.before}
-        check_errors("another order of replicas", context.cluster.reassign(context.topic, {**order}), ())
-        errors = context.cluster.elect(context.topic, list(order), unclean=False)
-        check_errors("the election", errors, {_NOT_NEEDED})
+        self.reassign(context, "another order of replicas", order)
+        self.elect(context, "the election", _NOT_NEEDED)
 
     def verify(self, context: InjectionContext) -> Evidence:
         return await_new_leaders(context, self.before, dict(self.to), _SECONDS)
@@ -153,15 +149,9 @@ class Transferred(PartitionInjection):
     def undo(self, context: InjectionContext) -> None:
         # The former leader may not have been the first replica: it is put first for the election only.
         led = {then.partition: _first(then.replicas, then.leader) for then in self.before}
-        check_errors_unless_deleted(
-            "the former order of replicas", context.cluster.reassign(context.topic, {**led})
-        )
-        errors = context.cluster.elect(context.topic, list(led), unclean=False)
-        check_errors_unless_deleted("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
-        order = {then.partition: then.replicas for then in self.before}
-        check_errors_unless_deleted(
-            "the former order of replicas", context.cluster.reassign(context.topic, {**order})
-        )
+        self.reassign(context, "the former order of replicas", led, GONE)
+        self.elect(context, "the election", GONE, _NOT_NEEDED, _NOT_AVAILABLE)
+        self.restore(context, "the former order of replicas")
 
     def healed(self, context: InjectionContext) -> Evidence:
         def missing(view: TopologyView, then: PartitionBefore) -> str | None:
@@ -209,7 +199,7 @@ class Transfer(PartitionFault):
         states = [state for state in self.chosen(snapshot) if state.leader >= 0]
         allowed = set(self.to.resolve(snapshot) if self.to is not None else snapshot.brokers)
         chosen = {state.partition: _choice(snapshot, state, allowed) for state in states}
-        before = tuple(partition_before(state) for state in states if chosen[state.partition] is not None)
+        before = [state for state in states if chosen[state.partition] is not None]
         if not before:
             raise FaultError(
                 "no other replica can become leader",
@@ -221,7 +211,7 @@ class Transfer(PartitionFault):
                 next_step="inject the fault when another replica is in sync, or name more nodes in `to`",
             )
         to = tuple((then.partition, chosen[then.partition] or 0) for then in before)
-        return Transferred(before=before, to=to)
+        return Transferred(before=tuple(before), to=to)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

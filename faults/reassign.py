@@ -8,14 +8,11 @@ from pydantic import Field
 
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.partition_fault import (
+    GONE,
     PartitionBefore,
     PartitionFault,
     PartitionInjection,
-    await_view,
-    check_errors,
-    check_errors_unless_deleted,
     leadership_evidence,
-    partition_before,
     why_not_led_anew,
     why_not_placed,
 )
@@ -23,6 +20,7 @@ from faults.targets import NodeIds, Target
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
+from harness.model.polling import poll_within
 
 _SECONDS = 60.0
 
@@ -44,10 +42,11 @@ class Reassigned(PartitionInjection):
         )
 
     def apply(self, context: InjectionContext) -> None:
-        check_errors("the reassignment", context.cluster.reassign(context.topic, {**dict(self.to)}), ())
+        self.reassign(context, "the reassignment", dict(self.to))
 
     def verify(self, context: InjectionContext) -> Evidence:
-        def missing(view: TopologyView) -> str | None:
+        def missing() -> str | None:
+            view = context.cluster.view((context.topic,))
             for then, (number, replicas) in zip(self.before, self.to, strict=True):
                 left = why_not_placed(view, context.topic, number, replicas)
                 if left is None and then.leader not in replicas:
@@ -56,7 +55,7 @@ class Reassigned(PartitionInjection):
                     return left
             return None
 
-        left = await_view(context, _SECONDS, missing)
+        left = poll_within(_SECONDS, missing)
         evidence = leadership_evidence(context, self.before, left)
         if not evidence.seen:
             return evidence
@@ -65,10 +64,9 @@ class Reassigned(PartitionInjection):
     def undo(self, context: InjectionContext) -> None:
         # Cancelled first: a running move that is only overridden by the former replicas never ends, since the
         # controller keeps the replica that is being added as one to add and to remove (observed with 4.3.1).
-        cancelled = context.cluster.reassign(context.topic, {then.partition: None for then in self.before})
-        check_errors_unless_deleted("to cancel the move", cancelled, "NO_REASSIGNMENT_IN_PROGRESS")
-        former = {then.partition: then.replicas for then in self.before}
-        check_errors_unless_deleted("the move back", context.cluster.reassign(context.topic, {**former}))
+        cancelled = {then.partition: None for then in self.before}
+        self.reassign(context, "to cancel the move", cancelled, GONE, "NO_REASSIGNMENT_IN_PROGRESS")
+        self.restore(context, "the move back")
 
     def healed(self, context: InjectionContext) -> Evidence:
         def missing(view: TopologyView, then: PartitionBefore) -> str | None:
@@ -106,9 +104,7 @@ class Reassign(PartitionFault):
         snapshot = context.snapshot()
         states = self.chosen(snapshot)
         wanted = {state.partition: self._order(snapshot, state) for state in states}
-        before = tuple(
-            partition_before(state) for state in states if wanted[state.partition] != state.replicas
-        )
+        before = [state for state in states if wanted[state.partition] != state.replicas]
         if not before or not all(wanted.values()):
             raise FaultError(
                 "there is nothing to reassign",
@@ -117,9 +113,8 @@ class Reassign(PartitionFault):
                 found=", ".join(f"replicas {list(state.replicas)}" for state in states[:3]),
                 next_step="name other brokers, or another order of them",
             )
-        return Reassigned(
-            before=before, to=tuple((then.partition, wanted[then.partition]) for then in before)
-        )
+        to = tuple((then.partition, wanted[then.partition]) for then in before)
+        return Reassigned(before=tuple(before), to=to)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

@@ -13,7 +13,6 @@ class CommandOutput(Protocol):
 
     @property
     def code(self) -> int: ...
-
     @property
     def text(self) -> str: ...
 
@@ -26,106 +25,78 @@ class FaultCluster(Protocol):
 
     @property
     def broker_ids(self) -> tuple[int, ...]: ...
-
     @property
     def controller_ids(self) -> tuple[int, ...]: ...
-
     @property
     def zookeeper_ids(self) -> tuple[int, ...]: ...
 
     @property
     def application_ids(self) -> tuple[int, ...]:
         """The instances of the application under test."""
-        ...
 
     @property
     def client_address(self) -> str:
         """The source address of clients on the harness's machine, as a node sees it."""
-        ...
 
     @property
     def bootstrap(self) -> str:
         """`host:port` of brokers, for clients."""
-        ...
 
     def endpoint(self, number: int) -> tuple[str, int]:
         """Host and port where clients reach a broker."""
-        ...
 
     def address(self, number: int) -> str: ...
-
     def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
 
     def controller(self) -> int | None:
         """The active controller, according to the first broker that knows it."""
-        ...
 
     def coordinator(self, key: str, *, transactional: bool) -> int | None:
         """The broker that coordinates a group (or a transactional id); None: there is none now."""
-        ...
 
     def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
         """The broker that stores the state of a share group in a partition; None: there is none now."""
-        ...
 
     def kill(self, number: int) -> None: ...
-
     def terminate(self, number: int) -> None: ...
-
     def pause(self, number: int) -> None: ...
-
     def unpause(self, number: int) -> None: ...
-
     def is_paused(self, number: int) -> bool: ...
-
     def start_node(self, number: int) -> None: ...
-
     def is_running(self, number: int) -> bool: ...
-
     def exit_code(self, number: int) -> int | None: ...
 
     def started_ns(self, number: int) -> int:
         """When the node's process was last started, in nanoseconds since the epoch by the engine's clock."""
-        ...
 
     def log_since(self, number: int, since_ns: int) -> str:
         """What the node has printed since this time (nanoseconds since the epoch)."""
-        ...
 
     def in_network(self, number: int, script: str) -> CommandOutput:
         """Run a bash script of the toolbox image in a running (or paused) node's network namespace."""
-        ...
 
     def in_files(self, number: int, script: str) -> CommandOutput:
         """Run a bash script of the toolbox image, as root, with the volumes of a node that may be stopped."""
-        ...
 
     def in_node(self, number: int, script: str) -> CommandOutput:
         """Run a sh script inside a running node's own container, as root."""
-        ...
 
     def in_cgroups(self, number: int, script: str) -> CommandOutput:
         """Run a bash script of the toolbox image, as root, that sees a running node's process as PID 1 and
         the engine's control groups, writable, in /cgroup."""
-        ...
 
     def inspect(self, number: int) -> dict[str, Any]:
         """The engine's description of the node's container (`docker inspect`)."""
-        ...
 
     def limit(self, number: int, **limits: int) -> None:
         """Change limits of the node's container (`cpu_quota`, `cpu_period`, `mem_limit`, ...: docker-py)."""
-        ...
 
     def stats(self, number: int) -> dict[str, Any]:
         """One sample of the node's resource use (`docker stats`)."""
-        ...
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
         """Request an election of each partition. Returns the name of the error by partition; None: it was
         done."""
-        ...
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
         """Assign other replicas to partitions (None: cancel a running move); errors as in `elect`."""
-        ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, shortened
 from faults.shared.waiting import await_or_fail, partition_numbers
@@ -15,11 +15,14 @@ from harness.model.frozen import Frozen
 from harness.model.polling import poll_within
 
 BACK_SECONDS = 90.0
-_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+"""The error where the topic was deleted meanwhile: then nothing has to be taken back."""
 
 
 class PartitionBefore(Frozen):
-    """A partition when the fault was aimed. `leader` is -1 if it had none."""
+    """A partition when the fault was aimed, made from its state then. `leader` is -1 if it had none."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     partition: int
     leader: int
@@ -31,6 +34,25 @@ class PartitionInjection(Injection):
     """An injection on partitions of the topic under test, which `before` holds as they were."""
 
     before: tuple[PartitionBefore, ...]
+
+    def elect(self, context: InjectionContext, what: str, *allowed: str, unclean: bool = False) -> None:
+        """Request an election of each partition; raises FaultError for any error that is not `allowed`."""
+        partitions = [then.partition for then in self.before]
+        _check_errors(what, context.cluster.elect(context.topic, partitions, unclean=unclean), allowed)
+
+    def reassign(
+        self,
+        context: InjectionContext,
+        what: str,
+        replicas: Mapping[int, tuple[int, ...] | None],
+        *allowed: str,
+    ) -> None:
+        """Assign replicas by partition (None: cancel a move); raises FaultError as `elect`."""
+        _check_errors(what, context.cluster.reassign(context.topic, {**replicas}), allowed)
+
+    def restore(self, context: InjectionContext, what: str) -> None:
+        """Assign the former replicas again."""
+        self.reassign(context, what, {then.partition: then.replicas for then in self.before}, GONE)
 
     def await_undone(
         self,
@@ -47,7 +69,12 @@ class PartitionInjection(Injection):
 
         def first_missing() -> str | None:
             view = context.cluster.view((context.topic,))
-            left = [then for then in self.before if not is_deleted(view, context.topic, then.partition)]
+            complete = all(seen.answered for seen in view.views)
+            left = [
+                then
+                for then in self.before
+                if not complete or view.partition(context.topic, then.partition) is not None
+            ]
             return next((words for then in left if (words := missing(view, then))), None)
 
         next_step = "are all replicas up? `kafka-chaos heal` tries again"
@@ -90,17 +117,7 @@ class PartitionFault(FaultSpec):
         return states
 
 
-def partition_before(state: PartitionState) -> PartitionBefore:
-    """What the injection stores of a partition."""
-    return PartitionBefore.model_validate(state, from_attributes=True)
-
-
-def check_errors(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:
-    """Check the controller's response.
-
-    Raises:
-        FaultError: an error other than those `allowed` for one of the partitions.
-    """
+def _check_errors(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:
     bad = {number: error for number, error in errors.items() if error is not None and error not in allowed}
     if bad:
         raise FaultError(
@@ -109,11 +126,6 @@ def check_errors(what: str, errors: dict[int, str | None], allowed: Collection[s
             found=", ".join(sorted(set(bad.values()))),
             next_step="are the replicas up, and in the ISR? see the samples of the run",
         )
-
-
-def check_errors_unless_deleted(what: str, errors: dict[int, str | None], *allowed: str) -> None:
-    """As `check_errors`, for what is taken back: a topic that was deleted meanwhile needs nothing."""
-    check_errors(what, errors, (*allowed, _GONE))
 
 
 def why_not_led_anew(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> str | None:
@@ -147,13 +159,6 @@ def why_not_placed(view: TopologyView, topic: str, number: int, replicas: tuple[
     return None
 
 
-def await_view(
-    context: InjectionContext, seconds: float, missing: Callable[[TopologyView], str | None]
-) -> str | None:
-    """View the topic until nothing is `missing`; after `seconds` returns the last thing that was."""
-    return poll_within(seconds, lambda: missing(context.cluster.view((context.topic,))))
-
-
 def await_new_leaders(
     context: InjectionContext,
     before: tuple[PartitionBefore, ...],
@@ -164,11 +169,12 @@ def await_new_leaders(
     according to every broker that answers. A broker that is cut off from the controllers does not learn of
     it: when the time is over it is enough that the new leaders report it of themselves."""
 
-    def missing(view: TopologyView) -> str | None:
+    def missing() -> str | None:
+        view = context.cluster.view((context.topic,))
         words = (why_not_led_anew(view, context.topic, then, wanted[then.partition]) for then in before)
         return next((word for word in words if word is not None), None)
 
-    left = await_view(context, seconds, missing)
+    left = poll_within(seconds, missing)
     if left is None:
         return leadership_evidence(context, before, None)
     view = context.cluster.view((context.topic,))
@@ -204,11 +210,6 @@ def leadership_evidence(
         if (state := now[then.partition]) is not None
     ]
     return Evidence(left is None, left or "leadership moved: " + ", ".join(shortened(words)), facts)
-
-
-def is_deleted(view: TopologyView, topic: str, number: int) -> bool:
-    """Whether every broker answers and none knows the partition."""
-    return all(seen.answered for seen in view.views) and view.partition(topic, number) is None
 
 
 def _reports_itself(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> bool:
