@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class DockerBackend:
             BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
             PrerequisiteMissing: no Java, no container engine.
         """
-        self._how = prepare_runs(experiments, self._how)
+        self._how = replace(self._how, engine=prepare_runs(experiments, self._how.engine))
         client = engine.connect()
         engine.sweep(client)
         state_records.prune(client)

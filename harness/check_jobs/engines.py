@@ -38,7 +38,6 @@ from checkers import (
 )
 from harness.host.processes import end_carrying, owner_has_ended, owner_label
 from harness.model.environment import ENGINE_SERVER_VARIABLE
-from harness.model.errors import KafkaChaosError
 from harness.model.journal import READS_DIR, RUN_FILE, SENDS_DIR
 from harness.model.progress import report_progress
 from harness.model.storage import StoragePath, s3_settings
@@ -119,15 +118,12 @@ def engine(choice: EngineChoice) -> ConnectEngine:
         PrerequisiteMissing, CheckError: it did not start.
     """
     starting = _begin(choice)
-    try:
-        found = starting.result()
-        if found.alive():
-            return found
-    except KafkaChaosError:
-        _forget(choice, starting)
-        raise
-    _forget(choice, starting)
-    found.stop()
+    if starting.exception() is None and starting.result().alive():
+        return starting.result()
+    with _lock:
+        if _engines.get(choice.key) is starting:
+            del _engines[choice.key]
+    starting.result().stop()
     return _begin(choice).result()
 
 
@@ -159,12 +155,6 @@ def sweep_engines(*, everything: bool = False) -> int:
     return ended
 
 
-def _forget(choice: EngineChoice, starting: Future[ConnectEngine]) -> None:
-    with _lock:
-        if _engines.get(choice.key) is starting:
-            del _engines[choice.key]
-
-
 def _begin(choice: EngineChoice, warm: Warm | None = None) -> Future[ConnectEngine]:
     with _lock:
         if choice.key in _engines:
@@ -190,13 +180,11 @@ def _inherited(choice: EngineChoice) -> ConnectEngine | None:
     url = _servers().get(server_key(choice))
     if url is None:
         return None
-    # It may have ended meanwhile.
     server = urlsplit(url)
-    try:
+    with suppress(OSError):  # It may have ended meanwhile.
         socket.create_connection((server.hostname, server.port), timeout=1).close()
-    except OSError:
-        return None
-    return engine_of(url, choice)
+        return engine_of(url, choice)
+    return None
 
 
 def _started(choice: EngineChoice) -> ConnectEngine:

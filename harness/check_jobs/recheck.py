@@ -128,7 +128,13 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
     # In the order of the saved result, in which an arm whose folder is gone keeps what was found before.
     merged = {arm.folder: arm for arm in before.arms} | {arm.folder: arm for arm in arms}
     result = before.model_copy(update={"arms": tuple(merged.values())})
-    _save(result, folder / RESULT_FILE)
+    with CheckError.for_os_errors(
+        "the result of the experiment cannot be written; the journals are untouched",
+        where=folder / RESULT_FILE,
+        expected="a folder with free space that can be written to",
+        next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+    ):
+        write_whole(folder / RESULT_FILE, result.model_dump_json(indent=2) + "\n")
     return result
 
 
@@ -145,16 +151,6 @@ def check_results(folder: str | Path) -> ExperimentResult:
         PrerequisiteMissing, CheckError: the engine could not be started, or failed.
     """
     return recheck(storage_path(folder))
-
-
-def _save(result: ExperimentResult, target: StoragePath) -> None:
-    with CheckError.for_os_errors(
-        "the result of the experiment cannot be written; the journals are untouched",
-        where=target,
-        expected="a folder with free space that can be written to",
-        next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
-    ):
-        write_whole(target, result.model_dump_json(indent=2) + "\n")
 
 
 def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,9 +79,9 @@ class CheckOptions:
 DEFAULT_OPTIONS = CheckOptions()
 
 
-def prepare_checks(choice: EngineChoice, how: CheckOptions = DEFAULT_OPTIONS) -> CheckOptions:
+def prepare_checks(choice: EngineChoice) -> EngineChoice:
     """Decide on the engine for runs that are about to be made, Apache Spark if nothing else is said, and
-    start it in the background, so that it is up when the first run is over. Returns how to check them.
+    start it in the background, so that it is up when the first run is over.
 
     Raises:
         BadInput: the choice contradicts itself.
@@ -89,7 +89,7 @@ def prepare_checks(choice: EngineChoice, how: CheckOptions = DEFAULT_OPTIONS) ->
     """
     decision = engines.require_engine(choice)
     engines.start_early(decision, warm)
-    return replace(how, engine=decision.choice)
+    return decision.choice
 
 
 def start_checking(parent: StoragePath, name: str, how: CheckOptions = DEFAULT_OPTIONS) -> Future[ArmResult]:
@@ -112,14 +112,12 @@ def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
 
     began = time.monotonic()
     meta = RunMeta.load(parent / name)
-
     head = f"{meta.experiment} · {name}"
     decision = Decision(how.engine)
     if how.engine.engine == "auto":
         decision = engines.decide_for(how.engine, parent / name)
         if decision.reason:
             report_progress(f"{head} · {decision.reason}")
-
     not_started: list[KafkaChaosError] = []
 
     def session() -> SparkSession:

@@ -88,7 +88,7 @@ def run(
     from checkers import EngineChoice
     from harness.cli.results import after_run, indexed, print_result
     from harness.page.terminal import print_table
-    from harness.preflight.external_limits import on_external_cluster
+    from harness.preflight.feasibility import on_external_cluster
     from harness.report import timings as times
     from harness.report.arms_table import ARM_AND_PROMISE
     from harness.report.page import write_report

@@ -22,7 +22,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR
 from harness.model.journal_reader import journal_batches
 from harness.model.run import RunMeta, StepInfo
-from harness.preflight.external_limits import external_cluster_spec
+from harness.preflight.feasibility import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from workloads.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.journal.row_journal import RowJournal

@@ -24,7 +24,6 @@ from harness.model.progress import report_progress
 from harness.model.result import ArmResult, ExperimentResult
 from harness.model.secrets import redact, without_secret_values
 from harness.preflight import feasibility
-from harness.preflight.external_limits import check_external_limits
 from harness.preflight.kernel_probes import Capability
 from harness.run.experiment_run import ExperimentRun
 from harness.spec.experiment import Arm, Experiment
@@ -107,15 +106,13 @@ def with_engine(options: Options, experiments: Sequence[Experiment]) -> Options:
     Raises:
         BadInput, PrerequisiteMissing: as `prepare_runs`.
     """
-    checks = prepare_runs(
-        experiments, CheckOptions(options.engine), owned_containers=options.owned_containers
-    )
-    return replace(options, engine=checks.engine)
+    chosen = prepare_runs(experiments, options.engine, owned_containers=options.owned_containers)
+    return replace(options, engine=chosen)
 
 
 def prepare_runs(
-    experiments: Sequence[Experiment], checks: CheckOptions, *, owned_containers: bool = False
-) -> CheckOptions:
+    experiments: Sequence[Experiment], choice: EngineChoice, *, owned_containers: bool = False
+) -> EngineChoice:
     """Refuse what is impossible on existing clusters, then decide on the engine of the checks and start it.
     Every way to run experiments begins with this; `ExperimentRun` refuses the same things again, when other
     experiments may already have run.
@@ -125,8 +122,8 @@ def prepare_runs(
         PrerequisiteMissing: the engine needs Java, and there is none.
     """
     for experiment in experiments:
-        check_external_limits(experiment, owned=owned_containers)
-    return prepare_checks(checks.engine, checks)
+        feasibility.check_external_limits(experiment, owned=owned_containers)
+    return prepare_checks(choice)
 
 
 def capabilities_for(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:

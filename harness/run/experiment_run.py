@@ -18,7 +18,7 @@ from harness.cluster.traces import traces
 from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
-from harness.preflight.external_limits import check_external_limits
+from harness.preflight.feasibility import check_external_limits
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger

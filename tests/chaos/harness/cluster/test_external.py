@@ -19,7 +19,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.host.processes import owner_label
 from harness.model.polling import wait_until
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from harness.preflight.external_limits import on_external_cluster
+from harness.preflight.feasibility import on_external_cluster
 from harness.run.executor import Options, execute
 from harness.run.faults.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec

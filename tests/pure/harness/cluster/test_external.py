@@ -21,7 +21,7 @@ from harness.cluster.live import LiveCluster
 from harness.explore.menu import MENU
 from harness.host import processes
 from harness.model.errors import BadInput, ClusterError
-from harness.preflight.external_limits import check_external_limits
+from harness.preflight.feasibility import check_external_limits
 from harness.protocol.client_security import ClientSecurity, client_security_of, read_client_security
 from harness.run import executor
 from harness.run.executor import Options
