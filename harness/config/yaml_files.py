@@ -1,4 +1,7 @@
-"""Reads YAML files that people write, and explains exactly what is wrong with an invalid one."""
+"""Reads YAML files that people write, and explains exactly what is wrong with an invalid one.
+
+They are plain data within limits on size, so that no file runs code or takes forever to read.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,28 @@ from typing import Any, Generic, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from harness.config.safe_yaml import NotYaml, compose_yaml, construct_yaml, explained
 from harness.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput, did_you_mean
+from harness.model.frozen import plain
 from harness.model.secrets import MASK, masked_at, remember_secrets
 
 FileModel = TypeVar("FileModel", bound=BaseModel)
 SUFFIXES = (".yaml", ".yml", ".json")
 """JSON is YAML too: the experiment.json in a results folder runs again."""
+MOST_CHARACTERS = 2_000_000
+MOST_VALUES = 100_000
+"""Aliases count each time they are used: nine lines of them can expand to billions of values."""
+DEEPEST = 60
+_HINTS = {"mapping values are not allowed here": "a text that contains `: ` needs quotes"}
+"""Clearer messages for errors of PyYAML that do not say what to do."""
+
+
+class NotYaml(Exception):
+    """Why a text cannot be used as YAML; `line` and `column` count from 1 (None: not known)."""
+
+    def __init__(self, why: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(why)
+        self.line, self.column = line, column
 
 
 @cache
@@ -117,9 +134,7 @@ class FileKind(Generic[FileModel]):
             BadInput: not YAML, or not of this kind: names the line and the path.
         """
         try:
-            with explained():
-                root = self.complete(compose_yaml(text), origin)
-            data = construct_yaml(root)
+            root, data = _read_yaml(text, lambda node: self.complete(node, origin))
         except NotYaml as error:
             raise BadInput(
                 "this YAML cannot be used" if error.line is None else "this is not YAML",
@@ -169,3 +184,52 @@ class FileKind(Generic[FileModel]):
             expected=f"one of {', '.join(known)}{or_file}",
             next_step=did_you_mean(name, known, self.example),
         )
+
+
+def _read_yaml(
+    text: str, complete: Callable[[yaml.Node | None], yaml.Node | None]
+) -> tuple[yaml.Node | None, Any]:
+    """The nodes of a text as `complete` returns them, which know their lines (None: the text is empty), and
+    their mappings, lists and scalars by YAML's safe schema; no other types are possible.
+
+    Raises:
+        NotYaml: it is not YAML, is too large, or a value is impossible (the 31st of February).
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise NotYaml(f"too large: more than {MOST_CHARACTERS:,} characters")
+    try:
+        root = complete(yaml.compose(text, Loader=yaml.SafeLoader))
+        data = None if root is None else yaml.SafeLoader("").construct_document(root)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        why = str(getattr(error, "problem", None) or error)
+        why = f"{why}: {_HINTS[why]}" if why in _HINTS else why
+        raise NotYaml(why, mark and mark.line + 1, mark and mark.column + 1) from error
+    except RecursionError as error:
+        raise NotYaml(f"too large: nested more than {DEEPEST} levels deep") from error
+    except (ValueError, OverflowError, TypeError, AttributeError, KeyError, IndexError) as error:
+        # Raised by PyYAML's constructors for dates, numbers and merges that only look like ones.
+        raise NotYaml(f"an impossible value: {error}") from error
+    _check_size(data)
+    return root, data
+
+
+def _check_size(data: Any) -> None:
+    waiting = [(data, 0)]
+    count = 0
+    while waiting:
+        value, depth = waiting.pop()
+        count += 1
+        if depth > DEEPEST:
+            raise NotYaml(f"too large: nested more than {DEEPEST} levels deep")
+        if isinstance(value, dict):
+            waiting += [(one, depth + 1) for one in value.values()]
+        elif isinstance(value, list | tuple | set):
+            waiting += [(one, depth + 1) for one in value]
+        if count + len(waiting) > MOST_VALUES:
+            raise NotYaml(f"too large: more than {MOST_VALUES:,} values")
+
+
+def label_of(value: Any) -> str:
+    """A level as part of an arm's name: `true`, `0`, `4.3.1`."""
+    return str(plain(value))

@@ -11,8 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
-from harness.config.safe_yaml import label_of
-from harness.config.yaml_files import FileKind
+from harness.config.yaml_files import FileKind, label_of
 from harness.model.errors import located_words_of
 from harness.model.frozen import Frozen, Setting
 from harness.spec.cluster import ClusterSpec

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from faults.schedules.entries import ScheduleEntry
-from harness.config.safe_yaml import label_of
-from harness.config.yaml_files import FileKind
+from harness.config.yaml_files import FileKind, label_of
 from harness.model.frozen import Frozen, Setting
 from harness.model.secrets import without_secret_values
 from harness.spec.cluster import ClusterSpec

@@ -19,8 +19,7 @@ from importlib import resources
 
 import yaml
 
-from harness.config.safe_yaml import MOST_CHARACTERS, NotYaml
-from harness.config.yaml_files import FileKind
+from harness.config.yaml_files import MOST_CHARACTERS, FileKind, NotYaml
 from harness.model.errors import BadInput, did_you_mean
 from harness.suite.model import Item
 
