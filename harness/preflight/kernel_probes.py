@@ -149,13 +149,11 @@ def _cpu(client: DockerClient, toolbox: str) -> str | None:
     with _probe_container(client, toolbox) as container:
         container.update(cpu_period=100_000, cpu_quota=10_000)
         run_in(container, "timeout 0.4 sh -c 'while :; do :; done'")
-        counted = run_in(
-            container, "cat /sys/fs/cgroup/cpu/cpu.stat 2>/dev/null || cat /sys/fs/cgroup/cpu.stat"
-        )
-        throttled = dict(line.split()[:2] for line in counted.text.splitlines() if len(line.split()) > 1)
-    return (
-        None if int(throttled.get("nr_throttled", 0)) else "the limit was accepted, but nothing is throttled"
-    )
+        script = "cat /sys/fs/cgroup/cpu/cpu.stat 2>/dev/null || cat /sys/fs/cgroup/cpu.stat"
+        lines = run_in(container, script).text.splitlines()
+    counts = dict(line.split()[:2] for line in lines if len(line.split()) > 1)
+    throttled = int(counts.get("nr_throttled", 0))
+    return None if throttled else "the limit was accepted, but nothing is throttled"
 
 
 def _memory(client: DockerClient, toolbox: str) -> str | None:

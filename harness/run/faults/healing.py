@@ -39,10 +39,7 @@ class HealedCluster:
 
 
 def heal_recorded(
-    client: DockerClient | None,
-    *,
-    cluster: str | None = None,
-    everything: bool = False,
+    client: DockerClient | None, *, cluster: str | None = None, everything: bool = False
 ) -> list[HealedCluster]:
     """Heal every open fault of the recorded clusters of this machine whose owner process has ended; with
     `everything` of all recorded clusters, or only of the one called `cluster`. Does nothing where no fault is

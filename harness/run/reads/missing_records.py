@@ -143,11 +143,7 @@ def _grown(marks: np.ndarray | None, size: int) -> np.ndarray:
 
 
 def inspect_replicas(
-    cluster: LiveCluster,
-    topic: str,
-    run_id: int,
-    partitions: Collection[int],
-    folder: Path,
+    cluster: LiveCluster, topic: str, run_id: int, partitions: Collection[int], folder: Path
 ) -> tuple[tuple[int, ...], list[str]]:
     """Copy what every replica holds of these partitions into `folder`/replicas and `folder`/checkpoints.
 
