@@ -51,14 +51,17 @@ def _route(printed: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """`called` names one thing of this kind in a sentence, `expected` says what should be there, `next_step`
-    what to do."""
+    """`name` names one thing of this kind, `expected` says what should be there, `next_step` what to do."""
 
     name: str
-    called: str
     expected: str
     next_step: str
     compared: bool = False
+
+    @property
+    def called(self) -> str:
+        """One thing of this kind, in a sentence."""
+        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,6 @@ SCRIPTED: tuple[ScriptedKind, ...] = (
     ScriptedKind(
         name="rule",
         scope="network",
-        called="a rule",
         script=f"iptables-save 2>/dev/null | grep -F -- {TAG_PREFIX} | sed 's/^/rule: /'",
         expected="no firewall rule of ours",
         next_step=_RESTART,
@@ -94,7 +96,6 @@ SCRIPTED: tuple[ScriptedKind, ...] = (
     ScriptedKind(
         name="qdisc",
         scope="network",
-        called="a qdisc",
         script="""
 tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed 's/^/qdisc: /'""",
         expected="only the kernel's default queueing disciplines",
@@ -103,7 +104,6 @@ tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed '
     ScriptedKind(
         name="routing rule",
         scope="network",
-        called="a routing rule",
         script="ip -4 rule show | grep -vE 'lookup (local|main|default) *$' | sed 's/^/routing rule: /'",
         expected="only the kernel's rules for the tables local, main and default",
         next_step="`ip rule del` in its network namespace, or restart the node's container",
@@ -111,7 +111,6 @@ tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed '
     ScriptedKind(
         name="stopped process",
         scope="node",
-        called="a stopped process",
         # The state stands after the name, which may contain blanks and brackets.
         script="""
 for stat in /proc/[0-9]*/stat; do
@@ -124,7 +123,6 @@ done""",
     ScriptedKind(
         name="file",
         scope="node",
-        called="a file",
         script=f"""
 for file in {CLOCK_DIR}/offset.new {" ".join(f"{folder}/.{TAG_PREFIX}*" for folder in _FOLDERS)}; do
   [ ! -e "$file" ] || echo "file: $file"
@@ -135,7 +133,6 @@ done""",
     ScriptedKind(
         name="clock offset",
         scope="node",
-        called="a clock offset",
         script=f"""
 if [ -r {CLOCK_DIR}/offset ] && read -r offset <{CLOCK_DIR}/offset; then
   case $offset in *[1-9]*) echo "clock offset: $offset s" ;; esac
@@ -146,7 +143,6 @@ fi""",
     ScriptedKind(
         name="route",
         scope="node",
-        called="a route",
         # Every image has these files, and not every image has `ip`. A blackhole has no device.
         script="""
 if [ -r /proc/net/route ]; then
@@ -163,7 +159,6 @@ fi""",
     ScriptedKind(
         name="interface",
         scope="node",
-        called="an interface",
         # The kernel itself adds those that are left out to every namespace, when their module is loaded.
         script="""
 for folder in /sys/class/net/*; do
@@ -179,7 +174,6 @@ done""",
     ScriptedKind(
         name="limit",
         scope="node",
-        called="a limit",
         script="""
 limits() {
   for file; do
@@ -206,24 +200,21 @@ ASKED: tuple[AskedKind, ...] = (
     AskedKind(
         name="dynamic setting",
         each="broker",
-        called="a dynamic setting",
         ask=lambda cluster, number: cluster.dynamic_settings(number),
         expected=_AS_STARTED,
         next_step="`kafka-configs.sh --entity-type brokers --alter` deletes it or sets it back",
         compared=True,
     ),
     AskedKind(
-        name="reassignment",
+        name="reassignment under way",
         each="cluster",
-        called="a reassignment under way",
         ask=lambda cluster, _: cluster.reassignments(),
         expected="no partition that moves",
         next_step="`kafka-reassign-partitions.sh --cancel` ends it",
     ),
     AskedKind(
-        name="container",
+        name="running container",
         each="cluster",
-        called="a running container",
         ask=lambda cluster, _: cluster.containers_beside(),
         expected="nodes, lasting network sidecars and keepers of volumes only",
         next_step="`docker rm -f` removes it",

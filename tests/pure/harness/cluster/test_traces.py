@@ -170,7 +170,7 @@ def test_every_kind_of_the_table_has_a_test_here() -> None:
     kinds = {kind.name for kind in (*trace_kinds.SCRIPTED, *trace_kinds.ASKED)}
     assert kinds == {
         "rule", "qdisc", "routing rule", "stopped process", "file", "clock offset", "route", "interface",
-        "limit", "dynamic setting", "reassignment", "container",
+        "limit", "dynamic setting", "reassignment under way", "running container",
     }, "a new kind gets a test, and its name here"  # fmt: skip
 
 
