@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -147,22 +148,24 @@ def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool 
     """
     wanted = {"label": [f"{CLUSTER_LABEL}={cluster}" if cluster is not None else LABEL]}
     any_owner = everything or cluster is not None
+    removed: Counter[str] = Counter()
+    left: list[str] = []
 
-    def ours(found: dict[str, str] | None) -> bool:
-        return any_owner or owner_has_ended((found or {}).get(OWNER_LABEL))
+    def remove(kind: str, thing: Any, labels: dict[str, str] | None, **options: bool) -> None:
+        if any_owner or owner_has_ended((labels or {}).get(OWNER_LABEL)):
+            trouble = _remove(partial(thing.remove, **options))
+            if trouble is None:
+                removed[kind] += 1
+            else:
+                left.append(f"{kind} {thing.name}: {trouble}")
 
-    swept = SweepResult()
     for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
-        if ours(container.labels):
-            trouble = _remove(partial(container.remove, v=True, force=True))
-            swept = _count(swept, "containers", f"container {container.name}", trouble)
+        remove("container", container, container.labels, v=True, force=True)
     for network in client.networks.list(filters=wanted):
-        if ours(network.attrs.get("Labels")):
-            swept = _count(swept, "networks", f"network {network.name}", _remove(network.remove))
+        remove("network", network, network.attrs.get("Labels"))
     for volume in client.volumes.list(filters=wanted):
-        if ours(volume.attrs.get("Labels")):
-            swept = _count(swept, "volumes", f"volume {volume.name}", _remove(volume.remove))
-    return swept
+        remove("volume", volume, volume.attrs.get("Labels"))
+    return SweepResult(removed["container"], removed["network"], removed["volume"], tuple(left))
 
 
 def remove_applications(client: DockerClient, cluster: str) -> list[str]:
@@ -194,12 +197,6 @@ def _remove(action: Callable[[], Any]) -> str | None:
         # Somebody else is removing it already.
         return None if "already in progress" in str(error) else str(error.explanation or error)
     return None
-
-
-def _count(swept: SweepResult, kind: str, name: str, trouble: str | None) -> SweepResult:
-    if trouble is not None:
-        return replace(swept, left=(*swept.left, f"{name}: {trouble}"))
-    return replace(swept, **{kind: getattr(swept, kind) + 1})
 
 
 def local_image(client: DockerClient, reference: str) -> Image | None:

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,25 +94,13 @@ def end_carrying(variable: str, wanted: Callable[[str], bool]) -> int:
     number. A pidfd keeps each process while its environment is read, so that a new process with the same id
     is never killed."""
     ended = 0
+    prefix = f"{variable}="
     for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
+        with suppress(OSError), ExitStack() as at_end:
             held = os.pidfd_open(int(path.parent.name))
-        except OSError:
-            continue
-        try:
-            value = _value_of(variable, path.read_bytes())
-            if value is not None and wanted(value):
+            at_end.callback(os.close, held)
+            settings = path.read_bytes().decode(errors="replace").split("\0")
+            if any(wanted(one.removeprefix(prefix)) for one in settings if one.startswith(prefix)):
                 signal.pidfd_send_signal(held, signal.SIGKILL)
                 ended += 1
-        except OSError:
-            continue
-        finally:
-            os.close(held)
     return ended
-
-
-def _value_of(variable: str, environment: bytes) -> str | None:
-    prefix = f"{variable}=".encode()
-    found = (one for one in environment.split(b"\0") if one.startswith(prefix))
-    value = next(found, None)
-    return None if value is None else value.removeprefix(prefix).decode(errors="replace")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from pydantic.fields import FieldInfo
 
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, did_you_mean
@@ -71,24 +72,20 @@ def _documentation(spec: type[FaultSpec]) -> str:
 
 def parameters(spec: type[FaultSpec]) -> list[dict[str, Any]]:
     """Every parameter: name, description, whether it is required, and its default."""
-    rows = []
-    for name, field in spec.model_fields.items():
-        if name == "kind":
-            continue
-        required = field.is_required()
-        default = None if required else field.get_default(call_default_factory=True)
-        rows.append(
-            {
-                "name": field.alias or name,
-                "description": field.description or "",
-                "required": required,
-                "default": _written(default),
-            }
-        )
-    return rows
+    return [
+        {
+            "name": field.alias or name,
+            "description": field.description or "",
+            "required": field.is_required(),
+            "default": _default(field),
+        }
+        for name, field in spec.model_fields.items()
+        if name != "kind"
+    ]
 
 
-def _written(value: Any) -> Any:
+def _default(field: FieldInfo) -> Any:
+    value: Any = None if field.is_required() else field.get_default(call_default_factory=True)
     return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else value
 
 
@@ -119,25 +116,16 @@ def page(kind: str) -> str:
         for row in parameters(spec)
     ]
     shown = markdown.table(("name", "default", "meaning"), rows, markdown.cell) if rows else ""
+    leaves = "".join(f"- {what}\n" for what in spec.leaves)
+    needs = "Nothing but a Docker engine."
+    if spec.needs:
+        needs = f"Kernel and engine must support {', '.join(spec.needs)}; `kafka-chaos doctor` checks this."
     return (
         f"# {kind}\n\n{_documentation(spec)}\n\n## Parameters\n\n{shown}\n"
-        f"{_leaves(spec)}## Needs\n\n{_needs(spec)}\n"
+        + (f"## Leaves\n\nHealing does not undo:\n\n{leaves}\n" if leaves else "")
+        + f"## Needs\n\n{needs}\n"
     )
 
 
 def _yaml(value: Any) -> str:
     return yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
-
-
-def _leaves(spec: type[FaultSpec]) -> str:
-    """The section about what stays after healing; empty: the fault declares nothing."""
-    if not spec.leaves:
-        return ""
-    rows = "\n".join(f"- {what}" for what in spec.leaves)
-    return f"## Leaves\n\nHealing does not undo:\n\n{rows}\n\n"
-
-
-def _needs(spec: type[FaultSpec]) -> str:
-    if not spec.needs:
-        return "Nothing but a Docker engine."
-    return f"Kernel and engine must support {', '.join(spec.needs)}; `kafka-chaos doctor` checks this."
