@@ -33,7 +33,8 @@ class LiveCluster(RunningNodes):
     """A running cluster. Nodes are named by their Kafka node id.
 
     A `ManagedCluster` or an `ExternalCluster`, or made by `harness.cluster.running_cluster.attach` for a
-    cluster that another process has started.
+    cluster that another process has started. Requests that any broker may answer raise a ClusterError if none
+    does.
     """
 
     client_address: str
@@ -57,7 +58,7 @@ class LiveCluster(RunningNodes):
     ) -> None:
         """Use these containers, with their addresses, for faults."""
         self.client, self._handles, self._addresses = client, dict(handles), dict(addresses)
-        self.client_address, self._toolbox = client_address, toolbox
+        self.client_address, self.toolbox = client_address, toolbox
 
     def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:  # noqa: ARG002
         """Record the topics and groups that a run will create, before it does. Here nothing is recorded,
@@ -127,11 +128,7 @@ class LiveCluster(RunningNodes):
 
     def coordinator(self, key: str, *, transactional: bool, within: float = 10.0) -> int | None:
         """The broker that coordinates a group (or a transactional id), as the first broker that answers
-        reports; None if there is no coordinator after `within` seconds.
-
-        Raises:
-            ClusterError: no broker answers.
-        """
+        reports; None if there is no coordinator after `within` seconds."""
         broker: int | None = None
 
         def missing() -> str | None:
@@ -147,11 +144,7 @@ class LiveCluster(RunningNodes):
 
     def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
         """The broker that stores the state of a share group in a partition (KIP-932), as the first broker
-        that answers reports; None if there is none.
-
-        Raises:
-            ClusterError: no broker answers.
-        """
+        that answers reports; None if there is none."""
         found = self._first(
             "who stores the state of a share group?",
             lambda one: share_admin.share_coordinator(one, group, topic, partition),
@@ -159,29 +152,17 @@ class LiveCluster(RunningNodes):
         return found if isinstance(found, int) else None
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
-        """Elect leaders; returns partition -> name of the error, or None for success.
-
-        Raises:
-            ClusterError: no broker answers.
-        """
+        """Elect leaders; returns partition -> name of the error, or None for success."""
         wanted = tuple(partitions)
         return self._first("elect leaders", lambda one: admin.elect(one, topic, wanted, unclean=unclean))
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
-        """Reassign partitions to other replicas (None: cancel a reassignment); errors as in `elect`.
-
-        Raises:
-            ClusterError: no broker answers.
-        """
+        """Reassign partitions to other replicas (None: cancel a reassignment); returns as `elect`."""
         return self._first("move replicas", lambda one: admin.reassign(one, topic, replicas))
 
     def reassignments(self) -> tuple[str, ...]:
         """Every partition whose replicas are moving, in words. Not asked with ZooKeeper, nor of a cluster
-        that we did not start, where others may move partitions.
-
-        Raises:
-            ClusterError: no broker answers.
-        """
+        that we did not start, where others may move partitions."""
         if self.zookeeper_ids or self.spec.existing is not None:
             return ()
         return self._first("which partitions move?", admin.reassignments)

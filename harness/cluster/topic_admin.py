@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -23,6 +23,8 @@ _SECONDS = 30.0
 _AGAIN_SECONDS = 0.25
 _REFUSED_SETTINGS = ("INVALID_CONFIG", "INVALID_REQUEST")
 _REFUSED_TOPIC = ("INVALID_CONFIG", "INVALID_REPLICATION_FACTOR", "INVALID_PARTITIONS", "POLICY_VIOLATION")
+_REFUSALS = {"the topic's settings": _REFUSED_TOPIC, "the settings of the group": _REFUSED_SETTINGS}
+"""The brokers' answers to settings that the user has to correct."""
 _FENCED = "fenced"
 """In Kafka's refusal of a topic where no broker that could hold a replica is alive at the moment."""
 _SESSION_SECONDS = 60.0
@@ -31,7 +33,8 @@ _SESSION_SECONDS = 60.0
 
 class TopicAdmin:
     """Topic administration of one cluster. `security` holds the clients' security settings, by librdkafka's
-    names."""
+    names. What the brokers refuse or do not answer is raised as a ClusterError, and as BadInput if they
+    refuse settings that the user chose."""
 
     def __init__(self, bootstrap: str, security: Mapping[str, str] | None = None) -> None:
         # The socket time-out is an upper limit for the time-out of every request.
@@ -53,17 +56,11 @@ class TopicAdmin:
         assignment: Sequence[Sequence[int]] | None = None,
     ) -> None:
         """Create a topic; `assignment` names each partition's brokers, the preferred leader first. While all
-        brokers are fenced it is tried again, for 30 s.
-
-        Raises:
-            BadInput: the broker refuses its settings.
-            ClusterError: any other failure, for example that the topic exists.
-        """
+        brokers are fenced it is tried again, for 30 s. That the topic exists is a ClusterError."""
         before = self.exists(topic)
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
-        if assignment is not None:
-            named = [list(brokers) for brokers in assignment]
-            new = NewTopic(topic, num_partitions=partitions, replica_assignment=named, config=config)
+        named = [list(brokers) for brokers in assignment or ()]
+        placing = {"replica_assignment": named} if named else {"replication_factor": replication_factor}
+        new = NewTopic(topic, num_partitions=partitions, config=config, **placing)
         deadline = time.monotonic() + _SECONDS
         while True:
             try:
@@ -81,9 +78,8 @@ class TopicAdmin:
                 if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS and not before:
                     return
                 where = f"{partitions} partitions, replication factor {replication_factor}, {config}"
-                raise _failure(
-                    "the topic could not be created", where, reason, _REFUSED_TOPIC, "the topic's settings"
-                ) from error
+                what = "the topic could not be created"
+                raise _failure(what, where, reason, "the topic's settings") from error
 
     def delete(self, topic: str) -> None:
         """Delete a topic; the brokers remove its files later. A missing topic is no failure."""
@@ -96,19 +92,11 @@ class TopicAdmin:
             raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
 
     def exists(self, topic: str) -> bool:
-        """Whether a broker knows the topic.
-
-        Raises:
-            ClusterError: no broker answers.
-        """
+        """Whether a broker knows the topic."""
         return topic in self._topics(topic)
 
     def delete_records(self, topic: str, partitions: int, before: int) -> None:
-        """Delete the records of every partition below an offset (its end, if that is lower).
-
-        Raises:
-            ClusterError: a leader refuses, or does not answer.
-        """
+        """Delete the records of every partition below an offset (its end, if that is lower)."""
         wanted = [TopicPartition(topic, number, before) for number in range(partitions)]
         try:
             latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -123,11 +111,7 @@ class TopicAdmin:
             raise ClusterError("records could not be deleted", where=topic, found=str(error)) from error
 
     def groups(self) -> set[str]:
-        """Names of all consumer groups of the cluster, in any state.
-
-        Raises:
-            ClusterError: the brokers do not list them.
-        """
+        """Names of all consumer groups of the cluster, in any state."""
         try:
             listed = self._client.list_consumer_groups(request_timeout=_SECONDS).result()
         except KafkaException as error:
@@ -136,11 +120,7 @@ class TopicAdmin:
 
     def committed(self, topic: str) -> dict[str, dict[int, int]]:
         """The offsets that consumer groups have committed for a topic, by group and partition; groups
-        without any are left out.
-
-        Raises:
-            ClusterError: no broker returns them.
-        """
+        without any are left out."""
         found: dict[str, dict[int, int]] = {}
         metadata = self._topics(topic).get(topic)
         partitions = sorted(metadata.partitions) if metadata is not None else []
@@ -148,9 +128,8 @@ class TopicAdmin:
             try:
                 offsets = committed_as_consumer(self._settings, group, topic, partitions, _SECONDS)
             except KafkaException as error:
-                raise ClusterError(
-                    "the committed offsets could not be read", where=f"group {group}", found=str(error)
-                ) from error
+                what, where = "the committed offsets could not be read", f"group {group}"
+                raise ClusterError(what, where=where, found=str(error)) from error
             if offsets:
                 found[group] = offsets
         return found
@@ -184,12 +163,7 @@ class TopicAdmin:
         return failed
 
     def set_group_config(self, group: str, config: Mapping[str, str]) -> None:
-        """Set settings of a group, by Kafka's names; the others stay as they are.
-
-        Raises:
-            BadInput: the broker refuses one.
-            ClusterError: any other failure.
-        """
+        """Set settings of a group, by Kafka's names; the others stay as they are."""
         entries = [
             ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
             for name, value in config.items()
@@ -198,21 +172,12 @@ class TopicAdmin:
         try:
             self._client.incremental_alter_configs([resource])[resource].result()
         except KafkaException as error:
-            where = f"group {group}, {dict(config)}"
-            raise _failure(
-                "the settings of a group could not be set",
-                where,
-                error.args[0],
-                _REFUSED_SETTINGS,
-                "the settings of the group",
-            ) from error
+            what, where = "the settings of a group could not be set", f"group {group}, {dict(config)}"
+            raise _failure(what, where, error.args[0], "the settings of the group") from error
 
     def config(self, topic: str) -> dict[str, str]:
-        """The topic's effective configuration, defaults included.
-
-        Raises:
-            ClusterError: no broker reports it. Brokers that do not know a new topic yet are asked again.
-        """
+        """The topic's effective configuration, defaults included. Brokers that do not know a new topic yet
+        are asked again."""
         resource: Any = ConfigResource(ResourceType.TOPIC, topic)
         deadline = time.monotonic() + _SECONDS
         while True:
@@ -256,12 +221,9 @@ def committed_as_consumer(
     return {one.partition: one.offset for one in committed if one.offset >= 0}
 
 
-def _failure(
-    what: str, where: str, reason: KafkaError, refusals: Collection[str] = (), settings: str = ""
-) -> KafkaChaosError:
-    """The error for the brokers' answer: BadInput if it is one of `refusals` of `settings`, which the user
-    chose."""
+def _failure(what: str, where: str, reason: KafkaError, settings: str = "") -> KafkaChaosError:
+    """The error for the brokers' answer: BadInput if it refuses `settings`, which the user chose."""
     found = f"{reason.name()}: {reason.str()}"
-    if reason.name() in refusals:
+    if reason.name() in _REFUSALS.get(settings, ()):
         return BadInput(what, where=where, found=found, next_step=f"correct {settings}")
     return ClusterError(what, where=where, found=found, next_step="see the brokers' logs")
