@@ -75,11 +75,10 @@ class ApplicationContainers(RunningNodes):
     def __init__(self, cluster: ManagedCluster, instances: int) -> None:
         super().__init__()
         self.name, self.client = cluster.name, cluster.client
-        self._toolbox = cluster.toolbox
+        self.toolbox = cluster.toolbox
         self._cluster = cluster
         self.nodes = [
-            Node(FIRST_APPLICATION_ID + number, f"application-{number}", False, False, None, {})
-            for number in range(instances)
+            Node(FIRST_APPLICATION_ID + number, f"application-{number}") for number in range(instances)
         ]
         self._addresses = {node.id: cluster.spare_address(n) for n, node in enumerate(self.nodes)}
 
@@ -90,7 +89,7 @@ class ApplicationContainers(RunningNodes):
             ClusterError: the engine refuses.
         """
         node = self.node(number)
-        network = self._cluster.network_name
+        network = self._cluster.name
         endpoint = EndpointConfig(
             self.client.api._version, aliases=[node.name], ipv4_address=self.address(number)
         )

@@ -86,8 +86,8 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
     left_out: list[str] = []
     if own.broker is not None:
         properties, unused = _broker(read_properties(own.broker))
-        kept = dict(experiment.cluster.properties)
-        changes["cluster"] = {**experiment.cluster.model_dump(), "properties": kept | properties}
+        cluster = experiment.cluster
+        changes["cluster"] = {**cluster.model_dump(), "properties": {**cluster.properties, **properties}}
         left_out += unused
     if own.topic is not None:
         changes["topic"] = _topic(experiment, read_properties(own.topic), own.topic)
@@ -113,15 +113,13 @@ def _arm(
     subject = EffectiveSettings(tuple(entries), client_of(entries))
     fields, left_out = _to_librdkafka(subject)
     values = {entry.name: entry.value for entry in entries}
+    transactional_id = "own" if subject.transactional else None
     try:
         settings = ProducerSettings.model_validate(fields)
         if subject.transactional:
             settings.check_transactional()
-        transactional_id = "own" if subject.transactional else None
-        Producer(
-            {**settings.to_librdkafka("127.0.0.1:1", transactional_id), "log_level": 0},
-            logger=client_logger(),
-        )
+        given = settings.to_librdkafka("127.0.0.1:1", transactional_id)
+        Producer({**given, "log_level": 0}, logger=client_logger())
     except ValidationError as error:
         raise _refused(path, located_words_of(error), values) from None
     except (KafkaException, ValueError, TypeError) as error:

@@ -50,11 +50,8 @@ def render(name: str) -> str:
 
 def drifted() -> tuple[str, ...]:
     """Names of the files that differ from what `render` returns now."""
-    return tuple(
-        name
-        for name in VARIANTS
-        if not (FOLDER / name).is_file() or (FOLDER / name).read_text() != render(name)
-    )
+    files = {name: FOLDER / name for name in VARIANTS}
+    return tuple(name for name, at in files.items() if not at.is_file() or at.read_text() != render(name))
 
 
 def write_all() -> tuple[str, ...]:

@@ -59,16 +59,13 @@ def unsettled_reason(view: TopologyView, topic: str, partitions: int, isr: int) 
 
 
 def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[PartitionBounds, ...]:
-    """The offsets between which the records of a settled topic are.
-
-    Raises:
-        ValueError: the topic is not settled.
-    """
+    """The offsets between which the records of a settled topic are."""
     bounds = []
     for number in range(partitions):
         state = view.partition(topic, number)
-        if state is None or state.log_start_offset is None or state.high_watermark is None:
-            raise ValueError(f"partition {number} of {topic} is not settled")
+        assert state is not None
+        assert state.log_start_offset is not None
+        assert state.high_watermark is not None
         bounds.append(
             PartitionBounds(
                 topic=topic,
@@ -133,11 +130,7 @@ def settle(
 
 
 class _NodeEnded(Exception):
-    """A node's process ended during its start."""
-
-    def __init__(self, node: Node, code: int) -> None:
-        super().__init__(f"{node.name} ended with exit code {code}")
-        self.node = node
+    """The process of a node ended during its start: the node, and its exit code."""
 
 
 def await_ready(cluster: LiveCluster, on_registered: Callable[[], None]) -> None:
@@ -168,7 +161,8 @@ def await_ready(cluster: LiveCluster, on_registered: Callable[[], None]) -> None
         await_isr(cluster, _PROBE_TOPIC, 1, factor, _ISR_SECONDS)
         admin.delete(_PROBE_TOPIC)
     except _NodeEnded as ended:
-        raise _failed(cluster, str(ended), ended.node) from ended
+        node, code = ended.args
+        raise _failed(cluster, f"{node.name} ended with exit code {code}", node) from ended
     except ClusterError as error:
         raise _failed(cluster, str(error), cluster.nodes[-1]) from error
 

@@ -94,7 +94,7 @@ class ExternalCluster(LiveCluster):
         """Use these brokers: id -> host and port."""
         self._endpoints = dict(sorted(brokers.items()))
         self.nodes = [
-            Node(number, f"broker-{number}", broker=True, controller=False, host_port=port, environment={})
+            Node(number, f"broker-{number}", broker=True, host_port=port)
             for number, (_, port) in self._endpoints.items()
         ]
 
@@ -202,9 +202,8 @@ def client_security_of(existing: ExternalClusterSpec) -> ClientSecurity:
     Raises:
         BadInput: the client configuration cannot be used.
     """
-    return (
-        PLAIN_TEXT if existing.client_config is None else read_client_security(Path(existing.client_config))
-    )
+    given = existing.client_config
+    return PLAIN_TEXT if given is None else read_client_security(Path(given))
 
 
 def advertised_addresses(

@@ -79,7 +79,7 @@ class ManagedCluster(LiveCluster):
         began = time.monotonic()
         self.client = engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
-        self._toolbox = images.toolbox(self.client)
+        self.toolbox = images.toolbox(self.client)
         engine.configure_testcontainers(self.client)
         try:
             self._create()
@@ -126,27 +126,13 @@ class ManagedCluster(LiveCluster):
             start_seconds=round(self.start_seconds, 2),
         )
 
-    @property
-    def network_name(self) -> str:
-        """The name of the cluster's network."""
-        return self.name
-
-    @property
-    def toolbox(self) -> str:
-        """The image whose containers run scripts beside nodes."""
-        return self._toolbox
-
     def spare_address(self, number: int) -> str:
         """A fixed address for the container `number`, from 0, beside the nodes. The engine itself gives the
         lowest free addresses to containers without a fixed one, so these are the highest."""
         return self._spare_addresses[-1 - number]
 
     def _add_user(self) -> None:
-        """Create the user of the clients, if it is stored in the cluster's metadata (SCRAM).
-
-        Raises:
-            ClusterError: timed out after `START_SECONDS`.
-        """
+        """Create the user of the clients, if it is stored in the cluster's metadata (SCRAM)."""
         node = next(node for node in self.nodes if node.broker)
         script = self._secured and self._secured.add_user(node.name, INTERNAL_PORT)
         if not script:
@@ -159,11 +145,7 @@ class ManagedCluster(LiveCluster):
         wait_until(missing, what="a SCRAM user", seconds=START_SECONDS, every=1.0)
 
     def _set_features(self, levels: dict[str, int]) -> None:
-        """Set levels of the cluster's features.
-
-        Raises:
-            ClusterError: no broker answers, or a level is refused.
-        """
+        """Set levels of the cluster's features; ClusterError: one is refused."""
         if not levels:
             return
         refused = self._first("set features", lambda one: set_features(one, levels))
@@ -177,7 +159,7 @@ class ManagedCluster(LiveCluster):
 
     def _create(self) -> None:
         labels = engine.labels(self.name)
-        _, self.client_address, addresses = create_network(self.client, self.name, labels)
+        self.client_address, addresses = create_network(self.client, self.name, labels)
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if self._given_ports is not None:
             require_free_ports(self._given_ports)
@@ -209,8 +191,8 @@ class ManagedCluster(LiveCluster):
             **capabilities.NODE,
             hostname=node.name,
             labels=labels,
-            network=self.network_name,
-            networking_config={self.network_name: endpoint},
+            network=self.name,
+            networking_config={self.name: endpoint},
         )
         for folder, volume in volumes.items():
             container.with_volume_mapping(volume, folder, "rw")
@@ -224,13 +206,13 @@ class ManagedCluster(LiveCluster):
         found: dict[int, dict[str, str]] = {node.id: {} for node in self.nodes}
         if self.spec.disk_mib is not None:
             brokers = {node.id: node.name for node in self.nodes if node.broker}
-            disks = create_log_dirs(self.client, self.name, brokers, self.spec.disk_mib, self._toolbox)
+            disks = create_log_dirs(self.client, self.name, brokers, self.spec.disk_mib, self.toolbox)
             for number, volume in disks.items():
                 found[number][DATA_DIR] = volume
         if self.spec.skewable_clocks:
             names = {node.id: node.name for node in self.nodes}
             image = self.image.reference
-            clocks = create_clocks(self.client, self.name, names, self._toolbox, image)
+            clocks = create_clocks(self.client, self.name, names, self.toolbox, image)
             for number, volume in clocks.items():
                 found[number][CLOCK_DIR] = volume
         return found

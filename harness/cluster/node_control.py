@@ -27,15 +27,16 @@ _ENDING_SECONDS = 3.0
 
 
 class RunningNodes:
-    """Nodes by their Kafka node id, one container each. Every failure of the engine is raised as a
-    ClusterError that names the node."""
+    """Nodes by their Kafka node id, one container each. What the engine cannot do, such as run a script in a
+    node that does not run, is raised as a ClusterError that names the node."""
 
     name: str
     client: DockerClient
     nodes: list[Node]
 
     def __init__(self) -> None:
-        self._toolbox = ""
+        self.toolbox = ""
+        """The image whose containers run scripts beside nodes."""
         self._addresses: dict[int, str] = {}
         self._handles: dict[int, Container] = {}
         self._on_start: list[Callable[[int], None]] = []
@@ -134,14 +135,10 @@ class RunningNodes:
         return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
 
     def in_network(self, number: int, script: str) -> ContainerOutput:
-        """Run a shell script from the toolbox image inside the network namespace of a running node.
-
-        Raises:
-            ClusterError: the sidecar could not be started (the node is not running, for instance).
-        """
+        """Run a shell script from the toolbox image inside the network namespace of a running node."""
         with self._engine(number, "a sidecar could not run in the node's network namespace") as container:
             labels = engine.labels(self.name)
-            return self._network_sidecars.run(self.client, self._toolbox, container, labels, script)
+            return self._network_sidecars.run(self.client, self.toolbox, container, labels, script)
 
     def close_shells(self) -> None:
         """Close all connections to shells; a later sweep removes what remains of them."""
@@ -156,11 +153,7 @@ class RunningNodes:
 
     def containers_beside(self) -> tuple[str, ...]:
         """The running containers of this cluster beside its nodes, without those that are meant to last: name
-        and command. One that ends within a few seconds is at work, and not among them.
-
-        Raises:
-            ClusterError: the engine does not list them.
-        """
+        and command. One that ends within a few seconds is at work, and not among them."""
         found: list[str] = []
         nodes = self.nodes_with_containers
 
@@ -174,30 +167,18 @@ class RunningNodes:
         return tuple(found)
 
     def in_files(self, number: int, script: str) -> ContainerOutput:
-        """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
-
-        Raises:
-            ClusterError: the sidecar could not be started.
-        """
+        """Run a shell script from the toolbox image, as root, with the volumes of a node, running or not."""
         attachment = {"network_mode": "none", "volumes_from": [self._container(number).id]}
         return self._sidecar(number, "with the node's volumes", script, capabilities.FILES, **attachment)
 
     def in_node(self, number: int, script: str) -> ContainerOutput:
-        """Run a shell script inside the container of a running node, as root.
-
-        Raises:
-            ClusterError: the node is not running, or is paused.
-        """
+        """Run a shell script inside the container of a node that runs and is not paused, as root."""
         with self._engine(number, "a command could not run in the node's container") as container:
             return self._shells.run_in(container, script)
 
     def in_cgroups(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, that sees a running node's process as PID 1 and
-        the engine's control groups, writable, in /cgroup.
-
-        Raises:
-            ClusterError: the sidecar could not be started (the node is not running, for instance).
-        """
+        the engine's control groups, writable, in /cgroup."""
         beside = cgroups_of(str(self._container(number).id))
         return self._sidecar(number, "beside the node's control groups", script, capabilities.NONE, **beside)
 
@@ -219,20 +200,12 @@ class RunningNodes:
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
         """The files of one replica's log folder: name -> content, from a running or stopped node. Empty if
-        there is no such folder.
-
-        Raises:
-            ClusterError: they cannot be copied.
-        """
+        there is no such folder."""
         with self._engine(number, f"the files of {topic}-{partition} cannot be copied") as container:
             return files_in(container, f"{DATA_DIR}/{topic}-{partition}")
 
     def log_dir_file(self, number: int, name: str) -> bytes:
-        """One file of the node's log dir, from a running or stopped node; empty if there is none.
-
-        Raises:
-            ClusterError: it cannot be copied.
-        """
+        """One file of the node's log dir, from a running or stopped node; empty if there is none."""
         with self._engine(number, f"{name} cannot be copied") as container:
             return files_in(container, f"{DATA_DIR}/{name}").get(name, b"")
 
@@ -251,7 +224,7 @@ class RunningNodes:
     ) -> ContainerOutput:
         with self._engine(number, f"a sidecar could not run {where}"):
             labels = engine.labels(self.name)
-            return run_sidecar(self.client, self._toolbox, script, labels, allowed, **attachment)
+            return run_sidecar(self.client, self.toolbox, script, labels, allowed, **attachment)
 
     @contextmanager
     def _engine(self, number: int, what: str) -> Iterator[Container]:
@@ -267,8 +240,7 @@ class RunningNodes:
             ) from error
 
     def _state(self, number: int) -> dict[str, Any]:
-        state: dict[str, Any] = self.inspect(number)["State"]
-        return state
+        return dict(self.inspect(number)["State"])
 
     def _container(self, number: int) -> Container:
         return self._handles[number]

@@ -45,20 +45,17 @@ class Node:
 
     id: int
     name: str
-    broker: bool
-    controller: bool
-    host_port: int | None
-    environment: dict[str, str] = field(hash=False)
+    broker: bool = False
+    controller: bool = False
+    host_port: int | None = None
+    environment: dict[str, str] = field(default_factory=dict, hash=False)
     command: tuple[str, ...] | None = None
     """What the container runs instead of the image's entry point."""
     zookeeper: bool = False
 
 
 def plan(
-    spec: ClusterSpec,
-    host_ports: list[int],
-    cluster_id: str,
-    secured: Credentials | None = None,
+    spec: ClusterSpec, host_ports: list[int], cluster_id: str, secured: Credentials | None = None
 ) -> list[Node]:
     """The nodes of a cluster, controllers first.
 
@@ -73,14 +70,12 @@ def plan(
     """
     if len(host_ports) != spec.brokers:
         raise ValueError(f"{spec.brokers} brokers need as many ports, not {len(host_ports)}")
-    broker_ids = list(range(1, spec.brokers + 1))
     if spec.metadata is Metadata.ZOOKEEPER:
         return _with_zookeeper(spec, host_ports, secured)
-    if spec.combined:
-        voters = [(number, f"broker-{number}") for number in broker_ids]
-    else:
-        first = FIRST_CONTROLLER_ID
-        voters = [(first + i, f"controller-{first + i}") for i in range(spec.controllers)]
+    numbers = () if spec.combined else range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + spec.controllers)
+    controllers = [(number, f"controller-{number}") for number in numbers]
+    brokers = [(number, f"broker-{number}") for number in range(1, spec.brokers + 1)]
+    voters = brokers if spec.combined else controllers
     quorum = ",".join(f"{number}@{name}:{CONTROLLER_PORT}" for number, name in voters)
     shared = {
         **_settings(spec),
@@ -99,24 +94,20 @@ def plan(
         return given
 
     command = None if spec.metadata_version is None else format_command(spec.metadata_version)
+    listener = f"CONTROLLER://:{CONTROLLER_PORT}"
     nodes = []
-    if not spec.combined:
-        for number, name in voters:
-            own = {
-                "node.id": str(number),
-                "process.roles": "controller",
-                "listeners": f"CONTROLLER://:{CONTROLLER_PORT}",
-            }
-            nodes.append(Node(number, name, False, True, None, environment(own), command))
-    for number, port in zip(broker_ids, host_ports, strict=True):
+    for number, name in controllers:
+        own = {"node.id": str(number), "process.roles": "controller", "listeners": listener}
+        nodes.append(Node(number, name, controller=True, environment=environment(own), command=command))
+    for (number, name), port in zip(brokers, host_ports, strict=True):
         own = {
             **_broker_settings(spec, number, port, secured),
             "node.id": str(number),
             "process.roles": "broker,controller" if spec.combined else "broker",
         }
         if spec.combined:
-            own["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
-        nodes.append(Node(number, f"broker-{number}", True, spec.combined, port, environment(own), command))
+            own["listeners"] += f",{listener}"
+        nodes.append(Node(number, name, True, spec.combined, port, environment(own), command))
     return nodes
 
 
@@ -147,19 +138,9 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], secured: Credentia
         "zookeeper.connect": f"{keeper}:{ZOOKEEPER_PORT}",
         "listener.security.protocol.map": _protocols(spec),
     }
-    kept = zookeeper.settings(zookeeper.server_settings(DATA_DIR))
-    nodes = [
-        Node(
-            FIRST_ZOOKEEPER_ID,
-            keeper,
-            broker=False,
-            controller=False,
-            host_port=None,
-            environment=base | {zookeeper.SETTINGS: kept},
-            command=zookeeper.ZOOKEEPER_COMMAND,
-            zookeeper=True,
-        )
-    ]
+    kept = base | {zookeeper.SETTINGS: zookeeper.settings(zookeeper.server_settings(DATA_DIR))}
+    command = zookeeper.ZOOKEEPER_COMMAND
+    nodes = [Node(FIRST_ZOOKEEPER_ID, keeper, environment=kept, command=command, zookeeper=True)]
     command = zookeeper.BROKER_COMMAND
     for number, port in enumerate(host_ports, start=1):
         own = _broker_settings(spec, number, port, secured) | {"broker.id": str(number)}

@@ -25,7 +25,6 @@ from harness.spec.cluster import ClusterSpec
 _CLUSTER_FILE = "cluster.json"
 _FAULT_PREFIX = "fault-"
 
-
 _R = TypeVar("_R", bound=Frozen)
 
 
@@ -150,9 +149,8 @@ def _not_ours(folder: Path) -> bool:
         record = _read(folder / _CLUSTER_FILE, ClusterRecord)
     except ClusterError:
         return False
-    if record.spec.existing is None:
-        return False
-    return bool(record.topics) or any(folder.glob(f"{_FAULT_PREFIX}*.json"))
+    left = bool(record.topics) or any(folder.glob(f"{_FAULT_PREFIX}*.json"))
+    return left and record.spec.existing is not None
 
 
 def _write(path: Path, record: Frozen) -> None:

@@ -122,11 +122,7 @@ def script_of(scope: Scope) -> str:
 
 
 def read_node(cluster: LiveCluster, number: int, scope: Scope) -> Things:
-    """The traces that the script of a scope finds on a running node.
-
-    Raises:
-        ClusterError: the script could not be run, or not to its end.
-    """
+    """The traces that the script of a scope finds on a running node; ClusterError: it could not be run."""
     run = cluster.in_network if scope == "network" else cluster.in_node
     return parse(scope, run(number, script_of(scope)))
 

@@ -154,9 +154,8 @@ def fetch_jars(version: str, target: Path) -> None:
     """Copy Kafka's jars of `version` with their runtime dependencies into `target`. Takes 3-10 s.
 
     Raises:
-        PrerequisiteMissing: Maven is not installed, or could not resolve this version.
+        PrerequisiteMissing: Maven could not resolve this version.
     """
-    require_commands({"mvn": "maven"}, "fetching Kafka's jars")
     report_progress(f"fetching the jars of Kafka {version} (Maven)")
     pom = compose.context("kafka") / "pom.xml"
     profiles = ["-Plog4j2"] if int(version.split(".")[0]) >= 4 else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 
-import docker
+from docker import DockerClient
 from docker.errors import APIError
 from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.network import Network
@@ -18,10 +18,8 @@ from harness.model.errors import ClusterError
 _TRIES = 5
 
 
-def create_network(
-    client: docker.DockerClient, name: str, labels: dict[str, str]
-) -> tuple[Network, str, list[str]]:
-    """Create the network; returns it, its gateway's address, and 64 free addresses, lowest first.
+def create_network(client: DockerClient, name: str, labels: dict[str, str]) -> tuple[str, list[str]]:
+    """Create the network; returns its gateway's address, and 64 free addresses, lowest first.
 
     Raises:
         ClusterError: the engine has no free subnet, or refuses.
@@ -33,12 +31,8 @@ def create_network(
             scout.reload()
             subnet = scout.attrs["IPAM"]["Config"][0]["Subnet"]
             scout.remove()
-            network = Network(
-                docker_network_kw={
-                    "labels": labels,
-                    "ipam": IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
-                }
-            )
+            addressing = IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)])
+            network = Network(docker_network_kw={"labels": labels, "ipam": addressing})
             network.name = name
             network.create()
         except APIError as error:
@@ -46,8 +40,7 @@ def create_network(
             last = error
             continue
         hosts = ipaddress.ip_network(subnet).hosts()
-        gateway = str(next(hosts))
-        return network, gateway, [str(next(hosts)) for _ in range(64)]
+        return str(next(hosts)), [str(next(hosts)) for _ in range(64)]
     raise ClusterError(
         "the Docker engine could not create a network",
         where=name,
