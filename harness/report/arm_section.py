@@ -24,8 +24,8 @@ from harness.report.arms_table import (
     verdict_status,
 )
 from harness.report.timeline import Timeline, read_timeline
-from harness.report.timeline_chart import GEOMETRY, Chart, lay_out
-from harness.report.timeline_rows import broker_class
+from harness.report.timeline_chart import Chart, lay_out
+from harness.report.timeline_rows import GEOMETRY, broker_class
 
 MOST_COUNTS = 100
 MOST_BLAME = 20

@@ -10,11 +10,10 @@ from harness.model.run import RunMeta
 from harness.page.blocks import Table, grid
 from harness.report.arms_table import faults_of
 from harness.report.timeline import Timeline
-from harness.report.timeline_rows import FoundSpan, found_spans, rebalance_spans
+from harness.report.timeline_rows import FoundSpan, found_spans
 
 MOST_CHANGES = 40
 """The most rows of the table of leader changes."""
-
 
 _MOMENTS = (
     "Lost records and duplicates are drawn when their success report came (without one: when they were "
@@ -41,7 +40,9 @@ def windows(meta: RunMeta) -> Table:
 def moments(timeline: Timeline, meta: RunMeta) -> Table:
     """The meaning of the bars on the timeline."""
     rows = (
-        {"class": span.kind, **_stretch(span, timeline, meta, "records")} for span in found_spans(timeline)
+        {"class": kind, **_stretch(span, meta, "records")}
+        for kind, counts in (("lost", timeline.lost), ("duplicates", timeline.duplicates))
+        for span in found_spans(timeline, counts)
     )
     undated = f" {timeline.undated:,} of them have no time within the run and are not drawn."
     return Table(*grid(rows), note=f"{_MOMENTS}{undated if timeline.undated else ''}")
@@ -49,20 +50,19 @@ def moments(timeline: Timeline, meta: RunMeta) -> Table:
 
 def rebalances(timeline: Timeline, meta: RunMeta) -> Table:
     """When partitions changed owners."""
-    what = "partitions assigned or taken"
-    return Table(*grid(_stretch(span, timeline, meta, what) for span in rebalance_spans(timeline)))
+    spans = found_spans(timeline, timeline.rebalances)
+    return Table(*grid(_stretch(span, meta, "partitions assigned or taken") for span in spans))
 
 
-def _stretch(span: FoundSpan, timeline: Timeline, meta: RunMeta, what: str) -> dict[str, str]:
-    from_ns, to_ns = (timeline.origin_ns + int(at * 1e9) for at in (span.from_s, span.to_s))
+def _stretch(span: FoundSpan, meta: RunMeta, what: str) -> dict[str, str]:
     faults = [
         window.name
         for window in meta.windows
-        if window.opened_ns < to_ns and (window.closed_ns is None or window.closed_ns >= from_ns)
+        if window.opened_ns < span.to_ns and (window.closed_ns is None or window.closed_ns >= span.from_ns)
     ]
     return {
-        "from": f"{span.from_s:.2f} s",
-        "to": f"{span.to_s:.2f} s",
+        "from": _since(span.from_ns, meta),
+        "to": _since(span.to_ns, meta),
         what: f"{span.count:,}",
         "faults open then": ", ".join(faults) or "none",
     }

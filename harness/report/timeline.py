@@ -6,7 +6,7 @@ leader changes, not with the records. A part that is damaged is left out and nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,7 @@ LONGEST_NS = 30 * 24 * 3600 * 1_000_000_000
 """Times further than this from the start are ignored: a damaged journal must not fill the memory."""
 DRAWN = (FindingClass.LOST, FindingClass.DUPLICATE)
 """The classes of findings that are drawn at their moment."""
+_FOUND = pa.schema([("finding", pa.string()), ("sent_ns", pa.int64()), ("closed_ns", pa.int64())])
 _SILENCE_NS = 2_000_000_000
 """After this many nanoseconds without a sample the leader counts as unknown."""
 
@@ -112,7 +113,13 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         errors.add(batch["closed_ns"].filter(pc.invert(good)))
         for number, tally in enumerate(by_partition):
             tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
-    found = _findings(folder / FINDINGS_DIR, origin, problems)
+    found = {name: _Tally(origin) for name in DRAWN}
+    for batch in _batches(folder / FINDINGS_DIR, _FOUND, _FOUND.names, problems, checked=True):
+        at = pc.coalesce(batch["closed_ns"], batch["sent_ns"])
+        for name, tally in found.items():
+            mine = at.filter(pc.equal(batch["finding"], name.value))
+            tally.out_of_range += mine.null_count
+            tally.add(mine)
     moved = _Tally(origin)
     grouped = [reader.name for reader in meta.readers if reader.group is not None]
     if grouped and (folder / ASSIGNMENTS_DIR).is_dir():
@@ -152,24 +159,6 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     )
 
 
-def _findings(folder: Path, origin: int, problems: list[str]) -> dict[FindingClass, _Tally]:
-    """How many lost records and duplicates there are per bucket; without a check there are none."""
-    tallies = {name: _Tally(origin) for name in DRAWN}
-    names = ("finding", "sent_ns", "closed_ns")
-    for part in sorted(folder.glob(PARTS)):
-        try:
-            for batch in part_batches(part, names):
-                at = pc.coalesce(batch["closed_ns"].cast(pa.int64()), batch["sent_ns"].cast(pa.int64()))
-                for name, tally in tallies.items():
-                    mine = at.filter(pc.equal(batch["finding"], name.value))
-                    tally.out_of_range += mine.null_count
-                    tally.add(mine)
-        except (JournalError, pa.ArrowException) as error:
-            reason = reason_of(error).splitlines()[0]
-            problems.append(f"{folder.name}/{part.name} cannot be read, so it is not drawn: {reason}")
-    return tallies
-
-
 class _Tally:
     """Counts times per bucket; grows to the last bucket with a time."""
 
@@ -195,12 +184,13 @@ def _rebucketed(counts: Counts, length: int, width: int) -> tuple[int, ...]:
 
 
 def _batches(
-    folder: Path, schema: pa.Schema, names: tuple[str, ...], problems: list[str]
+    folder: Path, schema: pa.Schema, names: Sequence[str], problems: list[str], *, checked: bool = False
 ) -> Iterator[pa.Table]:
+    """The columns `names` of a journal, or of what a check left, which may not have been made (`checked`)."""
     # Sends that were open when a run was cut off have no report: only their time of sending is used. A crash
     # between the writing of two files may leave the sends of one flush in both.
     parts = [*sorted(folder.glob(PARTS)), *folder.glob(OPEN_SENDS)]
-    if not parts:
+    if not parts and not checked:
         problems.append(f"There is no {folder.name} journal.")
     for part in parts:
         try:
@@ -208,7 +198,8 @@ def _batches(
                 yield pa.table({name: table[name].cast(schema.field(name).type) for name in names})
         except (JournalError, pa.ArrowException) as error:
             reason = reason_of(error).splitlines()[0]
-            problems.append(f"{folder.name}/{part.name} cannot be read, so it is not shown: {reason}")
+            used = "drawn" if checked else "shown"
+            problems.append(f"{folder.name}/{part.name} cannot be read, so it is not {used}: {reason}")
 
 
 def _leaders(
@@ -216,20 +207,18 @@ def _leaders(
 ) -> tuple[dict[int, tuple[LeaderStretch, ...]], int | None]:
     """The leaders' spans by partition, and the time of the last sample."""
     spans: dict[int, list[LeaderStretch]] = {}
-    held: npt.NDArray[np.int64] | None = None
+    held = np.zeros((0, 6), np.int64)
     last: int | None = None
     names = ("at_ns", "broker", "partition", "leader", "leader_epoch", "isr")
     for batch in _batches(folder, SAMPLES, names, problems):
-        rows = _sampled(batch)
-        rows = rows if held is None else np.concatenate([held, rows])
+        rows = np.concatenate([held, _sampled(batch)])
         if not len(rows):
             continue
         # The rows of one moment may be split over two batches: the last moment waits for the next batch.
         last = int(rows[:, 0].max())
         held = rows[rows[:, 0] == last]
-        _extend(spans, _beliefs(rows[rows[:, 0] < last]))
-    if held is not None:
-        _extend(spans, _beliefs(held))
+        _extend(spans, rows[rows[:, 0] < last])
+    _extend(spans, held)
     kept = {
         number: tuple(span for span in spans[number] if 0 <= span.from_ns - origin < LONGEST_NS)
         for number in spans
@@ -237,7 +226,7 @@ def _leaders(
     return {number: found for number, found in kept.items() if found}, last
 
 
-def _sampled(batch: pa.Table) -> npt.NDArray[np.int64]:
+def _sampled(batch: pa.Table) -> Counts:
     """Rows of the shown partitions: at_ns, partition, epoch, whether the leader itself answered, leader, ISR
     size."""
     known = batch.filter(pc.less(batch["partition"], MOST_STRIPS))
@@ -254,15 +243,12 @@ def _sampled(batch: pa.Table) -> npt.NDArray[np.int64]:
     return np.stack(filled, axis=1)
 
 
-def _beliefs(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The newest belief about each partition at each moment."""
-    return rows[newest_rows(*rows[:, :4].T)]
-
-
-def _extend(spans: dict[int, list[LeaderStretch]], beliefs: npt.NDArray[np.int64]) -> None:
-    """Add beliefs, sorted by partition and time, to the spans: one Python step per change, not per sample."""
-    if not len(beliefs):
+def _extend(spans: dict[int, list[LeaderStretch]], rows: Counts) -> None:
+    """Add the newest belief about each partition at each moment of these rows to the spans: one Python step
+    per change, not per sample."""
+    if not len(rows):
         return
+    beliefs = rows[newest_rows(*rows[:, :4].T)]
     same = (np.diff(beliefs[:, [1, 2, 4, 5]], axis=0) == 0).all(axis=1)
     same &= np.diff(beliefs[:, 0]) < _SILENCE_NS
     starts = np.flatnonzero(np.append(True, ~same))

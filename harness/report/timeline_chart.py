@@ -9,16 +9,12 @@ from dataclasses import dataclass, replace
 from harness.model.run import RunMeta
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import (
-    ALIVE_HEIGHT,
     LEFT,
     LETTER,
-    MARK_HEIGHT,
     MARK_PITCH,
     PLOT_HEIGHT,
     RIGHT,
-    STRIP_HEIGHT,
     STRIP_PITCH,
-    WIDTH,
     Box,
     MarkRow,
     PartitionRow,
@@ -28,14 +24,6 @@ from harness.report.timeline_rows import (
     partition_rows,
 )
 
-GEOMETRY = {
-    "width": WIDTH,
-    "left": LEFT,
-    "right": WIDTH - RIGHT,
-    "mark": MARK_HEIGHT,
-    "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
-}
-"""Lengths that the template needs."""
 _LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
 _ROUND_STEPS = (0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
@@ -106,12 +94,11 @@ def _bands(scale: Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
     free_from: list[float] = []
     bands = []
     for window in sorted(meta.windows, key=lambda window: window.opened_ns):
-        left = scale.x(window.opened_ns)
-        right = scale.x(window.closed_ns) if window.closed_ns is not None else WIDTH - RIGHT
+        left, right = scale.x(window.opened_ns), scale.x(window.closed_ns)
         label = f"{window.name} ({window.target})"
         label_width = len(label) * LETTER + 8
         # A label that would leave the drawing ends at its right edge instead.
-        label_x = max(LEFT, min(left + 4, WIDTH - RIGHT - label_width))
+        label_x = max(LEFT, min(left + 4, RIGHT - label_width))
         label_row = next((number for number, x in enumerate(free_from) if x <= label_x), len(free_from))
         free_from[label_row : label_row + 1] = [label_x + label_width]
         bands.append(
@@ -158,8 +145,7 @@ def _steps(scale: Scale, meta: RunMeta, y: float) -> tuple[Box, ...]:
         if step.kind != "write":
             continue
         left = scale.x(step.started_ns)
-        right = scale.x(step.ended_ns) if step.ended_ns is not None else WIDTH - RIGHT
-        width = max(1.0, round(right - left, 1))
+        width = max(1.0, round(scale.x(step.ended_ns) - left, 1))
         label = step.name if len(step.name) * LETTER + 6 <= width else ""
         boxes.append(Box(left, y, width, _STEP_ROW_HEIGHT - 3, "step", label, f"write step {step.name}"))
     return tuple(boxes)

@@ -9,15 +9,23 @@ from dataclasses import dataclass
 
 from harness.report.timeline import Strip, Timeline
 
-WIDTH, LEFT, RIGHT = 960, 64, 12
+WIDTH, LEFT, RIGHT = 960, 64, 948
+"""Of the whole drawing; and where its plot begins and ends."""
 PLOT_HEIGHT = 190
 LETTER = 6.6
 """Approximate width of a letter in labels, in units of the view box."""
 MARK_HEIGHT, MARK_PITCH = 16, 20
-_MARK_LABELS = {"duplicates": "dupl.", "rebalanced": "rebal."}
 MOST_MARKS = 60
 """The most bars in one row of findings."""
 STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
+GEOMETRY = {
+    "width": WIDTH,
+    "left": LEFT,
+    "right": RIGHT,
+    "mark": MARK_HEIGHT,
+    "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
+}
+"""Lengths that the template needs."""
 BROKER_COLOURS = 8
 _THINNEST = 0.4
 MOST_SPANS = 250
@@ -53,9 +61,12 @@ class Scale:
     top: float
     most: float
 
-    def x(self, at_ns: int) -> float:
+    def x(self, at_ns: int | None) -> float:
+        """Where a moment is; None: the right edge."""
+        if at_ns is None:
+            return RIGHT
         share = (at_ns - self.origin_ns) / 1e9 / self.seconds
-        return round(LEFT + min(1.0, max(0.0, share)) * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT), 1)
 
     def y(self, rate: float) -> float:
         return round(self.top + PLOT_HEIGHT * (1 - math.sqrt(rate / self.most)), 1)
@@ -90,50 +101,44 @@ class MarkRow:
 
 @dataclass(frozen=True, slots=True)
 class FoundSpan:
-    """How many findings of one class, or partitions that changed owners, fall between two times in seconds
-    from the run's start."""
+    """How many findings of one class, or partitions that changed owners, fall between two moments."""
 
-    kind: str
-    from_s: float
-    to_s: float
+    from_ns: int
+    to_ns: int
     count: int
 
 
-def found_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
-    """The bars of lost records and duplicates: at most `MOST_MARKS` of each."""
-    return (*_spans(timeline, "lost", timeline.lost), *_spans(timeline, "duplicates", timeline.duplicates))
-
-
-def rebalance_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
-    """The bars of partitions that were assigned to members of groups or taken from them."""
-    return _spans(timeline, "rebalanced", timeline.rebalances)
-
-
-def _spans(timeline: Timeline, kind: str, counts: Sequence[int]) -> tuple[FoundSpan, ...]:
-    width, seconds = max(1, -(-len(counts) // MOST_MARKS)), timeline.bucket_ns / 1e9
-    return tuple(
-        FoundSpan(kind, first * seconds, (first + width) * seconds, count)
+def found_spans(timeline: Timeline, counts: Sequence[int]) -> list[FoundSpan]:
+    """The bars of one series of counts per bucket, at most `MOST_MARKS`."""
+    width, origin, bucket = max(1, -(-len(counts) // MOST_MARKS)), timeline.origin_ns, timeline.bucket_ns
+    return [
+        FoundSpan(origin + first * bucket, origin + (first + width) * bucket, count)
         for first in range(0, len(counts), width)
         if (count := sum(counts[first : first + width]))
-    )
+    ]
 
 
 def mark_rows(scale: Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ...]:
     """The rows of findings and of rebalances, the first one at `y`."""
-    spans = (*found_spans(timeline), *rebalance_spans(timeline))
     rows: list[MarkRow] = []
-    for kind in dict.fromkeys(span.kind for span in spans):
-        mine = [span for span in spans if span.kind == kind]
-        most = max(span.count for span in mine)
+    for kind, label, counts in (
+        ("lost", "lost", timeline.lost),
+        ("duplicates", "dupl.", timeline.duplicates),
+        ("rebalanced", "rebal.", timeline.rebalances),
+    ):
+        spans = found_spans(timeline, counts)
+        most = max((span.count for span in spans), default=0)
         top = round(y + MARK_PITCH * len(rows), 1)
         marks = []
-        for span in mine:
-            left, right = (scale.x(scale.origin_ns + int(at * 1e9)) for at in (span.from_s, span.to_s))
+        for span in spans:
+            left, right = scale.x(span.from_ns), scale.x(span.to_ns)
             height = round(3 + (MARK_HEIGHT - 3) * math.sqrt(span.count / most), 1)
-            hint = f"{span.count:,} {span.kind} from {span.from_s:.2f} s to {span.to_s:.2f} s"
+            from_s, to_s = ((at - timeline.origin_ns) / 1e9 for at in (span.from_ns, span.to_ns))
+            hint = f"{span.count:,} {kind} from {from_s:.2f} s to {to_s:.2f} s"
             box_y, width = round(top + MARK_HEIGHT - height, 1), max(2.0, round(right - left, 1))
-            marks.append(Box(left, box_y, width, height, span.kind, "", hint))
-        rows.append(MarkRow(_MARK_LABELS.get(kind, kind), top, tuple(marks)))
+            marks.append(Box(left, box_y, width, height, kind, "", hint))
+        if marks:
+            rows.append(MarkRow(label, top, tuple(marks)))
     return tuple(rows)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterable
 from statistics import median
 
-from harness.model.result import ArmResult, ExperimentResult
+from harness.model.result import ExperimentResult
 from harness.page.blocks import Cell, Table
 
 START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whole run"
@@ -18,31 +17,22 @@ def rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None, ...]]]
     Between the start of the cluster and the check are the phases of a run in their order, then the whole run,
     which may be longer than their sum.
     """
-    by_arm: dict[str, list[ArmResult]] = {}
+    by_arm: dict[str, list[dict[str, float | None]]] = {}
     for arm in result.arms:
-        by_arm.setdefault(arm.meta.arm, []).append(arm)
-
-    def across(of: Callable[[ArmResult], float | None]) -> tuple[float | None, ...]:
-        found = ([of(run) for run in runs] for runs in by_arm.values())
-        known = ([one for one in seconds if one is not None] for seconds in found)
-        return tuple(median(seconds) if seconds else None for seconds in known)
-
+        meta = arm.meta
+        whole = None if meta.ended_ns is None else (meta.ended_ns - meta.started_ns) / 1e9
+        once = {START: meta.cluster.start_seconds, ALL: whole, CHECK: arm.check_seconds}
+        by_arm.setdefault(meta.arm, []).append({**once, **meta.timings})
     phases = dict.fromkeys(phase for arm in result.arms for phase in arm.meta.timings)
     return [
-        (START, across(lambda arm: arm.meta.cluster.start_seconds)),
-        *((phase, across(partial(_phase, phase=phase))) for phase in phases),
-        (ALL, across(_whole)),
-        (CHECK, across(lambda arm: arm.check_seconds)),
+        (phase, tuple(_median(run.get(phase) for run in runs) for runs in by_arm.values()))
+        for phase in (START, *phases, ALL, CHECK)
     ]
 
 
-def _phase(arm: ArmResult, phase: str) -> float | None:
-    return arm.meta.timings.get(phase)
-
-
-def _whole(arm: ArmResult) -> float | None:
-    meta = arm.meta
-    return None if meta.ended_ns is None else (meta.ended_ns - meta.started_ns) / 1e9
+def _median(seconds: Iterable[float | None]) -> float | None:
+    known = [one for one in seconds if one is not None]
+    return median(known) if known else None
 
 
 def table(result: ExperimentResult) -> Table:
