@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.cluster.live import LiveCluster
-from harness.host.ports import HOST
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import wait_until
-from harness.protocol.connection import BrokerConnection
 
-_SECONDS = 60.0
+_SECONDS, _ANSWER_SECONDS = 60.0, 1.0
 
 
 def reset(cluster: LiveCluster) -> str:
@@ -83,20 +81,17 @@ def unready(view: TopologyView, brokers: tuple[int, ...]) -> Iterator[str]:
 
 def _topics(cluster: LiveCluster) -> dict[int, tuple[str, ...] | None]:
     """The topics that each broker knows; None: it does not answer."""
-    brokers = [(node.id, node.host_port) for node in cluster.nodes if node.host_port]
 
-    def ask(one: tuple[int, int]) -> tuple[str, ...] | None:
+    def ask(broker: int) -> tuple[str, ...] | None:
         try:
-            with BrokerConnection(one[0], HOST, one[1]) as connection:
-                metadata = connection.metadata(None)
+            with cluster.connection(broker, _ANSWER_SECONDS) as connection:
+                topics = connection.metadata(None).topics
         except OSError:
             return None
-        return tuple(
-            topic.name for topic in metadata.topics if topic.name is not None and topic.error_code == 0
-        )
+        return tuple(topic.name for topic in topics if topic.name is not None and topic.error_code == 0)
 
-    with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
-        return {broker: names for (broker, _), names in zip(brokers, pool.map(ask, brokers), strict=True)}
+    with ThreadPoolExecutor(max_workers=len(cluster.broker_ids)) as pool:
+        return dict(zip(cluster.broker_ids, pool.map(ask, cluster.broker_ids), strict=True))
 
 
 def _own(topic: str) -> bool:
