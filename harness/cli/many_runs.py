@@ -92,7 +92,7 @@ def matrix(
     from harness.matrix.page import matrix_page, write_pages
     from harness.matrix.plan import MatrixOptions, plan_matrix
     from harness.matrix.result import MatrixStore
-    from harness.matrix.runner import run_matrix
+    from harness.matrix.runner import MatrixRun
     from harness.matrix.spec import MATRIX
     from harness.page.terminal import print_page
 
@@ -121,13 +121,13 @@ def matrix(
     go_on = f"go on: kafka-chaos matrix --resume {store.folder}"
     with interruptible(go_on), store.locked(), show_progress(ERRORS, quiet):
         report_progress(plan.lines()[-1])
-        result = run_matrix(
+        result = MatrixRun(
             plan,
             store,
             this_command(*again),
             DockerBackend(EngineChoice(engine)),
             clusters=clusters or clusters_at_once(),
-        )
+        ).execute()
     with indexed(store.folder.resolve().parent):
         file = write_pages(result, store.folder)
     if as_json:
@@ -172,7 +172,7 @@ def explore(
     130 interrupted (results are kept; --resume goes on).
     """
     from harness.cli.results import indexed
-    from harness.explore.explorer import run_exploration
+    from harness.explore.explorer import Exploration
     from harness.explore.menu import BUILT_IN, MENU
     from harness.explore.page import explore_page, lines, write_pages
     from harness.explore.plan import ExploreOptions, plan_exploration
@@ -197,7 +197,7 @@ def explore(
         try:
             with store.locked(), show_progress(ERRORS, quiet):
                 report_progress(plan.lines()[-1])
-                result = run_exploration(plan, store, this_command(*again))
+                result = Exploration(plan, store, this_command(*again)).execute()
         except KeyboardInterrupt:
             kept = load_result(store.folder)
             write_pages(kept, store.folder)

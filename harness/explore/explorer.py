@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable
 from typing import Literal
 
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_time import format_duration
-from harness.explore.menu import Trial, TrialFault, experiment_of
-from harness.explore.phases import ClusterPhase
-from harness.explore.plan import ExplorationPlan, ExploreSpent
+from harness.explore.menu import Trial, experiment_of
+from harness.explore.plan import ExplorationPlan
 from harness.explore.reproducers import write_violation
 from harness.explore.result import RESULT_FILE, ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
-from harness.explore.selection import Coverage, choose
+from harness.explore.selection import Coverage, DrawnTrial, choose
 from harness.explore.shrinking import Shrinking
 from harness.explore.trial_runner import TrialRunner
 from harness.model.errors import BadInput, JournalError
@@ -25,11 +26,11 @@ class Exploration:
     later process goes on where one stopped: runs that are over are taken from the folder."""
 
     def __init__(
-        self, plan: ExplorationPlan, store: ExploreStore, backend: DockerBackend, command: str
+        self, plan: ExplorationPlan, store: ExploreStore, command: str, backend: DockerBackend | None = None
     ) -> None:
         self._plan = plan
         self._store = store
-        self._backend = backend
+        self._backend = backend or DockerBackend()
         self._menu = plan.menu
         self._kept = store.runs()
         self._runs: list[TrialRun] = []
@@ -38,11 +39,10 @@ class Exploration:
         self._left_out: dict[str, str] = {}
         before = plan.before
         self._command = before.command if before is not None else command
-        self._seconds_before = before.seconds if before is not None else 0.0
         self._started_ns = before.started_ns if before is not None else time.time_ns()
-        self._began = time.monotonic()
+        self._began = time.monotonic() - (before.seconds if before is not None else 0.0)
         clusters = before.clusters if before is not None else 0
-        self._runner = TrialRunner(plan.menu, store, backend, clusters)
+        self._runner = TrialRunner(plan.menu, store, self._backend, clusters)
 
     def execute(self) -> ExploreResult:
         """Explore until the budget is spent; returns what is also written as result.json.
@@ -64,14 +64,7 @@ class Exploration:
 
     def _possible_faults(self) -> list[str]:
         """Names of the faults that are possible on this machine."""
-        experiments = [
-            experiment_of(
-                self._menu,
-                Trial(faults=(TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0]),)),
-                arm=fault.name,
-            )
-            for fault in self._menu.faults
-        ]
+        experiments = [experiment_of(self._menu, one.alone(), arm=one.name) for one in self._menu.faults]
         self._left_out = self._backend.feasibility(experiments).impossible
         refused = [one.name for one in self._menu.faults if one.if_impossible == "refuse"]
         needed = [name for name in self._left_out if name in refused]
@@ -90,16 +83,10 @@ class Exploration:
 
     def _explore(self, names: list[str]) -> None:
         while True:
-            drawn = choose(
-                self._menu,
-                names,
-                self._coverage,
-                [one.minimal for one in self._violations if one.state != "not confirmed"],
-                self._plan.seed,
-                len(self._runs) + 1,
-            )
-            seed = self._plan.seed + len(self._runs)
-            run = self._next_run(drawn.trial, drawn.aims, None, seed, None)
+            known = [one.minimal for one in self._violations if one.state != "not confirmed"]
+            seed, done = self._plan.seed, len(self._runs)
+            drawn = choose(self._menu, names, self._coverage, known, f"{seed}/{done + 1}")
+            run = self._next_run(drawn, seed + done)
             if run is None:
                 return
             if run.fails and not self._seen_before(run):
@@ -118,7 +105,7 @@ class Exploration:
     def _shrink(self, run: TrialRun) -> None:
         """Shrink the schedule of a run that failed, until its share of the budget is spent."""
         number = len(self._violations) + 1
-        limit = self._plan.budget.for_one(self._spent())
+        limit = self._plan.budget.for_one(self._cost(one for one in self._runs if one.violation is not None))
         shrinking = Shrinking(self._menu, run.trial)
         # The run that showed it is one of the n runs of this schedule.
         outcomes = [True]
@@ -148,7 +135,7 @@ class Exploration:
             if unclear == self._plan.confirm.n:
                 return False
             seed = run.seed + len(outcomes) + unclear
-            repeated = self._next_run(trial, (), number, seed, limit)
+            repeated = self._next_run(DrawnTrial(trial), seed, number, limit)
             if repeated is None:
                 return None
             if repeated.verdict is VerdictWord.UNKNOWN:
@@ -179,15 +166,11 @@ class Exploration:
         return write_violation(self._store.folder, self._menu, found, self._plan.confirm)
 
     def _next_run(
-        self,
-        trial: Trial,
-        aims: tuple[ClusterPhase, ...],
-        violation: int | None,
-        seed: int,
-        limit: float | None,
+        self, drawn: DrawnTrial, seed: int, violation: int | None = None, limit: float = math.inf
     ) -> TrialRun | None:
-        """The next run: from the folder if it is over, else made now. None: the budget does not allow it."""
-        number = len(self._runs) + 1
+        """The next run: from the folder if it is over, else made now. None: the budget does not allow it, or
+        `limit`, which holds for all runs to shrink this violation."""
+        number, trial = len(self._runs) + 1, drawn.trial
         run = self._kept.get(number)
         if run is not None:
             if run.violation != violation:
@@ -205,41 +188,33 @@ class Exploration:
             if not self._allowed(trial, violation, limit):
                 return None
             with progress_under(self._progress(number, trial, violation), last_part=True):
-                run = self._runner.run(number, trial, aims, violation, seed)
+                run = self._runner.run(number, drawn, violation, seed)
         self._runs.append(run)
         self._coverage.add(self._menu, run)
         self._save_progress()
         return run
 
-    def _allowed(self, trial: Trial, violation: int | None, limit: float | None) -> bool:
-        expected = self._runner.expected(trial)
+    def _allowed(self, trial: Trial, violation: int | None, limit: float) -> bool:
         budget = self._plan.budget
-        if not budget.allows(self._spent(), expected):
-            return False
-        if limit is None:
-            return True
-        mine = [one for one in self._runs if one.violation == violation]
-        if budget.runs is not None:
-            return len(mine) + 1 <= max(1.0, limit)
-        return sum(one.seconds for one in mine) + expected <= limit
+        spent, expected = float(len(self._runs)), 1.0
+        if budget.runs is None:
+            spent, expected = self._elapsed(), self._runner.expected(trial)
+        mine = self._cost(one for one in self._runs if one.violation == violation)
+        return spent + expected <= budget.whole and mine + expected <= limit
 
-    def _spent(self) -> ExploreSpent:
-        shrinking = [one for one in self._runs if one.violation is not None]
-        in_runs = self._plan.budget.runs is not None
-        return ExploreSpent(
-            seconds=self._elapsed(),
-            runs=len(self._runs),
-            shrinking=float(len(shrinking)) if in_runs else sum(one.seconds for one in shrinking),
-        )
+    def _cost(self, runs: Iterable[TrialRun]) -> float:
+        """What runs took of the budget, in its unit."""
+        return sum(run.seconds if self._plan.budget.runs is None else 1.0 for run in runs)
 
     def _elapsed(self) -> float:
-        return self._seconds_before + time.monotonic() - self._began
+        return time.monotonic() - self._began
 
     def _progress(self, number: int, trial: Trial, violation: int | None) -> str:
         """What a run is for, and how much is left after it."""
         budget = self._plan.budget
-        left = budget.left(self._spent())
-        rest = f"{(budget.runs or 0) - number} runs left" if left is None else f"{format_duration(left)} left"
+        rest = f"{(budget.runs or 0) - number} runs left"
+        if budget.runs is None:
+            rest = f"{format_duration(max(0.0, budget.whole - self._elapsed()))} left"
         doing = "exploring" if violation is None else f"shrinking violation {violation}"
         return f"run {number}, {rest}, {len(self._violations)} violation(s) · {doing} · {trial}"
 
@@ -269,10 +244,3 @@ class Exploration:
         )
         self._store.write(RESULT_FILE, result)
         return result
-
-
-def run_exploration(
-    plan: ExplorationPlan, store: ExploreStore, command: str, backend: DockerBackend | None = None
-) -> ExploreResult:
-    """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
-    return Exploration(plan, store, backend or DockerBackend(), command).execute()

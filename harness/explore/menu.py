@@ -89,6 +89,10 @@ class MenuFault(Choice):
         default="skip", description="skip: left out if it is impossible on this machine"
     )
 
+    def alone(self, /, **settings: str) -> Trial:
+        """A schedule of this fault alone."""
+        return Trial(settings=settings, faults=(TrialFault(name=self.name, at=1.0, lasting=self.lasting[0]),))
+
 
 def _labelled(value: Any) -> Any:
     """YAML's `1:` and `true:` as names of levels; an empty level sets nothing."""
@@ -151,13 +155,11 @@ class ExploreMenu(Frozen):
             if fault.name in seen:
                 yield Problem(f"{where}.name", f"two faults are named {fault.name!r}")
             seen.add(fault.name)
-            planned = TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0])
-            if why := self.why_impossible(Trial(faults=(planned,))):
+            if why := self.why_impossible(fault.alone()):
                 yield Problem(where, why)
-        some = (TrialFault(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
         for axis, levels in self.settings.items():
             for label in levels:
-                if why := self.why_impossible(Trial(settings={axis: label}, faults=some)):
+                if why := self.why_impossible(self.faults[0].alone(**{axis: label})):
                     yield Problem(
                         f"settings.{axis}.{label}",
                         f"it is not possible with the defaults of the other settings: {why}",

@@ -220,8 +220,7 @@ class ShareMembers:
     given its first record: rows of the journals of their events and of deliveries."""
 
     def __init__(self, events: Iterable[Mapping[str, Any]], deliveries: Iterable[Mapping[str, Any]]) -> None:
-        about = (row for row in events if row["event"] in _WORKS)
-        self._events = sorted(about, key=lambda row: int(row["at_ns"]))
+        self._events = [row for row in events if row["event"] in _WORKS]
         self._first: dict[tuple[str, int], int] = {}
         for row in deliveries:
             client = row["member"], row["session"]
@@ -229,13 +228,9 @@ class ShareMembers:
 
     def rebalancing(self, at_ns: int) -> bool:
         """Whether a member did not take records at a moment."""
-        last: dict[str, Mapping[str, Any]] = {}
-        for row in self._events:
-            if row["at_ns"] <= at_ns:
-                last[row["member"]] = row
         return any(
             not _WORKS[row["event"]] or self._first.get((row["member"], row["session"]), at_ns + 1) > at_ns
-            for row in last.values()
+            for row in _last_rows(self._events, at_ns, "member")
         )
 
 
@@ -246,28 +241,24 @@ class GroupEvents:
     def __init__(
         self, assignments: Iterable[Mapping[str, Any]], offsets: Iterable[Mapping[str, Any]]
     ) -> None:
-        answers = [row for row in offsets if row["source"] == "fetch"]
-        self._assignments = sorted(assignments, key=lambda row: int(row["at_ns"]))
-        self._answers = sorted(answers, key=lambda row: int(row["at_ns"]))
+        self._assignments = list(assignments)
+        self._answers = [row for row in offsets if row["source"] == "fetch"]
 
     def rebalancing(self, at_ns: int) -> bool:
         """Whether a partition has no owner at a moment."""
-        owners: dict[tuple[str, int], set[str]] = {}
-        for row in self._assignments:
-            if row["at_ns"] > at_ns:
-                break
-            mine = owners.setdefault((row["reader"].rpartition("-")[0], row["partition"]), set())
-            if row["event"] == "assigned":
-                mine.add(row["reader"])
-            else:
-                mine.discard(row["reader"])
-        return any(not mine for mine in owners.values())
+        owned: dict[tuple[str, int], bool] = {}
+        for row in _last_rows(self._assignments, at_ns, "reader", "partition"):
+            partition = row["reader"].rpartition("-")[0], row["partition"]
+            owned[partition] = owned.get(partition, False) or row["event"] == "assigned"
+        return not all(owned.values())
 
     def coordinator_moving(self, at_ns: int, silent: frozenset[int]) -> bool:
         """Whether a coordinator is away at a moment; `silent` are the brokers that did not answer then."""
-        last: dict[str, Mapping[str, Any]] = {}
-        for row in self._answers:
-            if row["at_ns"] > at_ns:
-                break
-            last[row["group"]] = row
-        return any(row["error"] is not None or row["broker"] in silent for row in last.values())
+        last = _last_rows(self._answers, at_ns, "group")
+        return any(row["error"] is not None or row["broker"] in silent for row in last)
+
+
+def _last_rows(rows: Sequence[Mapping[str, Any]], at_ns: int, *columns: str) -> list[Mapping[str, Any]]:
+    """The last row at a moment for each combination of values of these columns."""
+    past = sorted((row for row in rows if row["at_ns"] <= at_ns), key=lambda row: int(row["at_ns"]))
+    return list({tuple(row[name] for name in columns): row for row in past}.values())

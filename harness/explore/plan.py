@@ -27,16 +27,6 @@ next."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExploreSpent:
-    """What has been used: in total, and for shrinking."""
-
-    seconds: float = 0.0
-    runs: int = 0
-    shrinking: float = 0.0
-    """In seconds if the budget is in seconds, else in runs."""
-
-
-@dataclass(frozen=True, slots=True)
 class ExploreBudget:
     """`seconds` or `runs` (one is None), and at most `share` of it for shrinking."""
 
@@ -46,21 +36,13 @@ class ExploreBudget:
 
     @property
     def whole(self) -> float:
+        """In seconds or in runs."""
         return float(self.seconds if self.seconds is not None else self.runs or 0)
 
-    def allows(self, spent: ExploreSpent, expected: float) -> bool:
-        """Whether a run of `expected` seconds may begin: it would end within the budget."""
-        if self.runs is not None:
-            return spent.runs < self.runs
-        return spent.seconds + expected <= self.whole
-
-    def for_one(self, spent: ExploreSpent) -> float:
-        """What the next violation may use for shrinking, in seconds or in runs."""
-        return max(0.0, self.whole * self.share - spent.shrinking) * _ONE_VIOLATION
-
-    def left(self, spent: ExploreSpent) -> float | None:
-        """Seconds that are left; None: the budget is in runs."""
-        return None if self.seconds is None else max(0.0, self.seconds - spent.seconds)
+    def for_one(self, spent: float) -> float:
+        """What the next violation may use for shrinking, after what earlier ones `spent`; at least a run, if
+        the budget is in runs."""
+        return max(0.0 if self.runs is None else 1.0, (self.whole * self.share - spent) * _ONE_VIOLATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +75,7 @@ class ExplorationPlan:
         """For people: what there is to cover, what the first schedules would be, how long it takes."""
         menu = self.menu
         names = [fault.name for fault in menu.faults]
-        drawn = [choose(menu, names, Coverage(), (), self.seed, number).trial for number in range(1, 6)]
+        drawn = [choose(menu, names, Coverage(), (), f"{self.seed}/{number}").trial for number in range(1, 6)]
         seconds = sum(run_seconds(experiment_of(menu, trial)) for trial in drawn) / len(drawn)
         budget = self.budget
         length = (

@@ -118,24 +118,19 @@ class DrawnTrial:
     """A schedule, and the phase that each of its faults is aimed at."""
 
     trial: Trial
-    aims: tuple[ClusterPhase, ...]
+    aims: tuple[ClusterPhase, ...] = ()
 
 
 def choose(
-    menu: ExploreMenu,
-    names: Sequence[str],
-    coverage: Coverage,
-    known: Sequence[Trial],
-    seed: int,
-    number: int,
+    menu: ExploreMenu, names: Sequence[str], coverage: Coverage, known: Sequence[Trial], seed: str
 ) -> DrawnTrial:
-    """The schedule of run `number`. `names` are the faults that are possible on this machine, `known` the
-    minimal schedules of violations found before.
+    """The schedule of the next run, whose `seed` it is. `names` are the faults that are possible on this
+    machine, `known` the minimal schedules of violations found before.
 
     Raises:
         KafkaChaosError: no schedule of the menu is possible.
     """
-    rng = random.Random(f"{seed}/{number}")
+    rng = random.Random(seed)
     candidates = [drawn for _ in range(CANDIDATES) if (drawn := draw(menu, names, rng)) is not None]
     if not candidates:
         raise KafkaChaosError(

@@ -13,8 +13,9 @@ from harness.campaign.run_store import awaits_check, set_aside
 from harness.campaign.run_time import RunTimes
 from harness.cluster.holder import ClusterHolder
 from harness.explore.menu import ExploreMenu, Trial, experiment_of
-from harness.explore.phases import ClusterPhase, observed_faults
+from harness.explore.phases import observed_faults
 from harness.explore.result import ExploreStore, TrialRun
+from harness.explore.selection import DrawnTrial
 from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, FindingClass, VerdictWord
@@ -42,16 +43,14 @@ class TrialRunner:
         """Seconds of a run: the estimate, corrected by what runs took so far."""
         return self._times.expected("", experiment_of(self._menu, trial))
 
-    def run(
-        self, number: int, trial: Trial, aims: tuple[ClusterPhase, ...], violation: int | None, seed: int
-    ) -> TrialRun:
+    def run(self, number: int, drawn: DrawnTrial, violation: int | None, seed: int) -> TrialRun:
         """Make, check and keep a run. One that breaks proves nothing: its verdict is unknown.
 
         Raises:
             ClusterError, BadInput: several in a row broke, or were refused.
             PrerequisiteMissing, CheckError: nothing can be run, or nothing checked.
         """
-        began, started_ns = time.monotonic(), time.time_ns()
+        began, started_ns, trial = time.monotonic(), time.time_ns(), drawn.trial
         arm = f"run-{number:04d}-{zlib.crc32(trial.model_dump_json().encode()):08x}"
         experiment = experiment_of(self._menu, trial, name=f"explore-{self._menu.name}", arm=arm)
         try:
@@ -71,7 +70,7 @@ class TrialRunner:
             number=number,
             violation=violation,
             trial=trial,
-            aims=aims,
+            aims=drawn.aims,
             folder=self._store.path_of(number),
             seed=seed,
             started_ns=started_ns,

@@ -149,7 +149,7 @@ def headline(result: MatrixResult) -> str:
     losing = sum(figures.with_loss.k > 0 for _, figures in ran)
     doubling = sum(figures.with_duplicates.k > 0 for _, figures in ran)
     runs = sum(figures.runs for _, figures in ran)
-    broken = sum(any(run.as_promised is False for run in arm.runs) for arm, _ in ran)
+    broken = sum(arm.as_promised is False for arm, _ in ran)
     lost = f"{losing or 'None'} of {len(ran)} configurations lost acknowledged records"
     kept = f"{broken} broke a promise" if broken else "all as promised"
     return f"{lost}, {doubling or 'none'} duplicated some, in {runs:,} runs; {kept}"
@@ -227,7 +227,7 @@ def junit_text(result: MatrixResult) -> str:
             )
         elif arm.state in ("refused", "impossible"):
             add_outcome(case, "skipped", arm.state, arm.reason or "")
-        elif not any(run.counts for run in arm.runs):
+        elif arm.as_promised is None:
             add_outcome(case, "error", "no run has a known verdict", "\n".join(arm.left_out))
     set_counts(suite)
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))

@@ -139,6 +139,12 @@ class MatrixArmResult(Frozen):
     left_out: tuple[str, ...] = ()
     figures: ArmFigures | None = None
 
+    @property
+    def as_promised(self) -> bool | None:
+        """Whether every run kept the arm's promise; None: no run counts."""
+        kept = [run.as_promised for run in self.runs if run.counts]
+        return all(kept) if kept else None
+
 
 class MatrixResult(Frozen):
     """`matrix.json`. `spec` is the matrix as written (short forms spelt out), `ended` whether all runs were
@@ -162,10 +168,10 @@ class MatrixResult(Frozen):
 
     def exit_code(self) -> int:
         """1 a run broke its promise; 3 none did, but an arm has no run with a known verdict; else 0."""
-        ran = [arm for arm in self.arms if arm.state in ("ran", "waiting")]
-        if any(run.as_promised is False for arm in ran for run in arm.runs):
+        kept = [arm.as_promised for arm in self.arms if arm.state in ("ran", "waiting")]
+        if False in kept:
             return 1
-        return 0 if ran and all(arm.figures is not None and arm.figures.runs for arm in ran) else 3
+        return 0 if kept and None not in kept else 3
 
 
 def load_result(folder: Path) -> MatrixResult:

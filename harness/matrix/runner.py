@@ -45,11 +45,16 @@ class MatrixRun:
     earlier process stopped."""
 
     def __init__(
-        self, plan: MatrixPlan, store: MatrixStore, backend: DockerBackend, command: str, clusters: int = 1
+        self,
+        plan: MatrixPlan,
+        store: MatrixStore,
+        command: str,
+        backend: DockerBackend | None = None,
+        clusters: int = 1,
     ) -> None:
         self._plan = plan
         self._store = store
-        self._backend = backend
+        self._backend = backend or DockerBackend()
         self._clusters = max(1, clusters)
         self._experiments = {arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None}
         self._labels = {arm.name: arm.labels for arm in plan.arms}
@@ -62,9 +67,8 @@ class MatrixRun:
             if known.state == "refused" and known.name in self._experiments:
                 self._out[known.name] = ("refused", known.reason or "")
         self._command = before.command if before is not None else command
-        self._seconds_before = before.seconds if before is not None else 0.0
         self._started_ns = before.started_ns if before is not None else time.time_ns()
-        self._began = time.monotonic()
+        self._began = time.monotonic() - (before.seconds if before is not None else 0.0)
         self._feasible = Feasibility()
         self._checks: dict[tuple[str, int], Future[ArmResult]] = {}
         self._times = RunTimes()
@@ -209,7 +213,7 @@ class MatrixRun:
         return loss_width([row for row in self._rows.values() if row.arm == name])
 
     def _elapsed(self) -> float:
-        return self._seconds_before + time.monotonic() - self._began
+        return time.monotonic() - self._began
 
     def _expected(self, name: str) -> float:
         return self._times.expected(name, self._experiments[name])
@@ -242,17 +246,6 @@ class MatrixRun:
         )
         self._store.write(MATRIX_FILE, result)
         return result
-
-
-def run_matrix(
-    plan: MatrixPlan,
-    store: MatrixStore,
-    command: str,
-    backend: DockerBackend | None = None,
-    clusters: int = 1,
-) -> MatrixResult:
-    """Run a matrix on at most `clusters` clusters at once. Raises what `MatrixRun.execute` raises."""
-    return MatrixRun(plan, store, backend or DockerBackend(), command, clusters).execute()
 
 
 def in_round(

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.workers import clusters_at_once
 from harness.matrix.compare import breaches, compare
-from harness.matrix.page import junit_text, matrix_page, write_pages
+from harness.matrix.page import matrix_page, write_pages
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, load_result
-from harness.matrix.runner import run_matrix
+from harness.matrix.runner import MatrixRun
 from harness.matrix.spec import MATRIX, MatrixSpec
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.storage import write_whole
 from harness.page.blocks import Section, Text, section
-from harness.report.ci import ArmCounts
+from harness.report.arms_table import PROMISED
+from harness.report.ci import NOT_RUN
 
 OWN_VERSIONS = "its own versions"
 """The entry instead of a version for a matrix that has versions as an axis."""
@@ -76,7 +77,7 @@ def run_matrices(
             command = f"kafka-chaos matrix {name} --seed {seed}"
             command += f" --kafka-version {version}" if version is not None else ""
             with store.locked():
-                result = run_matrix(plan, store, command, how, clusters_at_once())
+                result = MatrixRun(plan, store, command, how, clusters_at_once()).execute()
             write_pages(result, store.folder)
         except KafkaChaosError as error:
             report_progress(f"{name} on Kafka {shown}: {error}")
@@ -127,21 +128,14 @@ def night_section(one: MatrixNight) -> Section:
     return section(title, Text(f"{page.headline}."), *page.blocks, Text(missing))
 
 
-def arm_counts(nights: Sequence[MatrixNight]) -> ArmCounts:
-    """The arms of all matrices, for the headline."""
-    results = [one.result for one in nights if one.result is not None]
-    arms = [arm for result in results for arm in result.arms if arm.state not in ("refused", "impossible")]
-    return ArmCounts(
-        arms=len(arms),
-        broken=sum(any(run.as_promised is False for run in arm.runs) for arm in arms),
-        undecided=sum(not any(run.counts for run in arm.runs) for arm in arms),
-        not_run=sum(one.result is None for one in nights),
-    )
-
-
-def junit_suites(nights: Sequence[MatrixNight]) -> list[str]:
-    """The JUnit suite of each matrix that was run."""
-    return [junit_text(one.result) for one in nights if one.result is not None]
+def arm_outcomes(nights: Sequence[MatrixNight]) -> Iterator[str]:
+    """The outcome of each arm, and that of each matrix that could not be run, for the headline."""
+    for one in nights:
+        if one.result is None:
+            yield NOT_RUN
+            continue
+        ran = (arm for arm in one.result.arms if arm.state not in ("refused", "impossible"))
+        yield from (PROMISED[arm.as_promised] for arm in ran)
 
 
 def keep(nights: Sequence[MatrixNight], last: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.check_jobs.recheck import RESULT_FILE
+from harness.matrix.page import junit_text as suite_text
 from harness.matrix.spec import MATRIX
 from harness.model.errors import BadInput, KafkaChaosError, first_line
 from harness.model.journal import SCHEMA_VERSION
@@ -172,11 +173,13 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
         repeat=options.matrix_repeat,
     )
     regressions = [*worse(last, outcomes), *matrices.regressions(nights)]
-    counts = matrices.arm_counts(nights)
+    beside = list(matrices.arm_outcomes(nights))
     _write(
         options.results,
-        summary_text(outcomes, regressions, beside=counts, more=[*map(matrices.night_section, nights)]),
-        junit_text(outcomes, regressions, matrices.junit_suites(nights)),
+        summary_text(outcomes, regressions, beside=beside, more=[*map(matrices.night_section, nights)]),
+        junit_text(
+            outcomes, regressions, [suite_text(one.result) for one in nights if one.result is not None]
+        ),
     )
     code = exit_code(outcomes, regressions, [one.exit_code() for one in nights])
     if code == 0 and options.last is not None:
@@ -185,7 +188,7 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
     return code, [
         *(f"not compared: {line}" for line in left_out),
         *(f"worse than the last time: {line}" for line in regressions),
-        f"{headline(outcomes, regressions, counts)}; see {options.results / SUMMARY_FILE}",
+        f"{headline(outcomes, regressions, beside)}; see {options.results / SUMMARY_FILE}",
     ]
 
 

@@ -4,6 +4,7 @@ experiment, one case per arm."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from xml.etree import ElementTree as Xml
 from harness.model.result import ArmResult, ExperimentResult
 from harness.page import markdown
 from harness.page.blocks import Block, Code, Lines, Page, Section, section
-from harness.report.arms_table import explanation, table
+from harness.report.arms_table import PROMISED, explanation, table
 
 MOST_BYTES = 1024 * 1024
 """GitHub's limit for a job summary."""
+NOT_RUN = "could not be run"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -31,29 +33,18 @@ class SeriesOutcome:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmCounts:
-    """Counts of arms of matrices, for the headline. `undecided` arms prove nothing; `not_run` counts whole
-    matrices."""
-
-    arms: int = 0
-    broken: int = 0
-    undecided: int = 0
-    not_run: int = 0
-
-
 def summary_text(
     outcomes: Sequence[SeriesOutcome],
     regressions: Sequence[str] = (),
-    limit: int = MOST_BYTES,
     *,
-    beside: ArmCounts = ArmCounts(),
+    beside: Sequence[str] = (),
     more: Sequence[Block] = (),
 ) -> str:
     """The headline, then a table per experiment, then `more`, then each broken promise with its evidence.
 
-    The most important parts come first. Parts that exceed `limit` bytes are left out and counted.
-    `regressions` are sentences about arms that are worse than in the previous result.
+    The most important parts come first. Parts that exceed `MOST_BYTES` are left out and counted.
+    `regressions` are sentences about arms that are worse than in the previous result; `beside` is that of
+    `headline`.
     """
     page = Page(
         kind="nightly",
@@ -72,7 +63,7 @@ def summary_text(
             ),
         ),
     )
-    return markdown.render(page, limit)
+    return markdown.render(page, MOST_BYTES)
 
 
 def _experiment(outcome: SeriesOutcome) -> Section:
@@ -83,18 +74,19 @@ def _experiment(outcome: SeriesOutcome) -> Section:
 
 
 def headline(
-    outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], beside: ArmCounts = ArmCounts()
+    outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], beside: Sequence[str] = ()
 ) -> str:
-    """The outcome of all arms in one line."""
-    arms = [arm for one in outcomes if one.result is not None for arm in one.result.arms]
-    counts = [
-        (beside.broken + sum(1 for arm in arms if arm.judgement.as_promised is False), "not as promised"),
-        (len(regressions), "worse than the last time"),
-        (beside.undecided + sum(1 for arm in arms if arm.judgement.as_promised is None), "undecided"),
-        (beside.not_run + sum(1 for one in outcomes if one.result is None), "could not be run"),
-    ]
-    total = len(arms) + beside.arms
-    bad = ", ".join(f"{count} {what}" for count, what in counts if count)
+    """The outcome of all arms in one line. `beside` has the outcomes of further arms, as `PROMISED` names
+    them, and `NOT_RUN` for each matrix that could not be run."""
+    counts, worse = Counter(beside), "worse than the last time"
+    for one in outcomes:
+        arms = one.result.arms if one.result is not None else ()
+        counts.update(PROMISED[arm.judgement.as_promised] for arm in arms)
+        counts[NOT_RUN] += one.result is None
+    counts[worse] = len(regressions)
+    total = sum(counts[word] for word in PROMISED.values())
+    words = (PROMISED[False], worse, PROMISED[None], NOT_RUN)
+    bad = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
     return f"{bad} (of {total} arms)" if bad else f"all {total} arms as promised"
 
 
@@ -126,7 +118,7 @@ def junit_text(
             _case(suite, name, arm)
         if outcome.result is None:
             case = Xml.SubElement(suite, "testcase", classname=xml_text(name), name="run")
-            add_outcome(case, "error", "could not be run", outcome.error)
+            add_outcome(case, "error", NOT_RUN, outcome.error)
         set_counts(suite)
         suite.set("time", f"{outcome.result.seconds if outcome.result is not None else 0:.1f}")
     root.extend(Xml.fromstring(text) for text in suites)

@@ -14,7 +14,7 @@ from harness.campaign.work_queue import WorkQueue
 from harness.campaign.workers import RunRequest, WorkerPool, clusters_at_once
 from harness.matrix.plan import plan_matrix
 from harness.matrix.result import MatrixResult, MatrixStore
-from harness.matrix.runner import run_matrix
+from harness.matrix.runner import MatrixRun
 from harness.model.errors import ClusterError
 from harness.spec.cluster import ClusterSpec
 from tests.pure.harness.matrix.test_runner import QUIET, resumed, runs_made, write
@@ -39,7 +39,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def begun(tmp_path: Path, backend: FakeBackend, clusters: int) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = plan_matrix(write(tmp_path), None, QUIET, 5)
-    return store, run_matrix(plan, store, "kafka-chaos matrix small.yaml", backend, clusters)
+    return store, MatrixRun(plan, store, "kafka-chaos matrix small.yaml", backend, clusters).execute()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_worker_of_a_run_that_breaks_gets_a_new_cluster(tmp_path: Path) -> N
     plan = plan_matrix(write(tmp_path), None, QUIET, 5)
     backend.break_ = [plan.arms[0].name]
     store = MatrixStore.created(tmp_path / "results", "small")
-    result = run_matrix(plan, store, "", backend, 2)
+    result = MatrixRun(plan, store, "", backend, 2).execute()
     assert len(backend.starts) == 3
     assert sum(arm.figures.left_out for arm in result.arms if arm.figures is not None) == 1
 
@@ -124,7 +124,7 @@ def test_a_spent_budget_ends_all_workers(tmp_path: Path, monkeypatch: pytest.Mon
     backend = FakeBackend(tmp_path / "log", clusters=2, seconds=0.05)
     store = MatrixStore.created(tmp_path / "results", "small")
     spec = write(tmp_path, repeats={"at_least": 3, "budget_minutes": 1})
-    result = run_matrix(plan_matrix(spec, None, QUIET, 5), store, "", backend, 2)
+    result = MatrixRun(plan_matrix(spec, None, QUIET, 5), store, "", backend, 2).execute()
     assert result.ended == "budget spent"
     assert backend.most_up == 2
     # A run that began before the budget was spent is kept, and no worker begins another one.

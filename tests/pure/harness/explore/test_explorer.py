@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from harness.explore import explorer, trial_runner
-from harness.explore.explorer import run_exploration
+from harness.explore.explorer import Exploration
 from harness.explore.menu import MENU, experiment_of
 from harness.explore.page import (
     explore_page,
@@ -55,11 +55,13 @@ def begun(
 ) -> tuple[ExploreStore, ExploreResult]:
     store = ExploreStore.created(tmp_path / "results", "small")
     plan = plan_exploration(asked(tmp_path, runs, **changes), None, 0)
-    return store, run_exploration(plan, store, "kafka-chaos explore", backend)
+    return store, Exploration(plan, store, "kafka-chaos explore", backend).execute()
 
 
 def resumed(store: ExploreStore, backend: FakeExploreBackend, **options: Any) -> ExploreResult:
-    return run_exploration(plan_exploration(ExploreOptions(**options), store.folder, 0), store, "", backend)
+    return Exploration(
+        plan_exploration(ExploreOptions(**options), store.folder, 0), store, "", backend
+    ).execute()
 
 
 def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path
     backend = FakeExploreBackend(tmp_path / "log", interrupt_at=at)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        run_exploration(plan_exploration(asked(tmp_path, 24), None, 0), store, "", backend)
+        Exploration(plan_exploration(asked(tmp_path, 24), None, 0), store, "", backend).execute()
     assert backend.up == 0
     kept = load_result(store.folder)
     assert (kept.ended, len(kept.runs)) == ("under way", at)
@@ -166,7 +168,7 @@ def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", interrupt_at=in_the_middle)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        run_exploration(plan_exploration(asked(tmp_path, 30), None, 0), store, "", backend)
+        Exploration(plan_exploration(asked(tmp_path, 30), None, 0), store, "", backend).execute()
     (violation,) = load_result(store.folder).violations
     assert violation.state == "under way"
     assert len(violation.minimal.faults) <= len(violation.original.faults)
@@ -324,9 +326,9 @@ def test_progress_says_what_goes_on_and_how_much_is_left(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
-    run_exploration(
+    Exploration(
         plan_exploration(asked(tmp_path, 20), None, 0), store, "", FakeExploreBackend(tmp_path / "log")
-    )
+    ).execute()
     heads = [line for line in caplog.messages if "left" in line]
     assert heads[0].startswith("run 1, 19 runs left, 0 violation(s) · exploring · ")
     assert any(" · shrinking violation 1 · " in line for line in heads)
@@ -336,7 +338,7 @@ def test_a_budget_of_time_ends_before_the_run_that_would_exceed_it(tmp_path: Pat
     store = ExploreStore.created(tmp_path / "results", "small")
     plan = plan_exploration(ExploreOptions(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
     backend = FakeExploreBackend(tmp_path / "log")
-    result = run_exploration(plan, store, "", backend)
+    result = Exploration(plan, store, "", backend).execute()
     assert backend.lines() == []
     assert result.exit_code() == 3
 
@@ -363,7 +365,7 @@ def test_budgets(text: str, seconds: float) -> None:
 def test_bad_options_are_refused(
     arguments: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(explorer, "run_exploration", lambda *_: pytest.fail("it was run"))
+    monkeypatch.setattr(explorer, "Exploration", lambda *_: pytest.fail("it was run"))
     code = call(monkeypatch, "explore", *arguments)
     assert says in capsys.readouterr().err
     assert code in (2, 3)

@@ -75,7 +75,7 @@ def as_aimed(trial: Trial, aims: tuple[ClusterPhase, ...]) -> TrialRun:
 def series(menu: ExploreMenu, seed: int, count: int = 8) -> list[tuple[Trial, tuple[ClusterPhase, ...]]]:
     coverage, found = Coverage(), []
     for number in range(count):
-        drawn = choose(menu, NAMES, coverage, (), seed, number)
+        drawn = choose(menu, NAMES, coverage, (), f"{seed}/{number}")
         coverage.add(menu, as_aimed(drawn.trial, drawn.aims))
         found.append((drawn.trial, drawn.aims))
     return found
@@ -90,7 +90,7 @@ def test_the_same_seed_and_history_give_the_same_schedules() -> None:
 def test_what_comes_next_hangs_on_what_was_covered() -> None:
     menu = menu_of(most_faults=1, settings={})
     coverage = coverage_of(menu, [made(alone(name)) for name in ("kill-leader", "cut-followers")] * 3)
-    nexts = Counter(choose(menu, NAMES, coverage, (), seed, 1).trial.faults[0].name for seed in range(20))
+    nexts = Counter(choose(menu, NAMES, coverage, (), f"{seed}/1").trial.faults[0].name for seed in range(20))
     # Its weight is half of theirs, and yet.
     assert nexts["pause-leader"] > 14
 
@@ -272,4 +272,4 @@ def test_a_menu_file(tmp_path: Path) -> None:
 def test_a_menu_of_which_no_schedule_is_possible() -> None:
     menu = menu_of()
     with pytest.raises(KafkaChaosError, match="no schedule of the menu is possible"):
-        choose(menu.model_copy(update={"at_most_down": 0}), NAMES, Coverage(), (), 1, 1)
+        choose(menu.model_copy(update={"at_most_down": 0}), NAMES, Coverage(), (), "1/1")

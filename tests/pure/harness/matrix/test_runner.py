@@ -18,7 +18,7 @@ from harness.campaign.run_time import format_duration
 from harness.matrix import runner
 from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, load_result
-from harness.matrix.runner import run_matrix
+from harness.matrix.runner import MatrixRun
 from harness.matrix.table import cells, notes, reasons, table
 from harness.model.errors import BadInput, ClusterError, JournalError
 from tests.pure.harness.cli.test_app import call
@@ -42,12 +42,12 @@ def begun(
 ) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = plan_matrix(write(tmp_path, **changes), None, QUIET, seed)
-    return store, run_matrix(plan, store, "kafka-chaos matrix small.yaml", backend)
+    return store, MatrixRun(plan, store, "kafka-chaos matrix small.yaml", backend).execute()
 
 
 def resumed(store: MatrixStore, backend: FakeBackend, changes: MatrixOptions = QUIET) -> MatrixResult:
     plan = plan_matrix(None, store.folder, changes, 99)
-    return run_matrix(plan, store, "", backend)
+    return MatrixRun(plan, store, "", backend).execute()
 
 
 def runs_made(backend: FakeBackend) -> Counter[str]:
@@ -84,7 +84,7 @@ def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
 def test_progress_says_how_long_is_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     plan = plan_matrix(write(tmp_path), None, QUIET, 5)
     store = MatrixStore.created(tmp_path / "results", "small")
-    run_matrix(plan, store, "", FakeBackend(tmp_path / "log"))
+    MatrixRun(plan, store, "", FakeBackend(tmp_path / "log")).execute()
     heads = [line for line in caplog.messages if " left · " in line]
     assert len(heads) == 12
     assert heads[0].startswith(f"run 1, {format_duration(plan.needed.seconds - 15)} left · ")
@@ -114,12 +114,12 @@ CHILD = """
 import sys
 from pathlib import Path
 from harness.matrix.plan import MatrixOptions, plan_matrix
-from harness.matrix.runner import run_matrix
+from harness.matrix.runner import MatrixRun
 from harness.matrix.result import MatrixStore
 from tests.support.fake_backend import FakeBackend
 spec, folder, log = sys.argv[1:]
 plan = plan_matrix(spec, None, MatrixOptions(), 5)
-run_matrix(plan, MatrixStore(Path(folder)), "", FakeBackend(Path(log), die_at=7))
+MatrixRun(plan, MatrixStore(Path(folder)), "", FakeBackend(Path(log), die_at=7)).execute()
 """
 
 
@@ -169,7 +169,7 @@ def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = plan_matrix(write(tmp_path), None, QUIET, 5)
     with pytest.raises(KeyboardInterrupt):
-        run_matrix(plan, store, "", backend)
+        MatrixRun(plan, store, "", backend).execute()
     assert backend.up == 0
     assert resumed(store, backend).ended == "all runs made"
     assert len(backend.lines()) == 12
