@@ -54,12 +54,11 @@ def named_inputs(found: Any) -> list[NamedInput]:
     one = _one(found)
     if one is not None:
         return [one]
-    if isinstance(found, str | bytes | Mapping) or not hasattr(found, "__iter__"):
+    if isinstance(found, Mapping) or not hasattr(found, "__iter__"):
         raise UnusableAnswer(_expectation(found))
     several = []
     for each in found:
-        one = _one(each)
-        if one is None:
+        if (one := _one(each)) is None:
             raise UnusableAnswer(_expectation(each))
         several.append(one)
     return several
@@ -70,8 +69,6 @@ def _one(found: Any) -> NamedInput | None:
         return bytes(found)
     if isinstance(found, str):
         return found.encode(errors="replace")
-    if isinstance(found, Numbers):
-        return found
     if isinstance(found, Mapping):
         found = (found.get("producer"), found.get("seq"))
     if isinstance(found, tuple) and len(found) == 2 and all(type(number) is int for number in found):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from confluent_kafka import Message
 
 from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
@@ -24,7 +25,7 @@ from workloads.outputs.named_inputs import (
     named_inputs,
     parsed_path,
 )
-from workloads.outputs.output_record import OutputMessage, record_of
+from workloads.outputs.output_record import record_of
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES, UNDECODABLE, Decoded, decode_keys
 
@@ -35,7 +36,7 @@ UNMAPPED_CODE = 4
 _STATES = [*(state.value for state in STATES), UNMAPPED]
 _MOST_ERROR = 500
 
-InputsOf = Callable[[OutputMessage], list[NamedInput]]
+InputsOf = Callable[[Message], list[NamedInput]]
 """The inputs that an output names; raises what the application's identity raises."""
 
 
@@ -69,7 +70,7 @@ class OutputIdentity:
         self._unchanged = kind == "value"
         self._inputs = _inputs_of(kind, name)
 
-    def map(self, outputs: Sequence[OutputMessage], run: int) -> MappedOutputs:
+    def map(self, outputs: Sequence[Message], run: int) -> MappedOutputs:
         """The inputs of these outputs. Whatever an identity function raises is an `error`, not raised."""
         if self._unchanged:
             return _one_each(outputs, run)
@@ -93,15 +94,13 @@ class OutputIdentity:
             inputs += named
             error += [problem] * len(named)
         decoded = decode_named(inputs, run)
-        for index, problem in enumerate(error):
-            if problem is not None:
-                decoded.state[index] = UNMAPPED_CODE
+        decoded.state[np.array([problem is not None for problem in error], np.bool_)] = UNMAPPED_CODE
         return MappedOutputs(
             np.array(of, np.int64), np.array(part, np.int32), np.array(parts, np.int32), decoded, error
         )
 
 
-def _one_each(outputs: Sequence[OutputMessage], run: int) -> MappedOutputs:
+def _one_each(outputs: Sequence[Message], run: int) -> MappedOutputs:
     """Each output is the value of one input, unchanged."""
     count = len(outputs)
     values = [output.value() for output in outputs]
@@ -109,17 +108,11 @@ def _one_each(outputs: Sequence[OutputMessage], run: int) -> MappedOutputs:
     unclear = np.flatnonzero(decoded.state == UNDECODABLE).tolist()
     if unclear:
         # The headers of all messages would take longer than the rest.
-        again = decode_unchanged(
-            [values[index] for index in unclear], run, [outputs[index].headers() for index in unclear]
-        )
+        headers: list[Any] = [outputs[index].headers() for index in unclear]
+        again = decode_unchanged([values[index] for index in unclear], run, headers)
         decoded.replace(unclear, again)
-    return MappedOutputs(
-        np.arange(count, dtype=np.int64),
-        np.zeros(count, np.int32),
-        np.ones(count, np.int32),
-        decoded,
-        [None] * count,
-    )
+    part, parts = np.zeros(count, np.int32), np.ones(count, np.int32)
+    return MappedOutputs(np.arange(count, dtype=np.int64), part, parts, decoded, [None] * count)
 
 
 def _inputs_of(kind: IdentityKind, name: str) -> InputsOf:
@@ -150,18 +143,16 @@ def _inputs_of(kind: IdentityKind, name: str) -> InputsOf:
     return lambda output: named_inputs(output.value())
 
 
-def _in_headers(output: OutputMessage, name: str) -> list[NamedInput]:
-    found = [content for header, content in output.headers() or () if header == name]
+def _in_headers(output: Message, name: str) -> list[NamedInput]:
+    headers: Any = output.headers() or ()
+    found = [content for header, content in headers if header == name]
     if not found:
         raise UnusableAnswer(f"it has no header {name!r}")
     return named_inputs(found)
 
 
 def output_rows(
-    outputs: Sequence[OutputMessage],
-    mapped: MappedOutputs,
-    committed: npt.NDArray[np.bool_],
-    read_ns: int,
+    outputs: Sequence[Message], mapped: MappedOutputs, committed: npt.NDArray[np.bool_], read_ns: int
 ) -> pa.Table:
     """OUTPUTS rows of one batch of outputs; `committed` says of each output whether readers of committed
     records get it."""

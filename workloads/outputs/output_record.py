@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-
-class OutputMessage(Protocol):
-    """What is asked of an output; a message of confluent_kafka answers all of it."""
-
-    def topic(self) -> str | None: ...
-    def partition(self) -> int | None: ...
-    def offset(self) -> int | None: ...
-    def key(self) -> Any: ...
-    def value(self) -> Any: ...
-    def headers(self) -> Any: ...
-    def timestamp(self) -> tuple[int, int]: ...
-    def leader_epoch(self) -> int | None: ...
+from confluent_kafka import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,39 +27,13 @@ class OutputRecord:
     columns: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """One row of a table, as an `OutputMessage`: its columns `key` and `value`, if it has them, are the
-    record's."""
+class TableRow(Message):
+    """One row of a table, as a message: its columns `key` and `value`, if it has them, are the record's."""
 
-    table: str
-    file: int
-    row: int
-    columns: Mapping[str, Any]
-
-    def topic(self) -> str:
-        return self.table
-
-    def partition(self) -> int:
-        return self.file
-
-    def offset(self) -> int:
-        return self.row
-
-    def key(self) -> bytes | None:
-        return _as_bytes(self.columns.get("key"))
-
-    def value(self) -> bytes | None:
-        return _as_bytes(self.columns.get("value"))
-
-    def headers(self) -> None:
-        return None
-
-    def timestamp(self) -> tuple[int, int]:
-        return (0, 0)
-
-    def leader_epoch(self) -> None:
-        return None
+    def __init__(self, table: str, file: int, row: int, columns: Mapping[str, Any]) -> None:
+        key, value = _as_bytes(columns.get("key")), _as_bytes(columns.get("value"))
+        super().__init__(topic=table, partition=file, offset=row, key=key, value=value)
+        self.columns = columns
 
 
 def _as_bytes(content: Any) -> bytes | None:
@@ -79,10 +42,10 @@ def _as_bytes(content: Any) -> bytes | None:
     return str(content).encode()
 
 
-def record_of(message: OutputMessage) -> OutputRecord:
+def record_of(message: Message) -> OutputRecord:
     """The record of a message, for a function of the user."""
     kind, stamp = message.timestamp()
-    headers: Sequence[tuple[str, bytes | None]] = message.headers() or ()
+    headers: Any = message.headers() or ()
     return OutputRecord(
         topic=message.topic() or "",
         partition=message.partition() or 0,
