@@ -6,6 +6,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -81,12 +82,11 @@ def flush(client: Any, seconds: float) -> int:
     are served, and the rest will never be delivered.
     """
     try:
-        left: int = client.flush(seconds)
+        return int(client.flush(seconds))
     except KafkaException:
         while client.poll(0):
             pass
         return 0
-    return left
 
 
 def purge(client: Any) -> None:
@@ -100,10 +100,8 @@ def purge_and_close(client: Any) -> None:
     """As `purge`, and then close the client. If close() does not return, this is logged and the client
     left."""
     purge(client)
-    try:
+    with suppress(ClientStuck):
         call_with_timeout(STUCK_SECONDS, lambda: _close(client), "close")
-    except ClientStuck:
-        return
 
 
 def _close(client: Any) -> None:

@@ -26,7 +26,7 @@ from harness.preflight.feasibility import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from workloads.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.journal.row_journal import RowJournal
-from workloads.own.json_events import target_of_events
+from workloads.own.json_events import open_events
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 from workloads.own.take_over import import_events
 from workloads.producer.send_journal import SendJournal
@@ -77,11 +77,11 @@ def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
 
 def _target_of(path: Path) -> ProducerTarget:
     """The target of a folder or of a file of events. A folder with files of events alone needs none."""
-    if not path.is_dir():
-        return target_of_events(path)
-    folder = ProducerFolder(path)
-    files = folder.event_files()
-    return target_of_events(files[0]) if files and not folder.exists else folder.target()
+    folder, files = ProducerFolder(path), _event_files(path)
+    if path.is_dir() and (folder.exists or not files):
+        return folder.target()
+    _, target, _ = open_events(files[0])
+    return target
 
 
 def _event_files(path: Path) -> list[Path]:

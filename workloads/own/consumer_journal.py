@@ -61,14 +61,8 @@ class ConsumerJournal:
         self._lock = threading.Lock()
         # Written line by line: a killed process leaves the events that it journaled so far.
         self._file = None if self.path is None else Path(self.path).open("a", buffering=1)  # noqa: SIM115
-        self._write(
-            {
-                "event": "begin",
-                "group": self.group,
-                "member": self.member,
-                "session_ms": self.session_ms,
-            }
-        )
+        begin = {"group": self.group, "member": self.member, "session_ms": self.session_ms}
+        self._write({"event": "begin", **begin})
 
     def assigned(self, partitions: Iterable[Any]) -> None:
         """Partitions were assigned to the member: numbers, `TopicPartition`s, or pairs of a partition and the

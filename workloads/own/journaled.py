@@ -111,7 +111,6 @@ class JournaledProducer(ClosesAtEnd):
         self._target = target
         self._journal = journal
         self._on_delivery = on_delivery
-        self._success = classify(None, target.acks)
         self._transactions = OwnTransactions(journal)
         self._ending = threading.Lock()
         self._ended = False
@@ -228,10 +227,6 @@ class JournaledProducer(ClosesAtEnd):
         """Whether every send has its report, and the last one is older than `seconds`."""
         return not self._journal.open and time.time_ns() - self._journal.last_ns > seconds * 1e9
 
-    def is_in(self, folder: Path) -> bool:
-        """Whether its journal is in this folder."""
-        return self._folder.path.resolve() == folder.resolve()
-
     def _end(self, timeout: float, give_up: Callable[[Any], None]) -> None:
         with self._ending:
             if self._ended:
@@ -245,14 +240,10 @@ class JournaledProducer(ClosesAtEnd):
             self._journal.close()
 
     def _report(self, seq: int, given: Report | None, error: Any, message: Any) -> None:
-        if error is None:
-            offset = None if self._success is SendOutcome.UNCONFIRMED else message.offset()
-            self._journal.report(seq, self._success, offset=offset, partition=message.partition())
-        else:
-            name = error.name()
-            self._journal.report(
-                seq, classify(name, self._target.acks), error=name, partition=message.partition()
-            )
+        name = None if error is None else error.name()
+        outcome = classify(name, self._target.acks)
+        offset = message.offset() if outcome is SendOutcome.ACKED else None
+        self._journal.report(seq, outcome, offset=offset, error=name, partition=message.partition())
         if given is not None:
             given(error, message)
 
@@ -272,7 +263,7 @@ _open: dict[int, JournaledProducer] = {}
 
 def open_in(folder: Path) -> list[JournaledProducer]:
     """The producers of this process whose journals in this folder are open."""
-    return [one for one in list(_open.values()) if one.is_in(folder)]
+    return [one for one in list(_open.values()) if one._folder.path.resolve() == folder.resolve()]
 
 
 @atexit.register

@@ -25,6 +25,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,8 @@ _MS = 1_000_000
 MOST_NS = 2**63 - 1
 _ERROR = re.compile(r"^[\x21-\x7e]{1,200}$")
 TRANSACTION_ENDS = {one.value: one for one in TxnOutcome}
-_EVENTS = ("begin", "sent", "acked", "failed", "refused", *TRANSACTION_ENDS, "end")
 _TIME = {"time_ms", "time_ns"}
-_FIELDS = {
+_FIELDS: dict[str, set[str]] = {
     "begin": {"producer", "run", "topic", "acks"},
     "sent": {"seq", "partition", "key", "key_base64", "size", "txn", *_TIME},
     "acked": {"seq", "partition", "offset", *_TIME},
@@ -64,7 +64,8 @@ class EventLine:
     fields: Mapping[str, Any]
 
     def bad(self, what: str, expected: str, found: str) -> BadInput:
-        return _bad(self.file, self.number, what, expected, found)
+        where = f"{self.file}, line {self.number}"
+        return BadInput(what, where=where, expected=expected, found=found, next_step=_NEXT)
 
     def number_of(self, name: str, most: int, default: int | None = None, least: int = 0) -> int:
         value = self.fields.get(name, default)
@@ -94,13 +95,11 @@ class EventLine:
 
     def key(self) -> bytes | None:
         text, coded = self.fields.get("key"), self.fields.get("key_base64")
-        try:
-            if text is not None and coded is None and isinstance(text, str):
+        with suppress(UnicodeEncodeError, binascii.Error):
+            if isinstance(text, str) and coded is None:
                 return text.encode()
-            if coded is not None and text is None and isinstance(coded, str):
+            if isinstance(coded, str) and text is None:
                 return base64.b64decode(coded, validate=True)
-        except (UnicodeEncodeError, binascii.Error):
-            pass
         if text is None and coded is None:
             return None
         raise self.bad(
@@ -120,40 +119,29 @@ class EventLine:
         )
 
 
-def target_of_events(file: Path) -> ProducerTarget:
-    """The run, the topic and the acks that the first line of a file names.
+def open_events(file: Path) -> tuple[EventLine, ProducerTarget, Iterator[EventLine]]:
+    """The first line of a file, the run, the topic and the acks that it names, and the lines after it.
 
     Raises:
         BadInput: the file cannot be read, or its first line is no `begin`.
     """
-    return target_in(first_line(event_lines(file), file))
-
-
-def target_in(begin: EventLine) -> ProducerTarget:
-    """The run, the topic and the acks that a `begin` names."""
+    lines = _event_lines(file)
+    begin = next(lines, None)
+    if begin is None or begin.event != "begin":
+        raise EventLine(file, 1, "", {}).bad(
+            "the events do not begin with `begin`",
+            '{"event": "begin", "producer": 0, "run": N, "topic": "NAME"}',
+            "nothing" if begin is None else f"the event {begin.event!r}",
+        )
     topic, acks = begin.fields.get("topic"), begin.fields.get("acks", "all")
     if not isinstance(topic, str) or not topic or not topic.isascii():
         raise begin.bad("the event 'begin' has no usable 'topic'", "the name of a topic", _shown(topic))
     if acks not in ("0", "1", "all"):
         raise begin.bad("the event 'begin' has no usable 'acks'", '"0", "1" or "all"', _shown(acks))
-    return ProducerTarget(begin.number_of("run", MAX_RUN), topic, acks)
+    return begin, ProducerTarget(begin.number_of("run", MAX_RUN), topic, acks), lines
 
 
-def first_line(lines: Iterator[EventLine], file: Path) -> EventLine:
-    """The first of the lines of a file, which must be a `begin`."""
-    line = next(lines, None)
-    if line is None or line.event != "begin":
-        raise _bad(
-            file,
-            1,
-            "the events do not begin with `begin`",
-            '{"event": "begin", "producer": 0, "run": N, "topic": "NAME"}',
-            "nothing" if line is None else f"the event {line.event!r}",
-        )
-    return line
-
-
-def event_lines(file: Path) -> Iterator[EventLine]:
+def _event_lines(file: Path) -> Iterator[EventLine]:
     """The lines of a file that are not empty. A line that is no event raises BadInput."""
     with (
         BadInput.for_os_errors(
@@ -167,29 +155,24 @@ def event_lines(file: Path) -> Iterator[EventLine]:
 
 
 def _parsed(file: Path, number: int, raw: bytes) -> EventLine:
+    line = EventLine(file, number, CUT_OFF, {})
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError):
-        if not raw.endswith(b"\n"):
-            return EventLine(file, number, CUT_OFF, {"text": f"{raw[:80]!r}"})
-        raise _bad(file, number, "a line is no JSON", "one JSON object per line", f"{raw[:80]!r}") from None
+        text = f"{raw[:80]!r}"
+        if raw.endswith(b"\n"):
+            raise line.bad("a line is no JSON", "one JSON object per line", text) from None
+        line.fields = {"text": text}
+        return line
     event = found.get("event") if isinstance(found, dict) else None
-    if not isinstance(event, str) or event not in _EVENTS:
-        raise _bad(file, number, "a line is no event", f"`event`: {', '.join(_EVENTS)}", _shown(found))
+    if not isinstance(event, str) or event not in _FIELDS:
+        raise line.bad("a line is no event", f"`event`: {', '.join(_FIELDS)}", _shown(found))
     unknown = found.keys() - _FIELDS[event] - {"event"}
     if unknown:
-        raise _bad(
-            file,
-            number,
-            f"the event {event!r} has an unknown field",
-            ", ".join(sorted(_FIELDS[event])) or "no field",
-            _shown(min(unknown)),
-        )
-    return EventLine(file, number, event, found)
-
-
-def _bad(file: Path, number: int, what: str, expected: str, found: str) -> BadInput:
-    return BadInput(what, where=f"{file}, line {number}", expected=expected, found=found, next_step=_NEXT)
+        known = ", ".join(sorted(_FIELDS[event])) or "no field"
+        raise line.bad(f"the event {event!r} has an unknown field", known, _shown(min(unknown)))
+    line.event, line.fields = event, found
+    return line
 
 
 def _shown(value: Any) -> str:

@@ -60,14 +60,8 @@ class OwnJournal:
             self._file = file.open("a", encoding="utf-8", newline="\n", buffering=1)
         except OSError as error:
             raise unwritable(file, error) from error
-        begin = {
-            "event": "begin",
-            "producer": number,
-            "run": target.run_id,
-            "topic": target.topic,
-            "acks": target.acks,
-        }
-        self._write(json.dumps(begin))
+        purpose = {"run": target.run_id, "topic": target.topic, "acks": target.acks}
+        self._write(json.dumps({"event": "begin", "producer": number, **purpose}))
 
     @property
     def open(self) -> int:
@@ -119,9 +113,8 @@ class OwnJournal:
         placed = "" if partition is None else f', "partition": {partition}'
         more = f', "error": {json.dumps(error)}' if error is not None else ""
         found = "" if offset is None or offset < 0 else f', "offset": {offset}'
-        line = (
-            f'{{"event": "{EVENT_OF_OUTCOME[outcome]}", "seq": {seq}, "time_ns": {now}{placed}{found}{more}}}'
-        )
+        event = EVENT_OF_OUTCOME[outcome]
+        line = f'{{"event": "{event}", "seq": {seq}, "time_ns": {now}{placed}{found}{more}}}'
         with self.lock:
             if seq < self.next_seq:
                 self._write(line)

@@ -18,13 +18,7 @@ from harness.model.journal import RowSink, SendOutcome
 from harness.model.progress import report_progress
 from workloads.own.journaled import open_in
 from workloads.own.json_events import has_ended
-from workloads.own.producer_folder import (
-    BOOTSTRAP_VARIABLE,
-    FOLDER_VARIABLE,
-    RUN_VARIABLE,
-    TOPIC_VARIABLE,
-    ProducerFolder,
-)
+from workloads.own.producer_folder import FOLDER_VARIABLE, RUN_VARIABLE, ProducerFolder
 from workloads.own.take_over import Steps, Times, import_events
 from workloads.producer.outcomes import NO_REPORT, classify
 from workloads.producer.reports import Progress
@@ -62,11 +56,11 @@ class OwnProducers:
 
     def ready(self, seconds: float) -> bool:
         """Wait until the expected number of producers have opened their journals."""
-        named = self._folder.environment()
+        target = self._folder.target()
         report_progress(
-            f"waiting for {self._expected} producer(s) of your own, topic {named[TOPIC_VARIABLE]} on "
-            f"{named[BOOTSTRAP_VARIABLE]}: {FOLDER_VARIABLE}={named[FOLDER_VARIABLE]} "
-            f"{RUN_VARIABLE}={named[RUN_VARIABLE]}"
+            f"waiting for {self._expected} producer(s) of your own, topic {target.topic} on "
+            f"{target.bootstrap}: {FOLDER_VARIABLE}={self._folder.path.resolve()} "
+            f"{RUN_VARIABLE}={target.run_id}"
         )
         deadline = time.monotonic() + seconds
         while self._count() < self._expected:
@@ -193,25 +187,20 @@ class EventTally:
                     # A file that cannot be read is a problem of the run, which the end of the run reports.
                     with suppress(OSError):
                         self._read(file)
-            return self._progress()
-
-    def _progress(self) -> Progress:
-        total = sum(self._events.values(), Counter[str]())
-        open_at_end = sum(
-            one["sent"] - one["acked"] - one["failed"] - one["refused"]
-            for one in self._events.values()
-            if one["end"]
-        )
-        outcomes = Counter({SendOutcome.REJECTED: total["refused"]})
-        outcomes[SendOutcome.INDETERMINATE] = total["failed"] + open_at_end
-        if total["acked"]:
-            outcomes[classify(None, self._folder.target().acks)] = total["acked"]
-        return Progress(
-            sent=total["sent"],
-            last_error=self._last_error,
-            errors=dict(self._errors + Counter({NO_REPORT: open_at_end})),
-            **{one.value: outcomes[one] for one in SendOutcome},
-        )
+            events = list(self._events.values())
+            total = sum(events, Counter[str]())
+            ended = sum((one for one in events if one["end"]), Counter[str]())
+            open_at_end = ended["sent"] - ended["acked"] - ended["failed"] - ended["refused"]
+            outcomes = Counter({SendOutcome.REJECTED: total["refused"]})
+            outcomes[SendOutcome.INDETERMINATE] = total["failed"] + open_at_end
+            if total["acked"]:
+                outcomes[classify(None, self._folder.target().acks)] = total["acked"]
+            return Progress(
+                sent=total["sent"],
+                last_error=self._last_error,
+                errors=dict(self._errors + Counter({NO_REPORT: open_at_end})),
+                **{one.value: outcomes[one] for one in SendOutcome},
+            )
 
     def _read(self, file: Path) -> None:
         with file.open("rb") as stream:

@@ -11,15 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.journal import RowSink, SendOutcome, TxnOutcome
-from workloads.own.json_events import (
-    CUT_OFF,
-    MOST_NS,
-    TRANSACTION_ENDS,
-    EventLine,
-    event_lines,
-    first_line,
-    target_in,
-)
+from workloads.own.json_events import CUT_OFF, MOST_NS, TRANSACTION_ENDS, EventLine, open_events
 from workloads.own.own_journal import ANY_PARTITION
 from workloads.own.producer_folder import ProducerTarget
 from workloads.producer.outcomes import classify
@@ -76,9 +68,7 @@ class _Replay:
         self.next_seq += 1
         self.open.add(seq)
         if txn != NO_TXN:
-            if txn not in self.open_transactions:
-                self.open_transactions[txn] = self._row(txn, at_ns)
-            self.open_transactions[txn]["records"] += 1
+            self.open_transactions.setdefault(txn, self._row(txn, at_ns))["records"] += 1
 
     def _reported(self, line: EventLine) -> None:
         seq = line.number_of("seq", 2**62)
@@ -195,9 +185,7 @@ def import_events(
             `taken`; the error names the line. What the lines before it tell is added.
         JournalError: the journal cannot be written.
     """
-    lines = event_lines(file)
-    begin = first_line(lines, file)
-    its = target_in(begin)
+    begin, its, lines = open_events(file)
     for what, expected, found in (("run", target.run_id, its.run_id), ("topic", target.topic, its.topic)):
         if expected != found:
             raise begin.bad(f"the events are of another {what}", str(expected), str(found))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
-from workloads.own.json_events import target_of_events
+from workloads.own.json_events import open_events
 from workloads.own.producer_folder import ProducerTarget
 from workloads.own.take_over import import_events
 from workloads.producer.send_journal import SendJournal
@@ -205,7 +205,7 @@ def test_a_file_that_is_cut_off_or_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the events do not begin with `begin`"):
         import_file(file, "all", [])
     with pytest.raises(BadInput, match="a file of events cannot be read"):
-        target_of_events(tmp_path / "none.jsonl")
+        open_events(tmp_path / "none.jsonl")
 
 
 def test_more_can_be_told_of_times_and_of_transactions(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_more_can_be_told_of_times_and_of_transactions(tmp_path: Path) -> None:
 def test_the_first_line_names_the_target(tmp_path: Path) -> None:
     file = tmp_path / "shop.jsonl"
     file.write_text(json.dumps({**BEGIN, "acks": "1"}) + "\n")
-    assert target_of_events(file) == ProducerTarget(5, "orders", "1")
+    assert open_events(file)[1] == ProducerTarget(5, "orders", "1")
 
 
 @settings(deadline=None, max_examples=40)
