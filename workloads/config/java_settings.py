@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.model.frozen import plain
 from workloads.config.workload_spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
 
 MOST_PRODUCERS = 16
@@ -38,7 +39,7 @@ def java_properties(settings: ProducerSettings, bootstrap: str) -> dict[str, str
     client requires delivery.timeout.ms >= linger.ms + request.timeout.ms.
     """
     given = {name: _java_text(value) for name, value in settings.properties().items()}
-    linger = int(float(given.get("linger.ms", _LINGER_MS)))
+    linger = _LINGER_MS if settings.linger_ms is None else int(settings.linger_ms)
     room = max(1, settings.delivery_timeout_ms - linger)
     defaults = {
         "retries": str(_RETRIES),
@@ -67,6 +68,4 @@ def scripted_properties(
 
 
 def _java_text(value: str | int | float | bool) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    return str(plain(int(value) if isinstance(value, float) and value.is_integer() else value))

@@ -101,8 +101,7 @@ Template = Annotated[Any, BeforeValidator(_checked_template), WithJsonSchema({})
 class AvroPayload(Frozen):
     """Values in Avro's binary encoding: `record` filled in and written with `schema`, a schema or the path of
     a file with one. With `schema_id` in the wire format of Confluent's Schema Registry: a zero byte and the
-    number, big endian, before the data. Needs the package fastavro.
-    """
+    number, big endian, before the data. Needs the package fastavro."""
 
     schema_: dict[str, Any] | str = Field(
         alias="schema", description="an Avro schema, or the path of its file"

@@ -186,7 +186,11 @@ class ReaderSpec(Frozen):
         """Configuration of one member for its client: for `confluent_kafka.Consumer`, which needs a group.id
         even if none is used, or for the Java client, without TLS and SASL (`security`)."""
         java = self.client == "java"
-        return {
+        strategy: str | None = self.assignor or ("range" if self.protocol == "classic" else None)
+        if strategy is not None and java:
+            strategy = _JAVA_ASSIGNORS[strategy]
+        fetching = {"fetch.max.wait.ms": 100, "max.poll.records": self.batch} if java else self._fetching()
+        given: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             **({} if java else security or {}),
             "group.id": group_id,
@@ -194,13 +198,15 @@ class ReaderSpec(Frozen):
             "auto.offset.reset": self.reset,
             "enable.auto.commit": self.commits == "auto",
             "auto.commit.interval.ms": int(self.commit_every * 1000),
-            **self._membership(member),
-            **(self._fetching_of_java() if java else self._fetching()),
+            "group.protocol": "consumer" if self.protocol == "consumer" else None,
+            "partition.assignment.strategy": strategy,
+            "group.instance.id": member if self.static else None,
+            **fetching,
             **self.extra,
         }
-
-    def _fetching_of_java(self) -> dict[str, Any]:
-        return {"fetch.max.wait.ms": 100, **({} if self.batch is None else {"max.poll.records": self.batch})}
+        # What is not asked for is left out: with the consumer protocol the client refuses an assignor, as it
+        # does session.timeout.ms and heartbeat.interval.ms.
+        return {name: value for name, value in given.items() if value is not None}
 
     def _fetching(self) -> dict[str, Any]:
         return {
@@ -211,17 +217,6 @@ class ReaderSpec(Frozen):
             "queued.max.messages.kbytes": 8192,
             # A commit before partitions are revoked blocks; the default of 60 s is longer than a run.
             "socket.timeout.ms": 10_000,
-            **({} if self.rack is None else {"client.rack": self.rack, "statistics.interval.ms": 500}),
-        }
-
-    def _membership(self, member: str | None) -> dict[str, Any]:
-        """How the member joins. What is not asked for is left out: with the consumer protocol the client
-        refuses an assignor, as it does session.timeout.ms and heartbeat.interval.ms."""
-        strategy: str | None = self.assignor or ("range" if self.protocol == "classic" else None)
-        if strategy is not None and self.client == "java":
-            strategy = _JAVA_ASSIGNORS[strategy]
-        return {
-            **({"group.protocol": "consumer"} if self.protocol == "consumer" else {}),
-            **({} if strategy is None else {"partition.assignment.strategy": strategy}),
-            **({"group.instance.id": member} if self.static and member is not None else {}),
+            "client.rack": self.rack,
+            "statistics.interval.ms": None if self.rack is None else 500,
         }

@@ -31,12 +31,8 @@ def _acks(value: Any) -> Any:
 
 
 Acks = Annotated[
-    Literal["0", "1", "all"],
-    BeforeValidator(_acks),
-    WithJsonSchema({"enum": ["0", "1", "all", 0, 1, -1]}),
+    Literal["0", "1", "all"], BeforeValidator(_acks), WithJsonSchema({"enum": ["0", "1", "all", 0, 1, -1]})
 ]
-
-
 Partitioner = Literal[
     "random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"
 ]
@@ -240,40 +236,27 @@ class WorkloadSpec(Frozen):
     payload: PayloadSpec | None = None
 
     @model_validator(mode="after")
-    def _of_payload(self) -> Self:
-        if self.payload is None:
-            return self
-        if self.client != "librdkafka":
+    def _check(self) -> Self:
+        defaults = {name: field.default for name, field in type(self).model_fields.items()}
+        if self.payload is not None and self.client != "librdkafka":
             raise ValueError(f"`payload` is not possible with `client: {self.client}`: leave one of them out")
-        if self.process is not None:
+        if self.payload is not None and self.process is not None:
             raise ValueError("`payload` is not possible with `process`: leave one of them out")
-        if self.record_size != type(self).model_fields["record_size"].default:
+        if self.payload is not None and self.record_size != defaults["record_size"]:
             raise ValueError(
                 "`record_size` is that of kafka-chaos's own values: with `payload`, leave it out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _of_driven(self) -> Self:
-        if self.driven is not None and self.client != "driven":
-            raise ValueError("`driven` applies to `client: driven` only: set that, or leave it out")
-        beside = sorted(self.model_fields_set - {"client", "driven", "record_size"})
-        if self.client == "driven" and beside:
+        given = sorted(self.model_fields_set - {"client", "driven", "record_size"})
+        if self.client == "driven" and given:
             raise ValueError(
-                f"client driven only makes the calls of drive steps: leave {', '.join(beside)} out"
+                f"client driven only makes the calls of drive steps: leave {', '.join(given)} out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _of_own(self) -> Self:
-        if self.own is not None and self.client != "own":
-            raise ValueError("`own` applies to `client: own` only: set that, or leave it out")
-        if self.client != "own":
-            return self
-        fields = type(self).model_fields
+        for name in ("driven", "own"):
+            if getattr(self, name) is not None and self.client != name:
+                raise ValueError(f"`{name}` applies to `client: {name}` only: set that, or leave it out")
         decided = ("record_size", "keys", "rate", "spread", "transactions", "process", "payload")
-        beside = [name for name in decided if getattr(self, name) != fields[name].default]
-        if beside:
+        beside = [name for name in decided if getattr(self, name) != defaults[name]]
+        if self.client == "own" and beside:
             raise ValueError(
                 f"with client own your program decides what it writes: leave {', '.join(beside)} out"
             )

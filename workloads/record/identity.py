@@ -34,12 +34,7 @@ PREFIX = 28
 MAX_RUN = 2**63 - 1
 MAX_PRODUCER = 2**31 - 1
 
-STATES: tuple[ReadState, ...] = (
-    ReadState.OK,
-    ReadState.FOREIGN,
-    ReadState.CORRUPT,
-    ReadState.UNDECODABLE,
-)
+STATES: tuple[ReadState, ...] = (ReadState.OK, ReadState.FOREIGN, ReadState.CORRUPT, ReadState.UNDECODABLE)
 """The meaning of the codes in `Decoded.state`: a code is an index into this tuple."""
 OK, FOREIGN, CORRUPT, UNDECODABLE = range(4)
 
