@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kio.schema.alter_partition_reassignments import v0 as alter_v0
 from kio.schema.describe_configs import v1 as configs_v1
@@ -159,16 +159,11 @@ def _update(connection: BrokerConnection, feature: str, level: int, way: i8) -> 
     )
     request = features_v1.UpdateFeaturesRequest(feature_updates=(update,))
     answer = connection.ask(request, features_v1.UpdateFeaturesResponse)
-    errors = [(answer.error_code, answer.error_message)]
-    errors += [(one.error_code, one.error_message) for one in answer.results]
-    return next(
-        (
-            f"{code.name.upper()}: {why or 'no reason given'}"
-            for code, why in errors
-            if code != ErrorCode.none
-        ),
-        None,
-    )
+    answers: list[Any] = [answer, *answer.results]
+    for one in answers:
+        if one.error_code != ErrorCode.none:
+            return f"{one.error_code.name.upper()}: {one.error_message or 'no reason given'}"
+    return None
 
 
 def first_answer(

@@ -64,13 +64,6 @@ class Tls:
             context.load_cert_chain(self.certificate_file, self.key_file, self.key_password or "")
         return context
 
-    def wrap(self, plain: socket.socket, host: str) -> socket.socket:
-        """Wrap the connection in TLS and do the handshake."""
-        try:
-            return self.context.wrap_socket(plain, server_hostname=host)
-        except ssl.SSLCertVerificationError as error:
-            raise LoginRefused(f"its certificate is not trusted: {error.verify_message}") from error
-
 
 @dataclass(frozen=True)
 class BrokerAuth:
@@ -83,15 +76,19 @@ class BrokerAuth:
 
     def secure(self, plain: socket.socket, host: str) -> socket.socket:
         """The connection, over TLS if that is configured."""
-        return plain if self.tls is None else self.tls.wrap(plain, host)
+        if self.tls is None:
+            return plain
+        try:
+            return self.tls.context.wrap_socket(plain, server_hostname=host)
+        except ssl.SSLCertVerificationError as error:
+            raise LoginRefused(f"its certificate is not trusted: {error.verify_message}") from error
 
     def log_in(self, ask: SendRequest) -> None:
         """Log in over an open connection; `ask` sends a kio message and returns its answer."""
         if self.mechanism is None:
             return
         handshake = ask(
-            handshake_v1.SaslHandshakeRequest(mechanism=self.mechanism),
-            handshake_v1.SaslHandshakeResponse,
+            handshake_v1.SaslHandshakeRequest(mechanism=self.mechanism), handshake_v1.SaslHandshakeResponse
         )
         if handshake.error_code != ErrorCode.none:
             offered = ", ".join(handshake.mechanisms)

@@ -69,8 +69,7 @@ def fetch(
 ) -> FetchAnswer:
     """Fetch from one broker like a consumer, without waiting for more records (KIP-227: no session). With
     DEBUGGING_REPLICA it fetches from any replica, up to its log end offset (Kafka's `FetchIsolation`,
-    `FetchParams`).
-    """
+    `FetchParams`)."""
     # The classes of both versions have the same fields, as far as they are used here.
     schema: Any = v10 if version == 10 else v11
     wanted = schema.request.FetchPartition(
@@ -100,8 +99,7 @@ def fetch(
 def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: int) -> tuple[int, int] | None:
     """The end of a leader epoch in this broker's log (KIP-101): the largest epoch up to it that wrote
     records, and the offset after its last record. None: this broker is not the leader, or does not know the
-    epoch.
-    """
+    epoch."""
     wanted = epochs_v3.request.OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(epoch))
     of_topic = epochs_v3.request.OffsetForLeaderTopic(topic=TopicName(topic), partitions=(wanted,))
     request = epochs_v3.OffsetForLeaderEpochRequest(replica_id=BrokerId(CONSUMER), topics=(of_topic,))

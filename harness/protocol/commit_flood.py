@@ -19,16 +19,14 @@ from datetime import timedelta
 
 from kio.schema.errors import ErrorCode
 from kio.schema.offset_commit import v2
-from kio.schema.request_header.v1.header import RequestHeader
 from kio.schema.types import GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
-from kio.static.primitive import i16, i32, i64, i64Timedelta
+from kio.static.primitive import i32, i64, i64Timedelta
 
-from harness.protocol.connection import CLIENT_ID, error_name
+from harness.protocol.connection import error_name, request_header
 
 NO_ANSWER = "NO_ANSWER"
 """The error of a commit whose connection was closed, or whose answer did not come in time."""
-_VERSION = i16(2)
 _CHUNK = 262_144
 _LENGTH = struct.Struct(">i")
 
@@ -64,16 +62,8 @@ def commit_body(
 
 def commit_message(group: str, body: bytes) -> bytes:
     """A whole request, as it goes over the wire."""
-    buffer = io.BytesIO()
-    header = RequestHeader(
-        request_api_key=v2.OffsetCommitRequest.__api_key__,
-        request_api_version=_VERSION,
-        correlation_id=i32(1),
-        client_id=CLIENT_ID,
-    )
-    entity_writer(RequestHeader)(buffer, header)
     name = group.encode()
-    data = buffer.getvalue() + struct.pack(">h", len(name)) + name + body
+    data = request_header(v2.OffsetCommitRequest, 1) + struct.pack(">h", len(name)) + name + body
     return _LENGTH.pack(len(data)) + data
 
 

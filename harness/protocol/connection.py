@@ -12,7 +12,7 @@ import io
 import socket
 import struct
 from collections.abc import Iterable
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from kio.schema.describe_quorum import v0 as quorum_v0
 from kio.schema.errors import ErrorCode
@@ -24,6 +24,7 @@ from kio.static.primitive import i8, i32, i64
 
 from harness.model.broker_views import BrokerView, PartitionState
 from harness.protocol.auth import BrokerAuth
+from workloads.journal.parquet_parts import ClosesAtEnd
 
 CLIENT_ID = "kafka-chaos"
 LATEST, EARLIEST = -1, -2
@@ -39,6 +40,20 @@ def error_name(code: ErrorCode) -> str | None:
     return None if code == ErrorCode.none else code.name.upper()
 
 
+def request_header(request: Any, correlation: int) -> bytes:
+    """The header of a request of kio, as it goes over the wire; `request` may be its class."""
+    header_type = request.__header_schema__
+    header = header_type(
+        request_api_key=request.__api_key__,
+        request_api_version=request.__version__,
+        correlation_id=i32(correlation),
+        client_id=CLIENT_ID,
+    )
+    buffer = io.BytesIO()
+    entity_writer(header_type)(buffer, header)
+    return buffer.getvalue()
+
+
 def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """The numbers of partitions by topic, from (topic, partition)."""
     found: dict[str, list[int]] = {}
@@ -47,7 +62,7 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return found
 
 
-class BrokerConnection:
+class BrokerConnection(ClosesAtEnd):
     """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing).
 
     Raises OSError (time-outs included) from every request when the broker does not answer; the connection
@@ -63,12 +78,6 @@ class BrokerConnection:
         self._timeout = timeout
         self._socket: socket.socket | None = None
         self._correlation = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         if self._socket is not None:
@@ -127,11 +136,9 @@ class BrokerConnection:
         )
         request = quorum_v0.DescribeQuorumRequest(topics=(log,))
         answer = self.ask(request, quorum_v0.DescribeQuorumResponse)
-        for topic in answer.topics:
-            for part in topic.partitions:
-                if part.error_code == 0 and part.leader_id >= 0:
-                    return int(part.leader_id)
-        return None
+        parts = (part for topic in answer.topics for part in topic.partitions)
+        found = (int(part.leader_id) for part in parts if part.error_code == 0 and part.leader_id >= 0)
+        return next(found, None)
 
     def view(self, topics: Iterable[str]) -> BrokerView:
         """Everything this broker believes about `topics`, in four requests (not the controller: see
@@ -189,17 +196,9 @@ class BrokerConnection:
             self._open()
         assert self._socket is not None
         self._correlation += 1
-        header_type = request.__header_schema__
-        header = header_type(
-            request_api_key=request.__api_key__,
-            request_api_version=request.__version__,
-            correlation_id=i32(self._correlation),
-            client_id=CLIENT_ID,
-        )
         buffer = io.BytesIO()
-        entity_writer(header_type)(buffer, header)
         entity_writer(type(request))(buffer, request)
-        body = buffer.getvalue()
+        body = request_header(request, self._correlation) + buffer.getvalue()
         self._socket.sendall(struct.pack(">i", len(body)) + body)
         (length,) = struct.unpack(">i", self._receive(4))
         data = self._receive(length)

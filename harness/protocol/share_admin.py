@@ -7,7 +7,6 @@ connection, and is then asked with that. Every function raises OSError when the 
 from __future__ import annotations
 
 import base64
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -87,15 +86,11 @@ def share_coordinator(connection: BrokerConnection, group: str, topic: str, part
     (found,) = connection.ask(request, metadata_v12.MetadataResponse).topics
     if found.error_code != ErrorCode.none or found.topic_id is None:
         return error_name(found.error_code) or "UNKNOWN_TOPIC_ID"
-    key = f"{group}:{_base64(found.topic_id)}:{partition}"
+    topic_id = base64.urlsafe_b64encode(found.topic_id.bytes).decode().rstrip("=")
+    key = f"{group}:{topic_id}:{partition}"
     asked = coordinator_v6.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
     (answer,) = connection.ask(asked, coordinator_v6.FindCoordinatorResponse).coordinators
     return error_name(answer.error_code) or int(answer.node_id)
-
-
-def _base64(topic_id: uuid.UUID) -> str:
-    """A topic id as Kafka writes it."""
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def move_share_starts(
