@@ -70,7 +70,7 @@ class JavaConsumer:
         self._callbacks = callbacks
         names = java_list(self._packages, *topics)
         with _as_kafka_errors():
-            self._consumer.subscribe(names, _Rebalanced(self._rebalanced))
+            self._consumer.subscribe(names, self)
 
     def consume(self, _: int, seconds: float) -> list[Message]:
         """The records of one poll; without any, the ends of partitions that were reached. How many there are
@@ -122,31 +122,25 @@ class JavaConsumer:
                 found.append(Message(topic=where[0], partition=where[1], offset=end, error=error))
         return found
 
+    # As the rebalance listener: Java calls these, in a thread of its own.
+    class Java:
+        implements = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)
+
+    def onPartitionsAssigned(self, partitions: Any) -> None:
+        self._rebalanced("on_assign", partitions)
+
+    def onPartitionsRevoked(self, partitions: Any) -> None:
+        self._rebalanced("on_revoke", partitions)
+
+    def onPartitionsLost(self, partitions: Any) -> None:
+        self._rebalanced("on_lost", partitions)
+
     def _rebalanced(self, event: str, partitions: Any) -> None:
         changed = [TopicPartition(str(one.topic()), int(one.partition())) for one in each_of(partitions)]
         for one in changed:
             self._ends.pop((one.topic, one.partition), None)
         if (call := self._callbacks.get(event)) is not None and (changed or event == "on_assign"):
             call(self, changed)
-
-
-class _Rebalanced:
-    """The rebalance listener. Java calls it, in a thread of its own."""
-
-    def __init__(self, tell: Callable[[str, Any], None]) -> None:
-        self._tell = tell
-
-    def onPartitionsAssigned(self, partitions: Any) -> None:
-        self._tell("on_assign", partitions)
-
-    def onPartitionsRevoked(self, partitions: Any) -> None:
-        self._tell("on_revoke", partitions)
-
-    def onPartitionsLost(self, partitions: Any) -> None:
-        self._tell("on_lost", partitions)
-
-    class Java:
-        implements = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)
 
 
 def _message(record: Any) -> Message:

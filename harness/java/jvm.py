@@ -21,13 +21,7 @@ from typing import Any
 
 from docker import DockerClient
 from docker.errors import DockerException
-from py4j import protocol  # type: ignore[import-untyped]
-from py4j.java_gateway import (  # type: ignore[import-untyped]
-    CallbackServerParameters,
-    GatewayClient,
-    GatewayParameters,
-    JavaGateway,
-)
+from py4j import java_gateway, protocol  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
@@ -93,13 +87,7 @@ def _from_maven(version: str, target: Path) -> None:
         )
 
 
-def _jars() -> tuple[Path, ...]:
-    """The jars of py4j and of slf4j, through which Kafka's client logs, both from pyspark."""
-    folder = Path(str(files("pyspark"))) / "jars"
-    return tuple(path for name in ("py4j-*.jar", "slf4j-api-*.jar") for path in folder.glob(name))
-
-
-class _Client(GatewayClient):  # type: ignore[misc]
+class _Client(java_gateway.GatewayClient):  # type: ignore[misc]
     """Raises Java's exceptions itself. Once a Spark session was made in this process, py4j's own way asks
     Spark's JVM about every exception of any JVM (pyspark.errors.exceptions.captured)."""
 
@@ -111,7 +99,7 @@ class _Client(GatewayClient):  # type: ignore[misc]
         return answer
 
 
-class _Gateway(JavaGateway):  # type: ignore[misc]
+class _Gateway(java_gateway.JavaGateway):  # type: ignore[misc]
     def _create_gateway_client(self) -> _Client:
         return _Client(gateway_parameters=self.gateway_parameters)
 
@@ -160,14 +148,18 @@ class Jvm(ClosesAtEnd):
     """
 
     def __init__(self, *jars: Path) -> None:
-        own = _jars()
+        # Those of py4j and of slf4j, through which Kafka's client logs, both from pyspark.
+        folder = Path(str(files("pyspark"))) / "jars"
+        own = [path for name in ("py4j-*.jar", "slf4j-api-*.jar") for path in folder.glob(name)]
         home = os.environ.get("JAVA_HOME")
         java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
         command = [java or "java", "-classpath", os.pathsep.join(map(str, (*own, *jars))), *_OPTIONS]
         try:
             port, token, self._process = _launch(command)
             self._gateway = _Gateway(
-                gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=False)
+                gateway_parameters=java_gateway.GatewayParameters(
+                    port=port, auth_token=token, auto_convert=False
+                )
             )
             self._gateway.jvm.System.currentTimeMillis()
         except (OSError, ValueError, Py4JError) as error:
@@ -184,7 +176,7 @@ class Jvm(ClosesAtEnd):
         """Let Java call objects of this process, whose inner class `Java` names the interfaces. The calls
         come in a thread of their own; the thread that called Java waits meanwhile."""
         self._gateway.start_callback_server(
-            CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True)
+            java_gateway.CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True)
         )
         server = self._gateway.java_gateway_server
         address = server.getCallbackClient().getAddress()

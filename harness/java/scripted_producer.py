@@ -48,7 +48,7 @@ class ScriptedProducer:
     size: int
     journal: SendJournal
     transactions: RowSink | None
-    commits: RowSink | None = None
+    commits: RowSink
 
     def __post_init__(self) -> None:
         self.tally = Tally()
@@ -86,8 +86,9 @@ class ScriptedProducer:
         if ending is None or self.transactions is None:
             return
         # Without a request to commit, a transaction cannot become committed (KIP-98).
-        done = TxnOutcome.COMMITTED if request == "commit" else TxnOutcome.ABORTED
-        unclear = error is not None and request == "commit"
+        outcome = TxnOutcome.COMMITTED if request == "commit" else TxnOutcome.ABORTED
+        if error is not None and request == "commit":
+            outcome = TxnOutcome.INDETERMINATE
         self.transactions.append(
             {
                 "producer": self.number,
@@ -95,12 +96,26 @@ class ScriptedProducer:
                 "begun_ns": ending.begun_ns,
                 "ended_ns": None if error is not None else time.time_ns(),
                 "asked": request,
-                "outcome": (TxnOutcome.INDETERMINATE if unclear else done).value,
+                "outcome": outcome.value,
                 "records": ending.records,
                 "error": error,
             }
         )
-        self._journal_offsets(ending, TxnOutcome.INDETERMINATE if unclear else done, asked_ns)
+        # Its offsets are commits of groups without members.
+        for one in ending.offsets:
+            self.commits.append(
+                {
+                    "reader": one.group,
+                    "session": 0,
+                    "at_ns": time.time_ns(),
+                    "topic": self.topic,
+                    "partition": one.partition,
+                    "offset": one.offset,
+                    "error": None if outcome is TxnOutcome.COMMITTED else outcome.name,
+                    "kind": "transaction",
+                    "asked_ns": asked_ns,
+                }
+            )
 
     def send_offsets(self, offsets: SendOffsets) -> str | None:
         """Add an offset to the open transaction; returns the exception in words if that failed, else None."""
@@ -119,24 +134,6 @@ class ScriptedProducer:
         if self._open is not None:
             self._open.offsets.append(offsets)
         return None
-
-    def _journal_offsets(self, ended: _Transaction, outcome: TxnOutcome, asked_ns: int) -> None:
-        """Journal the offsets of a transaction as commits of groups without members."""
-        for one in ended.offsets if self.commits is not None else ():
-            assert self.commits is not None
-            self.commits.append(
-                {
-                    "reader": one.group,
-                    "session": 0,
-                    "at_ns": time.time_ns(),
-                    "topic": self.topic,
-                    "partition": one.partition,
-                    "offset": one.offset,
-                    "error": None if outcome is TxnOutcome.COMMITTED else outcome.name,
-                    "kind": "transaction",
-                    "asked_ns": asked_ns,
-                }
-            )
 
     def flush(self) -> None:
         """Send what is buffered, and wait for all reports."""

@@ -48,7 +48,7 @@ class PyScriptedWorkload(ClosesAtEnd):
         seed: int,
         journal: SendJournal,
         transactions: RowSink | None,
-        commits: RowSink | None = None,
+        commits: RowSink,
     ) -> None:
         self._spec = spec
         self._settings = settings
@@ -96,10 +96,9 @@ class PyScriptedWorkload(ClosesAtEnd):
         return problems
 
     def _create_producer(self, name: str) -> ScriptedProducer:
-        transactional_id = self._transactional_id() if self._spec.drive.transactional else None
-        given = scripted_properties(
-            self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id
-        )
+        drive, bootstrap = self._spec.drive, self._cluster.bootstrap
+        transactional_id = self._transactional_id() if drive.transactional else None
+        given = scripted_properties(drive, self._settings, bootstrap, transactional_id)
         properties = {"client.id": name, **given}
         client = create_producer(self._jvm.packages, properties, self._cluster.access.java())
         try:
@@ -157,8 +156,7 @@ class PyScriptedWorkload(ClosesAtEnd):
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Abort open transactions, wait at most `seconds` per producer for reports, and end the clients and
-        their JVM. Safe to call again.
-        """
+        their JVM. Safe to call again."""
         if self._closed:
             return
         self._closed = True

@@ -21,7 +21,6 @@ from workloads.share.member_loop import Answer, Given, MemberSettings, ShareErro
 
 SHARE_MEMBER = (sys.executable, "-m", "harness.java.share_member")
 _FATAL = ("Authentication", "Authorization", "Fenced", "UnsupportedVersion", "Serialization")
-_JVM_ENDED = "the JVM has ended"
 
 
 class JavaShareClient:
@@ -43,7 +42,7 @@ class JavaShareClient:
             if not settings.wait:
                 # With commitSync, the answers are what it returns.
                 self._jvm.accept_callbacks()
-                self._consumer.setAcknowledgementCommitCallback(_Committed(self._answers))
+                self._consumer.setAcknowledgementCommitCallback(self)
             self._consumer.subscribe(java_list(packages, settings.topic))
 
     def poll(self, seconds: float) -> list[Given]:
@@ -77,21 +76,15 @@ class JavaShareClient:
         finally:
             self._jvm.close()
 
-
-class _Committed:
-    """The acknowledgement commit callback. Java calls it, in a thread of its own."""
-
-    def __init__(self, answers: deque[Answer]) -> None:
-        self._answers = answers
+    # As the acknowledgement commit callback: Java calls it, in a thread of its own.
+    class Java:
+        implements = ("org.apache.kafka.clients.consumer.AcknowledgementCommitCallback",)
 
     def onComplete(self, offsets: Any, error: Any) -> None:
         name = None if error is None else str(error.getClass().getSimpleName())
         for entry in each_of(offsets.entrySet()):
             partition = int(entry.getKey().partition())
             self._answers.extend((partition, int(offset), name) for offset in each_of(entry.getValue()))
-
-    class Java:
-        implements = ("org.apache.kafka.clients.consumer.AcknowledgementCommitCallback",)
 
 
 def _given(record: Any) -> Given:
@@ -116,7 +109,7 @@ def _as_share_errors(*, fatal: bool = False) -> Iterator[None]:
         ends = fatal or any(word in report.exception for word in _FATAL)
         raise ShareError(report.str(), fatal=ends) from error
     except (Py4JError, OSError) as error:
-        raise ShareError(f"{_JVM_ENDED}: {error}", fatal=True) from error
+        raise ShareError(f"the JVM has ended: {error}", fatal=True) from error
 
 
 if __name__ == "__main__":

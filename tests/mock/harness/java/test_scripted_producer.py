@@ -54,6 +54,7 @@ class Driven:
             seed=1,
             journal=self.sends,
             transactions=None,
+            commits=[],
         )
 
     def do(self, *calls: Any, by: str = "first") -> list[str]:

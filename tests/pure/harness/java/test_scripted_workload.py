@@ -192,6 +192,7 @@ def producer(client: Client, sends: SendJournal, rows: RowJournal) -> ScriptedPr
         size=64,
         journal=sends,
         transactions=rows,
+        commits=[],
     )
 
 
