@@ -17,18 +17,7 @@ from typing import Any
 
 import yaml
 
-from faults import (
-    Bandwidth,
-    CorruptPackets,
-    DuplicatePackets,
-    Jitter,
-    Kill,
-    Latency,
-    Loss,
-    Partition,
-    Reorder,
-    Stop,
-)
+import faults
 from faults.shared.fault_spec import KINDS, FaultSpec
 from faults.slow_links import mbit_of
 from harness.model.errors import BadInput
@@ -129,7 +118,7 @@ def command_of(fault: FaultSpec, naming: PodNaming, where: str) -> dict[str, Any
         "verify": named + wait,
         "heal": named + gone,
         "seconds": float(2 * _WAIT_SECONDS),
-        "stops": isinstance(fault, Kill | Stop),
+        "stops": isinstance(fault, faults.Kill | faults.Stop),
     }
 
 
@@ -158,18 +147,18 @@ def resource_of(fault: FaultSpec, naming: PodNaming, where: str = "") -> Resourc
             next_step="write a `command` of your own for it",
         )
     kind, spec = make(fault)
-    selected = {"mode": "all", "selector": _selector(naming, _TARGETS)}
     if other is not None:
-        spec = {**spec, "target": {"mode": "all", "selector": _selector(naming, _OTHERS)}}
-    return kind, {**selected, **spec}
+        spec = {**spec, "target": _selected(naming, _OTHERS)}
+    return kind, {**_selected(naming, _TARGETS), **spec}
 
 
-def _selector(naming: PodNaming, mark: str) -> dict[str, Any]:
-    return {"namespaces": [naming.namespace], "pods": {naming.namespace: [mark]}}
+def _selected(naming: PodNaming, mark: str) -> dict[str, Any]:
+    pods = {"namespaces": [naming.namespace], "pods": {naming.namespace: [mark]}}
+    return {"mode": "all", "selector": pods}
 
 
 def _sides(fault: FaultSpec) -> tuple[Any, Any]:
-    if isinstance(fault, Partition):
+    if isinstance(fault, faults.Partition):
         return fault.side, fault.other
     return getattr(fault, "target", None), getattr(fault, "to", None)
 
@@ -182,37 +171,33 @@ def _network(action: str, direction: str = "to", **fields: Any) -> Resource:
 
 def _share(action: str, percent: float, direction: str = "to") -> Resource:
     """An action on this share of the packets."""
-    return _network(action, direction, **{action: _number(percent), "correlation": "0"})
+    return _network(action, direction, **{action: f"{percent:g}", "correlation": "0"})
 
 
 def _delay(latency_ms: float, jitter_ms: float = 0, reorder: float | None = None) -> Resource:
-    delay: dict[str, Any] = {"latency": f"{_number(latency_ms)}ms", "jitter": f"{_number(jitter_ms)}ms"}
+    delay: dict[str, Any] = {"latency": f"{latency_ms:g}ms", "jitter": f"{jitter_ms:g}ms"}
     delay["correlation"] = "0"
     if reorder is not None:
-        delay["reorder"] = {"reorder": _number(reorder), "correlation": "0", "gap": 1}
+        delay["reorder"] = {"reorder": f"{reorder:g}", "correlation": "0", "gap": 1}
     return _network("delay", **delay)
 
 
-def _bandwidth(fault: Bandwidth) -> Resource:
+def _bandwidth(fault: faults.Bandwidth) -> Resource:
     # Its "bps" means bytes per second. The bucket holds a tenth of a second, and at least one packet.
     per_second = round(mbit_of(fault.rate) * 1e6 / 8)
     bucket = max(1600, per_second // 10)
     return _network("bandwidth", rate=f"{per_second}bps", limit=2 * bucket, buffer=bucket)
 
 
-def _number(value: float) -> str:
-    return f"{value:g}"
-
-
 _EQUIVALENTS: dict[type[FaultSpec], Callable[[Any], Resource]] = {
-    Kill: lambda _: ("PodChaos", {"action": "pod-kill", "gracePeriod": 0}),
-    Stop: lambda _: ("PodChaos", {"action": "pod-failure"}),
-    Partition: lambda fault: _network("partition", _DIRECTIONS[fault.lost]),
-    Loss: lambda fault: _share("loss", fault.percent, _DIRECTIONS[fault.direction]),
-    Latency: lambda fault: _delay(fault.delay_ms),
-    Jitter: lambda fault: _delay(fault.delay_ms, fault.spread_ms),
-    Reorder: lambda fault: _delay(fault.delay_ms, 0, fault.percent),
-    CorruptPackets: lambda fault: _share("corrupt", fault.percent),
-    DuplicatePackets: lambda fault: _share("duplicate", fault.percent),
-    Bandwidth: _bandwidth,
+    faults.Kill: lambda _: ("PodChaos", {"action": "pod-kill", "gracePeriod": 0}),
+    faults.Stop: lambda _: ("PodChaos", {"action": "pod-failure"}),
+    faults.Partition: lambda fault: _network("partition", _DIRECTIONS[fault.lost]),
+    faults.Loss: lambda fault: _share("loss", fault.percent, _DIRECTIONS[fault.direction]),
+    faults.Latency: lambda fault: _delay(fault.delay_ms),
+    faults.Jitter: lambda fault: _delay(fault.delay_ms, fault.spread_ms),
+    faults.Reorder: lambda fault: _delay(fault.delay_ms, 0, fault.percent),
+    faults.CorruptPackets: lambda fault: _share("corrupt", fault.percent),
+    faults.DuplicatePackets: lambda fault: _share("duplicate", fault.percent),
+    faults.Bandwidth: _bandwidth,
 }

@@ -10,23 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.model import journal
 from harness.model.errors import BadInput
-from harness.model.journal import (
-    ASSIGNMENTS_DIR,
-    COMMITTED_DIR,
-    LIVE_DIR,
-    OPEN_SENDS,
-    READS_DIR,
-    SENDS_DIR,
-    TRANSACTIONS_DIR,
-    TxnOutcome,
-)
 from harness.model.journal_reader import journal_batches, journal_rows
 from harness.model.run import RunMeta
 from workloads.interop.jepsen import History, in_order
-from workloads.interop.jepsen_events import FAIL, INFO, NEVER, OK, Legend, read_events, send_events
-
-_TXN_TYPES = {TxnOutcome.COMMITTED.value: OK, TxnOutcome.ABORTED.value: FAIL}
+from workloads.interop.jepsen_events import INFO, NEVER, TYPES, Legend, read_events, send_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +39,15 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
     meta = RunMeta.load(folder)
     readers = [reader for reader in meta.readers if reader.committed or not meta.transactional]
     left_out = tuple(reader.name for reader in meta.readers if reader not in readers)
-    final = COMMITTED_DIR if meta.transactional else READS_DIR
-    reads = [folder / final, *(folder / LIVE_DIR / reader.name for reader in readers)]
-    legend = Legend(meta.run_id, meta.topic, meta.partitions, _producers(folder))
+    final = journal.COMMITTED_DIR if meta.transactional else journal.READS_DIR
+    reads = [folder / final, *(folder / journal.LIVE_DIR / reader.name for reader in readers)]
+    sends = journal_batches(folder / journal.SENDS_DIR, ["producer"], "*.parquet")
+    producers = {one for table in sends for one in pc.unique(table["producer"]).to_pylist()}
+    legend = Legend(meta.run_id, meta.topic, meta.partitions, producers)
     history = History(
         legend,
         frozenset(reader.name for reader in readers if reader.group is not None),
-        _assigned(folder / ASSIGNMENTS_DIR, legend),
+        _assigned(folder / journal.ASSIGNMENTS_DIR, legend),
     )
     with BadInput.for_os_errors(
         "the history cannot be written",
@@ -76,27 +67,19 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
     return Exported(lines, left_out)
 
 
-def _producers(folder: Path) -> set[int]:
-    found: set[int] = set()
-    for table in journal_batches(folder / SENDS_DIR, ["producer"], "*.parquet"):
-        found.update(pc.unique(table["producer"]).to_pylist())
-    return found
-
-
-def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], frozenset[int]]:
-    found: dict[tuple[str, int], frozenset[int]] = {}
+def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], set[int]]:
+    found: dict[tuple[str, int], set[int]] = {}
     for row in journal_rows(folder):
         if row["event"] == "assigned":
-            which = (row["reader"], row["session"])
             key = legend.keys.number((row["topic"], row["partition"]))
-            found[which] = found.get(which, frozenset()) | {key}
+            found.setdefault((row["reader"], row["session"]), set()).add(key)
     return found
 
 
 def _events(folder: Path, reads: list[Path], legend: Legend, transactional: bool) -> Iterator[pa.Table]:
     transactions = _transactions(folder) if transactional else {}
     found = _partitions_read(folder, reads)
-    for table in _sends(folder / SENDS_DIR):
+    for table in _sends(folder / journal.SENDS_DIR):
         yield send_events(table, legend, transactions, found)
     for path in reads:
         for table in journal_batches(path):
@@ -108,30 +91,28 @@ def _transactions(folder: Path) -> dict[tuple[int, int], tuple[int, int, int]]:
         (row["producer"], row["txn"]): (
             row["begun_ns"],
             NEVER if row["ended_ns"] is None else row["ended_ns"],
-            _TXN_TYPES.get(row["outcome"], INFO),
+            TYPES.get(row["outcome"], INFO),
         )
-        for row in journal_rows(folder / TRANSACTIONS_DIR)
+        for row in journal_rows(folder / journal.TRANSACTIONS_DIR)
     }
 
 
 def _sends(folder: Path) -> Iterator[pa.Table]:
     """Every send once: those of `open.parquet` only if no part holds them."""
-    opened = {(row["producer"], row["seq"]): row for row in journal_rows(folder, pattern=OPEN_SENDS)}
-    schema = None
+    opened = {(row["producer"], row["seq"]): row for row in journal_rows(folder, pattern=journal.OPEN_SENDS)}
     for table in journal_batches(folder):
-        schema = table.schema
         if opened:
             for which in zip(table["producer"].to_pylist(), table["seq"].to_pylist(), strict=True):
                 opened.pop(which, None)
         yield table
     if opened:
-        yield pa.Table.from_pylist(list(opened.values()), schema=schema)
+        yield pa.Table.from_pylist(list(opened.values()), schema=journal.SENDS)
 
 
 def _partitions_read(folder: Path, reads: list[Path]) -> dict[tuple[int, int], tuple[str, int]]:
     """The (topic, partition) where sends of unknown partition were read, by (producer, seq)."""
     wanted: set[tuple[int, int]] = set()
-    for table in journal_batches(folder / SENDS_DIR, ["producer", "seq", "partition"]):
+    for table in journal_batches(folder / journal.SENDS_DIR, ["producer", "seq", "partition"]):
         unknown = table.filter(pc.less(table["partition"], 0))
         wanted.update(zip(unknown["producer"].to_pylist(), unknown["seq"].to_pylist(), strict=True))
     found: dict[tuple[int, int], tuple[str, int]] = {}

@@ -21,18 +21,8 @@ import pyarrow.parquet as pq
 
 from harness.interop.import_summary import RUN_ID, Reads, VerifiableImport, metadata, summarize_import
 from harness.interop.run_folder import new_run_folder
+from harness.model import journal
 from harness.model.errors import BadInput
-from harness.model.journal import (
-    ASSIGNMENTS,
-    ASSIGNMENTS_DIR,
-    COMMITS,
-    COMMITS_DIR,
-    LIVE_DIR,
-    READS,
-    READS_DIR,
-    SENDS,
-    SENDS_DIR,
-)
 from harness.model.run import RunMeta
 from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
 from workloads.interop.foreign_sends import ForeignSends
@@ -64,7 +54,7 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
         for path in request.producers
     ]
     with ExitStack() as stack:
-        parts = _parts(stack, folder / SENDS_DIR, SENDS)
+        parts = _parts(stack, folder / journal.SENDS_DIR, journal.SENDS)
         for path, one in sends:
             one.topic = one.topic or sends[0][1].topic
             for table in one.tables(_lines(path)):
@@ -139,10 +129,10 @@ def _read(request: VerifiableImport, folder: Path, topic: str | None) -> tuple[R
     ]
     finals = [(path, ForeignReads(FINAL, RUN_ID, topic=topic)) for path in request.finals]
     with ExitStack() as stack:
-        final = _parts(stack, folder / READS_DIR, READS)
+        final = _parts(stack, folder / journal.READS_DIR, journal.READS)
         for path, one in [*live, *finals]:
             is_final = one.reader == FINAL
-            own = None if is_final else _parts(stack, folder / LIVE_DIR / one.reader, READS)
+            own = None if is_final else _parts(stack, folder / journal.LIVE_DIR / one.reader, journal.READS)
             for table in one.tables(_lines(path)):
                 if own is not None:
                     own.write_table(table)
@@ -152,9 +142,11 @@ def _read(request: VerifiableImport, folder: Path, topic: str | None) -> tuple[R
                     records += fresh.num_rows
             _refuse_nothing(path, one.lines, "VerifiableConsumer")
             _refuse_silent(path, one)
+        assignments = [row for _, one in live for row in one.assignments]
+        commits = [row for _, one in live for row in one.commits]
         for name, schema, rows in (
-            (ASSIGNMENTS_DIR, ASSIGNMENTS, [row for _, one in live for row in one.assignments]),
-            (COMMITS_DIR, COMMITS, [row for _, one in live for row in one.commits]),
+            (journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS, assignments),
+            (journal.COMMITS_DIR, journal.COMMITS, commits),
         ):
             if live:
                 _parts(stack, folder / name, schema).write_table(pa.Table.from_pylist(rows, schema=schema))

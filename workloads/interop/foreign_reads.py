@@ -6,7 +6,7 @@ The lines contain no leader epochs and no timestamps of records, and the times o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -146,7 +146,9 @@ class Once:
     offset."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int, int], np.ndarray[Any, np.dtype[np.uint32]]] = {}
+        self._seen: defaultdict[tuple[str, int, int], np.ndarray[Any, np.dtype[np.uint32]]] = defaultdict(
+            lambda: np.zeros(_PAGE, dtype=np.uint32)
+        )
 
     def fresh(self, table: pa.Table) -> pa.Table:
         """The rows of READS that did not occur before, as rows of a final read."""
@@ -156,9 +158,7 @@ class Once:
         )
         for index, (topic, partition, offset, *what) in enumerate(zip(*columns, strict=True)):
             page, slot = divmod(offset, _PAGE)
-            seen = self._seen.get((topic, partition, page))
-            if seen is None:
-                seen = self._seen[topic, partition, page] = np.zeros(_PAGE, dtype=np.uint32)
+            seen = self._seen[topic, partition, page]
             # 0 stands for nothing read yet.
             mark = crc32c(repr(what).encode()) | 1
             keep[index] = seen[slot] != mark

@@ -114,9 +114,8 @@ class ForeignSends:
                 self.foreign += 1
             elif event["topic"] != self.topic:
                 self.of_other_topics += 1
-            else:
-                row = self._row(event, producer, seq)
-                rows += [] if row is None else [row]
+            elif (row := self._row(event, producer, seq)) is not None:
+                rows.append(row)
         return pa.Table.from_pylist(rows, schema=SENDS)
 
     def _row(self, event: dict[str, Any], producer: int, seq: int) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +81,14 @@ class History:
     def __init__(
         self,
         legend: Legend,
-        groups: frozenset[str] = frozenset(),
-        assigned: Mapping[tuple[str, int], frozenset[int]] | None = None,
+        groups: frozenset[str],
+        assigned: Mapping[tuple[str, int], set[int]],
     ) -> None:
         self._legend = legend
         self._groups = groups
-        self._assigned = assigned or {}
-        self._index = 0
-        self._next_process = 0
+        self._assigned = assigned
+        self._indexes = count()
+        self._processes = count()
         self._free: dict[int, list[int]] = {}
         self._busy: dict[tuple[int, int], int] = {}
         self._readers: dict[int, int] = {}
@@ -110,7 +110,7 @@ class History:
 
     def _begin(self, at: int, actor: int, group: int, rows: Iterable[SortKey]) -> str:
         free = self._free.setdefault(actor, [])
-        process = heapq.heappop(free) if free else self._new_process()
+        process = heapq.heappop(free) if free else next(self._processes)
         self._busy[actor, group] = process
         sends = " ".join(f"[:send {row[5]} {row[7]}]" for row in rows)
         return self._line(at, process, ":invoke", ":send", f"[{sends}]")
@@ -130,7 +130,7 @@ class History:
 
     def _polls(self, at: int, actor: int, rows: Iterable[SortKey]) -> Iterator[str]:
         if actor not in self._readers:
-            self._readers[actor] = self._new_process()
+            self._readers[actor] = next(self._processes)
             yield from self._subscribe(at, actor)
         process = self._readers[actor]
         rest = iter(rows)
@@ -144,20 +144,15 @@ class History:
 
     def _subscribe(self, at: int, actor: int) -> Iterator[str]:
         _, reader, session = self._legend.actors.all[actor]
-        keys = self._assigned.get((reader, session), frozenset(range(len(self._legend.keys.all))))
+        keys = self._assigned.get((reader, session), range(len(self._legend.keys.all)))
         how = ":subscribe" if reader in self._groups else ":assign"
         value = f"[{' '.join(str(key) for key in sorted(keys))}]"
         more = ", :seek-to-beginning? true" if session < 0 else ""
         for word in (":invoke", ":ok"):
             yield self._line(at, self._readers[actor], word, how, value, more)
 
-    def _new_process(self) -> int:
-        self._next_process += 1
-        return self._next_process - 1
-
     def _line(self, at: int, process: int, kind: str, what: str, value: str, more: Any = "") -> str:
-        self._index += 1
         return (
-            f"{{:index {self._index - 1}, :time {at}, :process {process}, :type {kind}, :f {what}, "
+            f"{{:index {next(self._indexes)}, :time {at}, :process {process}, :type {kind}, :f {what}, "
             f":value {value}{more}}}"
         )

@@ -27,14 +27,13 @@ EVENTS = ("time", "order", "actor", "group", "position", "key", "offset", "value
 identifies one operation of an actor and `position` the order within it. `type` is `OK`, `FAIL` or `INFO`,
 `error` an index of `Legend.errors`."""
 
-_TYPES = {
+TYPES = {
     SendOutcome.ACKED.value: OK,
     SendOutcome.REJECTED.value: FAIL,
-    SendOutcome.UNCONFIRMED.value: INFO,
-    SendOutcome.INDETERMINATE.value: INFO,
     TxnOutcome.COMMITTED.value: OK,
     TxnOutcome.ABORTED.value: FAIL,
 }
+"""By outcome of a send or a transaction; every other outcome is `INFO`."""
 
 Int64Array = npt.NDArray[np.int64]
 TransactionRanges = Mapping[tuple[int, int], tuple[int, int, int]]
@@ -126,7 +125,7 @@ def send_events(
     topics = table["topic"]
     begun, ended = _column(table, "sent_ns", 0), _column(table, "closed_ns", NEVER)
     outcomes = table["outcome"].to_pylist()
-    kinds = np.array([_TYPES.get(outcome, INFO) for outcome in outcomes], dtype=np.int64)
+    kinds = np.array([TYPES.get(outcome, INFO) for outcome in outcomes], dtype=np.int64)
     errors = [
         error or ("unconfirmed" if outcome == SendOutcome.UNCONFIRMED else "")
         for error, outcome in zip(table["error"].to_pylist(), outcomes, strict=True)

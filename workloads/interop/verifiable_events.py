@@ -83,7 +83,7 @@ def parse(line: str | bytes, known: dict[str, _Fields], lines: Lines) -> dict[st
         lines.other += 1
         return None
     try:
-        event = json.loads(line)
+        event: dict[str, Any] = json.loads(line)
     except (ValueError, RecursionError):
         _damaged(lines)
         return None
@@ -97,8 +97,7 @@ def parse(line: str | bytes, known: dict[str, _Fields], lines: Lines) -> dict[st
         _damaged(lines)
         return None
     lines.events += 1
-    found: dict[str, Any] = event
-    return found
+    return event
 
 
 def _damaged(lines: Lines) -> None:
