@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from harness.bugs.bug import BUG_SUITE, BUGS, BugResult
-from harness.claims import plots
-from harness.claims.claim import CLAIMS, Claim, ClaimResult
+from harness.claims.claim import CLAIMS, Claim, ClaimResult, draw, side_by_side
 from harness.docgen import files
 from harness.model.frozen import Frozen
 from harness.page.markdown import cell, code_block, table
@@ -91,7 +90,7 @@ def result_table(items: Sequence[SuiteItem], runs: Runs[AnySuiteResult], link: C
 def claim_pages() -> dict[str, str]:
     """The text of every generated file, by its name below docs/claims."""
     runs = ClaimRuns.load(_CLAIM_RESULTS)
-    drawings = plots.draw([result for run in runs.runs for result in run])
+    drawings = draw([result for run in runs.runs for result in run])
     return {
         **{f"{claim.id}.md": claim_page(claim, runs, drawings) for claim in CLAIMS},
         "README.md": overview(runs),
@@ -118,7 +117,7 @@ def claim_page(claim: Claim, runs: ClaimRuns, drawn: Collection[str] = ()) -> st
         verdicts=count_verdicts(results),
         kafka=", ".join(sorted({result.kafka for result in results})),
         picture=claim.id in drawn,
-        side_by_side=plots.side_by_side(latest.arms) if latest and claim.id in _SIDE_BY_SIDE else (),
+        side_by_side=side_by_side(latest.arms) if latest and claim.id in _SIDE_BY_SIDE else (),
         stories=list(reversed(stories.values())),
     )
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.claims import plots
-from harness.claims.claim import CLAIM_SUITE, CLAIMS, ClaimResult
+from harness.claims.claim import CLAIM_SUITE, CLAIMS, ClaimResult, elections, side_by_side
 from harness.page.line_chart import LineChart, svg
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, choose
@@ -37,7 +36,7 @@ def a_result(arms: dict[str, float | None]) -> ClaimResult:
 
 def test_elections_are_plotted_by_partitions_with_the_median_of_runs() -> None:
     runs = [a_result({"kill-1": seconds, "kill-100": 5.0, "stop-1": None}) for seconds in (4.0, 9.0, 4.5)]
-    plot = plots.elections(runs)
+    plot = elections(runs)
     assert plot.lines == {"kill": [(1.0, 4.5), (100.0, 5.0)]}
     root = ET.fromstring(svg(plot))
     (line,) = root.findall("{*}polyline")
@@ -65,7 +64,7 @@ def test_arms_side_by_side_have_what_was_lost_of_any_number_in_one_row() -> None
         one.model_copy(update={"rows": (lost[0],)}),
         other.model_copy(update={"rows": (lost[1],), "role": Role.CONTROL}),
     ]
-    assert plots.side_by_side(arms) == [
+    assert side_by_side(arms) == [
         "| | a | b (control) |",
         "|---|---|---|",
         "| acked records lost | 7 | 7 |",
@@ -74,7 +73,7 @@ def test_arms_side_by_side_have_what_was_lost_of_any_number_in_one_row() -> None
 
 def test_arms_side_by_side() -> None:
     result = a_result({"kill-1": 4.0, "stop-1": 0.5})
-    assert plots.side_by_side(result.arms) == [
+    assert side_by_side(result.arms) == [
         "| | kill-1 | stop-1 |",
         "|---|---|---|",
         "| led after | 4.0 | 0.5 |",
