@@ -6,6 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[np.generic]
+
 
 def newness(broker: int, leader: int, leader_epoch: int) -> tuple[int, bool]:
     """A sort key of brokers' beliefs about a partition: the newest belief has the greatest key. `broker`
@@ -15,6 +20,16 @@ def newness(broker: int, leader: int, leader_epoch: int) -> tuple[int, bool]:
     epoch the leader's own belief is preferred: its ISR is the one that counts.
     """
     return leader_epoch, broker == leader
+
+
+def newest_rows(at_ns: Column, partition: Column, leader_epoch: Column, own: Column) -> npt.NDArray[np.intp]:
+    """The rows of the newest belief about each partition at each moment, by partition and time: `newness` on
+    columns of samples, of which there may be millions. `own`: it is the leader's."""
+    order = np.lexsort((own, leader_epoch, at_ns, partition))
+    at_ns, partition = at_ns[order], partition[order]
+    newest = np.ones(len(order), dtype=np.bool_)
+    newest[:-1] = (at_ns[:-1] != at_ns[1:]) | (partition[:-1] != partition[1:])
+    return order[newest]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.model.broker_views import newest_rows
 from harness.model.errors import JournalError
 from harness.model.journal import (
     ASSIGNMENTS,
@@ -28,7 +29,6 @@ from harness.model.journal import (
     SendOutcome,
 )
 from harness.model.journal_reader import PARTS, part_batches, reason_of
-from harness.model.newest_belief import newest_rows
 from harness.model.result import FindingClass
 from harness.model.run import RunMeta
 

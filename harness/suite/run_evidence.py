@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model.broker_views import newness
+from harness.model.broker_views import newest_rows, newness
 from harness.model.journal import (
     ANSWERS_DIR,
     APPLICATION_DIR,
@@ -26,7 +26,6 @@ from harness.model.journal import (
     SENDS_DIR,
 )
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
-from harness.model.newest_belief import newest_rows
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta, StepInfo
 
@@ -72,7 +71,7 @@ class PartitionBelief:
 
 
 class FinishedRun:
-    """One run in its folder, with the result of its check."""
+    """One run in its folder, with the result of its check. What it does not hold is EvidenceMissing."""
 
     def __init__(self, folder: Path, result: ArmResult) -> None:
         self.folder = folder
@@ -106,11 +105,7 @@ class FinishedRun:
         return int(required(next(rows, None), f"{fault} was never {phase}")["at_ns"])
 
     def rows(self, folder: str) -> list[JournalRow]:
-        """The rows of a journal, by its folder, in the order of `_ORDERS`.
-
-        Raises:
-            EvidenceMissing: the run has no such journal.
-        """
+        """The rows of a journal, by its folder, in the order of `_ORDERS`."""
         if folder not in self._rows:
             found = list(journal_rows(self._journal(folder), pattern="*.parquet"))
             order = _ORDERS.get(folder)
@@ -184,11 +179,7 @@ class FinishedRun:
         return int(whole[0]) if len(whole) else None
 
     def during(self, begin_ns: int, end_ns: int, partition: int = 0) -> list[PartitionBelief]:
-        """Samples between two moments.
-
-        Raises:
-            EvidenceMissing: there is none.
-        """
+        """Samples between two moments, at least one."""
         found = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
         return required(found, "no broker was sampled then")
 
@@ -199,11 +190,7 @@ class FinishedRun:
         return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
 
     def answers(self, ask: str, question: str) -> dict[int, JournalRow]:
-        """By broker, the first answer to a question of an ask step.
-
-        Raises:
-            EvidenceMissing: it was not asked.
-        """
+        """By broker, the first answer to a question of an ask step."""
         found: dict[int, JournalRow] = {}
         for row in self.all_answers:
             if row["ask"] == ask and row["question"] == question:
@@ -223,11 +210,7 @@ class FinishedRun:
         return list(self.answer(ask, "printed", node)["detail"]["lines"])
 
     def _journal(self, folder: str) -> Path:
-        """The folder of a journal.
-
-        Raises:
-            EvidenceMissing: it holds no file.
-        """
+        """The folder of a journal, which holds at least one file."""
         required(any((self.folder / folder).glob("*.parquet")), f"the run has no {folder}")
         return self.folder / folder
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.broker_views import newness
-from harness.model.newest_belief import newest_rows
+from harness.model.broker_views import newest_rows, newness
 
 pytestmark = pytest.mark.pure
 
