@@ -21,12 +21,8 @@ BATCH_ROWS = 1 << 17
 def journal_batches(
     folder: Path, columns: Sequence[str] | None = None, pattern: str = PARTS
 ) -> Iterator[pa.Table]:
-    """The rows of a journal, file by file in the order of their names; nothing if there is no file.
-
-    Args:
-        folder: the journal's folder.
-        columns: the columns to read, in this order (None: all).
-        pattern: which files belong to the journal.
+    """The rows of the journal in a folder, file by file in the order of their names; nothing if there is no
+    file. `columns` are read, in this order (None: all); `pattern` says which files belong to the journal.
 
     Raises:
         JournalError: a file is damaged, or lacks one of `columns`.

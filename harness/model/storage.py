@@ -37,8 +37,8 @@ S3_SCHEMES = ("s3", "s3a", "s3n")
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _S3_TIMEOUT_SECONDS = 30
-_PAUSES = (0.1, 0.2, 0.4)
-"""Seconds after which intermediate files are removed again, if tasks may still write some."""
+_PAUSES = (0.0, 0.1, 0.2, 0.4)
+"""Seconds after which intermediate files are removed, and again if tasks may still write some."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,6 @@ class UrlPath:
         if not rest:
             return sorted(found)
         return [deeper for one in sorted(found) if one.is_dir() for deeper in one.glob(rest)]
-
-    def files_below(self, names: Collection[str]) -> list[UrlPath]:
-        """As the function of this name."""
-        found = self.filesystem().get_file_info(fs.FileSelector(self.path, recursive=True))
-        inner = [info.path.removeprefix(self.path).strip("/") for info in found if info.base_name in names]
-        return sorted(self / one for one in inner)
 
     def read_bytes(self) -> bytes:
         with self.filesystem().open_input_file(self.path) as file:
@@ -177,9 +171,11 @@ def files_below(folder: StoragePath, names: Collection[str]) -> list[StoragePath
         OSError: a URL cannot be listed.
     """
     if isinstance(folder, UrlPath):
-        return list(folder.files_below(names))
+        found = folder.filesystem().get_file_info(fs.FileSelector(folder.path, recursive=True))
+        inner = [info.path.removeprefix(folder.path).strip("/") for info in found if info.base_name in names]
+        return sorted(folder / one for one in inner)
     return sorted(
-        Path(where, name) for where, _, found in os.walk(folder.resolve()) for name in found if name in names
+        Path(where, name) for where, _, files in os.walk(folder.resolve()) for name in files if name in names
     )
 
 
@@ -223,8 +219,7 @@ def scratch_in(folder: StoragePath) -> Iterator[StoragePath]:
         failed = False
     finally:
         if isinstance(scratch, Path):
-            shutil.rmtree(scratch, ignore_errors=True)
-            for seconds in _PAUSES if failed else ():
+            for seconds in _PAUSES if failed else _PAUSES[:1]:
                 time.sleep(seconds)
                 shutil.rmtree(scratch, ignore_errors=True)
         else:

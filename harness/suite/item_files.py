@@ -23,7 +23,6 @@ from harness.config.yaml_files import MOST_CHARACTERS, FileKind, NotYaml
 from harness.model.errors import BadInput, did_you_mean
 from harness.suite.model import Item
 
-_CLUSTERS = "suite/clusters.yaml"
 _CATALOGS = ("claims/catalog", "bugs/catalog")
 _PLACEHOLDER = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 _NEXT_STEP = "`kafka-chaos claims --init claim.yaml` writes an example"
@@ -94,7 +93,7 @@ class _File:
         keys = {key: values.put_into(one) for key, one in keys.items()}
         cluster = keys.get("cluster")
         if isinstance(cluster, yaml.ScalarNode) and cluster.value:
-            keys["cluster"] = self._named("cluster", cluster, _entries(_nodes(_CLUSTERS)))
+            keys["cluster"] = self._named("cluster", cluster, _entries(_nodes("suite/clusters.yaml")))
         return _mapping(node, keys)
 
     def _builtin(self, name: yaml.Node) -> yaml.Node:
@@ -117,11 +116,7 @@ class _File:
         return known[name.value]
 
     def grow(self, size: int) -> None:
-        """Count what is put in: a small file must not become a huge one.
-
-        Raises:
-            NotYaml: it is too large.
-        """
+        """Count what is put in. Raises NotYaml if it is too much: a small file must not become a huge one."""
         self._size += size
         if self._size > MOST_CHARACTERS:
             raise NotYaml("too large with the values that it names")
@@ -209,8 +204,7 @@ class _Values:
             texts += [node.value[end : match.start()], value]
             end = match.end()
             self._file.grow(len(value))
-        text = "".join((*texts, node.value[end:]))
-        return yaml.ScalarNode("tag:yaml.org,2002:str", text, node.start_mark, node.end_mark)
+        return _text("".join((*texts, node.value[end:])), node)
 
     def _value(self, match: re.Match[str], node: yaml.Node) -> yaml.Node:
         name = match[2] or match[3]
@@ -232,12 +226,12 @@ def _keys(node: yaml.MappingNode) -> list[str]:
 
 def _mapping(like: yaml.Node, keys: Nodes) -> yaml.MappingNode:
     known = {str(key.value): key for key, _ in like.value}
-    pairs = [(known.get(name) or _key(name, value), value) for name, value in keys.items()]
+    pairs = [(known.get(name) or _text(name, value), value) for name, value in keys.items()]
     return yaml.MappingNode(like.tag, pairs, like.start_mark, like.end_mark)
 
 
-def _key(name: str, value: yaml.Node) -> yaml.ScalarNode:
-    return yaml.ScalarNode("tag:yaml.org,2002:str", name, value.start_mark, value.end_mark)
+def _text(text: str, like: yaml.Node) -> yaml.ScalarNode:
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, like.start_mark, like.end_mark)
 
 
 def _sequence(like: yaml.Node, items: list[yaml.Node]) -> yaml.SequenceNode:

@@ -245,11 +245,10 @@ class SuiteItem(Frozen):
 
     def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
         """Each experiment once, in order, with the names of the arms that are used."""
-        found: dict[str, tuple[Experiment, list[str]]] = {}
+        found: dict[str, tuple[Experiment, dict[str, None]]] = {}
         for one in self.arms:
-            _, arms = found.setdefault(one.experiment.name, (one.experiment, []))
-            if one.arm not in arms:
-                arms.append(one.arm)
+            _, arms = found.setdefault(one.experiment.name, (one.experiment, {}))
+            arms[one.arm] = None
         return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
 
 
