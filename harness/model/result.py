@@ -13,19 +13,15 @@ from harness.model.run import RunMeta
 
 
 class Breaks(StrEnum):
-    """When a finding of a class makes the verdict of its run `invalid`."""
+    """When a finding of a class makes the verdict of its run `invalid`. For all but `ALWAYS` and `NEVER`,
+    more of them than an explicit promise allows do so too."""
 
     ALWAYS = "yes"
     WHEN_IDEMPOTENT = "when idempotent"
-    """And more of them than an explicit promise allows."""
     WHEN_ORDERED = "when the settings keep the order"
-    """And more of them than an explicit promise allows."""
     UNLESS_AT_MOST_ONCE = "unless the application promises at-most-once"
-    """Then only more of them than an explicit promise allows."""
     UNLESS_AT_LEAST_ONCE = "unless the application promises at-least-once"
-    """Then only more of them than an explicit promise allows."""
     AS_PROMISED = "as promised"
-    """Only more of them than an explicit promise allows."""
     NEVER = "no"
 
 

@@ -174,16 +174,9 @@ class Round:
 
 
 def rounds(run: FinishedRun, ask: str) -> list[Round]:
-    """The rounds of an ask step that can be judged.
-
-    Raises:
-        EvidenceMissing: there is none.
-    """
-    grouped: dict[int, list[JournalRow]] = {}
-    for row in run.all_answers:
-        if row["ask"] == ask and row["error"] is None:
-            grouped.setdefault(row["round"], []).append(row)
-    found = [one for rows in grouped.values() for one in _judged(rows)]
+    """The rounds of an ask step that can be judged, at least one."""
+    answers = (row for row in run.all_answers if row["ask"] == ask and row["error"] is None)
+    found = [one for _, rows in groupby(answers, key=itemgetter("round")) for one in _judged(list(rows))]
     return required(found, f"no round of {ask} can be judged")
 
 

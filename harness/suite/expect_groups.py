@@ -45,7 +45,7 @@ def moved(reader: str, step: str, least: int, most: int | None = None) -> Expect
         rows = run.rows(ASSIGNMENTS_DIR)
         assigned = any((row["reader"], row["event"]) == (reader, "assigned") for row in rows)
         required(assigned, f"consumer {reader} was never assigned a partition")
-        return _partitions(run, _changes(run, reader, step, assigned=False))
+        return _partitions(run, reader, step, assigned=False)
 
     return between(f"partitions taken from consumer {reader}", least, least if most is None else most, of)
 
@@ -53,12 +53,9 @@ def moved(reader: str, step: str, least: int, most: int | None = None) -> Expect
 def owned(reader: str, step: str, least: int, most: int | None = None) -> Expectation:
     """The number of partitions that a live reader was assigned after a step began and before the last step
     ended (`most` None: exactly `least`)."""
-
-    def of(run: FinishedRun) -> int:
-        return _partitions(run, _changes(run, reader, step, assigned=True))
-
     what = f"partitions that consumer {reader} was assigned in {step} or later"
-    return between(what, least, least if most is None else most, of)
+    most = least if most is None else most
+    return between(what, least, most, lambda run: _partitions(run, reader, step, assigned=True))
 
 
 def handover(reader: str, step: str, *, least: float, most: float) -> Expectation:
@@ -82,9 +79,10 @@ def _changes(run: FinishedRun, reader: str, step: str, *, assigned: bool) -> lis
     ]
 
 
-def _partitions(run: FinishedRun, changes: list[JournalRow]) -> int:
-    """How many partitions changed before the last step ended."""
+def _partitions(run: FinishedRun, reader: str, step: str, *, assigned: bool) -> int:
+    """How many partitions `_changes` has before the last step ended."""
     ended = run.meta.steps[-1].ended_ns or 0
+    changes = _changes(run, reader, step, assigned=assigned)
     return len({row["partition"] for row in changes if row["at_ns"] <= ended})
 
 

@@ -190,11 +190,8 @@ def faster_than_others(
 
 def refused_partitions(step: str, partitions: frozenset[int]) -> Expectation:
     """The partitions with a send of a write step that was not acknowledged before the step ended."""
-
-    def of(run: FinishedRun) -> frozenset[int]:
-        return frozenset(partition for partition, acked_in_time in _in_time(run, step) if not acked_in_time)
-
-    return exactly(f"partitions that did not accept all of {step}", partitions, of)
+    what = f"partitions that did not accept all of {step}"
+    return exactly(what, partitions, lambda run: {number for number, ok in _in_time(run, step) if not ok})
 
 
 def received_and_gone(reader: str, count: int) -> Expectation:

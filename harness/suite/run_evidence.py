@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -129,10 +130,8 @@ class FinishedRun:
     @cached_property
     def by_moment(self) -> dict[int, list[JournalRow]]:
         """The samples, one row per broker and partition, by the moment at which they were taken."""
-        found: dict[int, list[JournalRow]] = {}
-        for row in self.rows(SAMPLES_DIR):
-            found.setdefault(row["at_ns"], []).append(row)
-        return found
+        moments = groupby(self.rows(SAMPLES_DIR), key=itemgetter("at_ns"))
+        return {at_ns: list(rows) for at_ns, rows in moments}
 
     def decided_ns(self) -> list[int]:
         """When faults were decided."""
