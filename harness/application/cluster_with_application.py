@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from faults.shared.fault_cluster import CommandOutput
@@ -10,7 +10,6 @@ from harness.application.container_instance import Instance
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_control import RunningNodes
-from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_APPLICATION_ID
 
@@ -31,50 +30,13 @@ class ClusterWithApplication:
         self._cluster, self._application = cluster, application
         self.on_restart = on_restart
 
-    @property
-    def broker_ids(self) -> tuple[int, ...]:
-        return self._cluster.broker_ids
-
-    @property
-    def controller_ids(self) -> tuple[int, ...]:
-        return self._cluster.controller_ids
-
-    @property
-    def zookeeper_ids(self) -> tuple[int, ...]:
-        return self._cluster.zookeeper_ids
+    def __getattr__(self, name: str) -> Any:
+        """What is not about one node (brokers, topics, the controller, ...) is the cluster's own."""
+        return getattr(self._cluster, name)
 
     @property
     def application_ids(self) -> tuple[int, ...]:
         return () if self._application is None else tuple(self._application.instances)
-
-    @property
-    def client_address(self) -> str:
-        return self._cluster.client_address
-
-    @property
-    def bootstrap(self) -> str:
-        return self._cluster.bootstrap
-
-    def endpoint(self, number: int) -> tuple[str, int]:
-        return self._cluster.endpoint(number)
-
-    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:
-        return self._cluster.view(topics, timeout)
-
-    def controller(self) -> int | None:
-        return self._cluster.controller()
-
-    def coordinator(self, key: str, *, transactional: bool) -> int | None:
-        return self._cluster.coordinator(key, transactional=transactional)
-
-    def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
-        return self._cluster.share_coordinator(group, topic, partition)
-
-    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
-        return self._cluster.elect(topic, partitions, unclean=unclean)
-
-    def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
-        return self._cluster.reassign(topic, replicas)
 
     def kill(self, number: int) -> None:
         if _is_node(number):

@@ -56,21 +56,15 @@ class Prepared:
     @property
     def ready(self) -> ReadyWhen:
         """When it is ready: as the experiment says, as its built-in says, or when its group is active."""
-        if self.spec.ready is not None:
-            return self.spec.ready
-        if self.built_in is not None:
-            return self.built_in.ready
-        return ReadyWhen(group="active") if self.spec.knows_group else ReadyWhen(runs=1.0)
+        usual = ReadyWhen(group="active") if self.spec.knows_group else ReadyWhen(runs=1.0)
+        return self.spec.ready or (self.built_in.ready if self.built_in else usual)
 
     @property
     def drained(self) -> DrainedWhen:
         """When it has nothing left to do."""
-        if self.spec.drained is not None:
-            return self.spec.drained
-        if self.built_in is not None:
-            return self.built_in.drained
         # If nothing but its silence shows that an application is done, it has to be silent for longer.
-        return DrainedWhen(lag=0, quiet=1.0) if self.spec.knows_group else DrainedWhen(quiet=5.0)
+        usual = DrainedWhen(lag=0, quiet=1.0) if self.spec.knows_group else DrainedWhen(quiet=5.0)
+        return self.spec.drained or (self.built_in.drained if self.built_in else usual)
 
 
 def prepare(spec: ApplicationSpec) -> Prepared:

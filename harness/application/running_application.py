@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from harness.application.conditions import (
-    Drain,
-    describe_table_flood,
-    describe_topic_flood,
-    describe_unready,
-)
+from harness.application.conditions import Drain, describe_table_flood, describe_topic_flood, describe_unready
 from harness.application.container_instance import Instance
 from harness.application.group_watch import GroupWatch
 from harness.model.errors import ClusterError, KafkaChaosError
@@ -157,8 +152,12 @@ class RunningApplication:
             within = self._drained_when.within
             self.problems.append(f"the application has not drained within {within:g} s: {left}")
             return
-        if (silence := self._silence()) is not None:
-            self.problems.append(silence)
+        if self._output is not None and not self.output_records() and sum(self.group.ends().values()):
+            one = next(iter(self.instances.values()))
+            self.problems.append(
+                f"the application has written nothing to its output topic {self._output.topic}: does it "
+                f"write to another one? Its last lines: {one.last_lines()}"
+            )
             return
         self.drained = True
         for node in self.instances:
@@ -170,16 +169,6 @@ class RunningApplication:
             return (dict(self._checkpoints()) if self._checkpoints is not None else {}) or None
         except (OSError, ValueError):
             return None  # It is being written.
-
-    def _silence(self) -> str | None:
-        """A sentence if it has read its input but written nothing to its output."""
-        if self._output is None or self.output_records() or not sum(self.group.ends().values()):
-            return None
-        one = next(iter(self.instances.values()))
-        return (
-            f"the application has written nothing to its output topic {self._output.topic}: does it write to "
-            f"another one? Its last lines: {one.last_lines()}"
-        )
 
     @property
     def failed(self) -> bool:

@@ -105,8 +105,7 @@ class BuiltIn(Frozen):
     ready: ReadyWhen = ReadyWhen(group="active")
     drained: DrainedWhen = DrainedWhen(lag=0, quiet=1.0)
     checkpoint: Literal["spark"] | None = Field(
-        default=None,
-        description="whose checkpoints are in its state folder",
+        default=None, description="whose checkpoints are in its state folder"
     )
     two_clusters: bool = Field(
         default=False, description="its output may be on another cluster than its input"

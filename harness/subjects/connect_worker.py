@@ -49,18 +49,10 @@ def main(options: argparse.Namespace) -> int:
         Path(options.output).mkdir(parents=True, exist_ok=True)
         output = str(Path(options.output) / "lines.txt")
     connector = connector_settings(
-        options.variant,
-        clusters=clusters,
-        topic=topic,
-        output=output,
-        group=options.group,
-        exactly_once=once,
+        options.variant, clusters=clusters, topic=topic, output=output, group=options.group, exactly_once=once
     )
     worker = worker_settings(
-        clusters=clusters,
-        group=options.group,
-        exactly_once=once,
-        commit_ms=options.commit_interval_ms,
+        clusters=clusters, group=options.group, exactly_once=once, commit_ms=options.commit_interval_ms
     )
     gateway = start_jvm(options.jars, ("-Xmx384m", *LOG_TO_STDERR))
     cli = gateway.jvm.org.apache.kafka.connect.cli.ConnectDistributed(

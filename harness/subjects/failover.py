@@ -16,6 +16,7 @@ import argparse
 import base64
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -153,10 +154,8 @@ def _failed_over(options: Any, gateway: Any, clusters: Clusters, mirror: Reader)
         return mirror.committed()
     if options.offsets == SAME:
         source = Reader(clusters.source, options.input, options.group, None, 0)  # type: ignore[arg-type]
-        try:
+        with closing(source):
             return source.committed()
-        finally:
-            source.close()
     jvm = gateway.jvm
     found = jvm.org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets(
         java_map(gateway, {"bootstrap.servers": clusters.target}),

@@ -73,11 +73,7 @@ class DeathBetweenCheckpoints:
     """
 
     def __init__(
-        self,
-        state: Path,
-        newest: Callable[[], Path | None],
-        written: Callable[[], int],
-        after: int | None,
+        self, state: Path, newest: Callable[[], Path | None], written: Callable[[], int], after: int | None
     ) -> None:
         self._mark = state / _MARK
         self._newest, self._written = newest, written
