@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +26,20 @@ class Running:
         self._results = results
         self.topic = ""
         self._topic_or_end = threading.Event()
-        self._result: ChaosResult | None = None
-        self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
+        self._run: Future[ChaosResult] = Future()
 
     def start(self, work: Callable[[], ChaosResult]) -> None:
         """Begin; `work` calls `topic_created` once the topic exists."""
 
         def body() -> None:
             try:
-                self._result = work()
+                self._run.set_result(work())
             except BaseException as error:  # raised again in the test's own thread
-                self._error = error
+                self._run.set_exception(error)
             finally:
                 self._topic_or_end.set()
 
-        self._thread = threading.Thread(target=body, name="chaos", daemon=True)
-        self._thread.start()
+        threading.Thread(target=body, name="chaos", daemon=True).start()
 
     def topic_created(self, _arm: str, topic: str) -> None:
         """Note the topic of the run; called by the runner."""
@@ -56,8 +54,8 @@ class Running:
         """
         if not self._topic_or_end.wait(_TOPIC_SECONDS):
             raise TimeoutError(f"the run had no topic within {_TOPIC_SECONDS:.0f} s")
-        if self._error is not None:
-            raise self._error
+        if self._run.done():
+            self._run.result()
 
     def journaled(self, producer: Any, *, on_delivery: Report | None = None) -> JournaledProducer:
         """Wrap a producer of your own, so that the run accounts for what it sends: see
@@ -91,17 +89,11 @@ class Running:
     def wait(self) -> ChaosResult:
         """Wait until all faults are healed and all records are read back and checked; returns the result. An
         error that broke the run is raised here."""
-        self.finish()
-        if self._error is not None:
-            raise self._error
-        if self._result is None:
-            raise RuntimeError("the run was not started")
-        return self._result
+        return self._run.result()
 
     def finish(self) -> None:
         """Wait for the end, and ignore errors."""
-        if self._thread is not None:
-            self._thread.join()
+        self._run.exception()
 
 
 class ThreadErrors:

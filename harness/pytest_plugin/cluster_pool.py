@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,6 @@ class _Leased(ClusterHolder):
     """A cluster, and the number of its present users."""
 
     users = 0
-
-
-def start_cluster(spec: ClusterSpec, logs: Path, ports: list[int]) -> AbstractContextManager[ManagedCluster]:
-    """A cluster on these host ports."""
-    return ManagedCluster(spec, log_folder=logs, ports=ports)
 
 
 def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
@@ -96,8 +90,9 @@ class SessionClusters:
             self._leased.remove(one)
             one.remove()
 
-    def _start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[ManagedCluster]:
-        return start_cluster(spec, logs, worker_ports(spec.brokers, *self._settings.worker))
+    def _start(self, spec: ClusterSpec, logs: Path) -> ManagedCluster:
+        ports = worker_ports(spec.brokers, *self._settings.worker)
+        return ManagedCluster(spec, log_folder=logs, ports=ports)
 
 
 def _heal(cluster: ManagedCluster) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.model.errors import JournalError
@@ -16,10 +15,7 @@ from harness.model.journal_reader import journal_batches
 from harness.model.run import FaultWindow, RunMeta
 
 MOST_RANGES = 5
-_SEQ_BITS = 40
-"""Producer and number of a record as one integer: no run sends 2**40 records with one producer."""
-
-_Ints = npt.NDArray[np.int64]
+_IDENTITY = ["producer", "seq"]
 
 Position = tuple[int, int]
 """Partition and offset."""
@@ -102,39 +98,28 @@ def _range_text(one: OffsetRange) -> str:
 
 def _times(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetRange, tuple[int, int]]:
     """The first send and the last report (ns) of each range whose records the journals hold."""
-    keys: list[_Ints] = []
-    owners: list[_Ints] = []
+    keys: list[pa.Table] = []
     columns = ["topic", "partition", "offset", "state", "producer", "seq"]
     for table in journal_batches(run / READS_DIR, columns):
-        ours = pc.and_(pc.equal(table["topic"], topic), pc.equal(table["state"], ReadState.OK.value))
-        table = table.filter(ours)
-        partition, offset = table["partition"].to_numpy(), table["offset"].to_numpy()
-        identity = _identity(table["producer"].to_numpy(), table["seq"].to_numpy())
+        ours = table.filter((pc.field("topic") == topic) & (pc.field("state") == ReadState.OK.value))
         for number, one in enumerate(ranges):
-            inside = (partition == one.partition) & (offset >= one.first) & (offset <= one.last)
-            keys.append(identity[inside])
-            owners.append(np.full(int(inside.sum()), number))
-    if not keys or not sum(map(len, keys)):
+            offset = pc.field("offset")
+            inside = (pc.field("partition") == one.partition) & (offset >= one.first) & (offset <= one.last)
+            found = ours.filter(inside).select(_IDENTITY)
+            keys.append(found.append_column("range", pa.array([number] * found.num_rows, pa.int32())))
+    if not sum(map(len, keys)):
         return {}
-    wanted, first = np.unique(np.concatenate(keys), return_index=True)
-    owner = np.concatenate(owners)[first]
-    begin: dict[int, int] = {}
-    end: dict[int, int] = {}
-    for table in journal_batches(run / SENDS_DIR, ["producer", "seq", "sent_ns", "closed_ns"]):
-        identity = _identity(table["producer"].to_numpy(), table["seq"].to_numpy())
-        sent = table["sent_ns"].to_numpy()
-        closed = pc.coalesce(table["closed_ns"], table["sent_ns"]).to_numpy()
-        position = np.minimum(np.searchsorted(wanted, identity), len(wanted) - 1)
-        hit = wanted[position] == identity
-        for number in np.unique(owner[position[hit]]).tolist():
-            of_range = hit & (owner[position] == number)
-            begin[number] = min(begin.get(number, 2**63), int(sent[of_range].min()))
-            end[number] = max(end.get(number, 0), int(closed[of_range].max()))
-    return {ranges[number]: (begin[number], end[number]) for number in begin}
-
-
-def _identity(producer: _Ints, seq: _Ints) -> _Ints:
-    return (producer.astype(np.int64) << _SEQ_BITS) | seq.astype(np.int64)
+    wanted = pa.concat_tables(keys).group_by([*_IDENTITY, "range"]).aggregate([])
+    times: dict[OffsetRange, tuple[int, int]] = {}
+    for table in journal_batches(run / SENDS_DIR, [*_IDENTITY, "sent_ns", "closed_ns"]):
+        hit = table.join(wanted, _IDENTITY, join_type="inner")
+        for number in pc.unique(hit["range"]).to_pylist():
+            of_range = hit.filter(pc.field("range") == number)
+            since = pc.min(of_range["sent_ns"]).as_py()
+            until = pc.max(pc.coalesce(of_range["closed_ns"], of_range["sent_ns"])).as_py()
+            begin, end = times.get(ranges[number], (since, until))
+            times[ranges[number]] = min(begin, since), max(end, until)
+    return times
 
 
 def _written(times: tuple[int, int] | None, meta: RunMeta) -> str:

@@ -13,7 +13,7 @@ from harness.check_jobs.recheck import RESULT_FILE
 from harness.containers import engine, images
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
-from harness.model.result import ArmResult, ExperimentResult, FailedTest, VerdictWord
+from harness.model.result import ExperimentResult, FailedTest, VerdictWord
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
 from harness.page.html import REPORT_FILE
@@ -59,7 +59,8 @@ def readable(missing: Missing) -> Iterator[None]:
 
 def failure(result: ChaosResult, nodeid: str) -> str:
     """What is shown of an experiment of a failed test: verdicts, the worst first, and how to repeat it."""
-    worst = sorted(result.arms, key=_rank)
+    worst = sorted(result.arms, key=lambda arm: _BADNESS.index(arm.judgement.verdict))
+    worst.sort(key=lambda arm: arm.judgement.as_promised is True)
     lines = [explanation(arm, examples=3) for arm in worst]
     for arm in worst[:1]:
         image = arm.meta.cluster.image
@@ -70,10 +71,6 @@ def failure(result: ChaosResult, nodeid: str) -> str:
         lines += ["replay:", f"  {shlex.join(test)}", f"  {shlex.join(alone)}"]
     lines.append(f"report: {result.folder / REPORT_FILE}")
     return "\n".join(lines)
-
-
-def _rank(arm: ArmResult) -> tuple[bool, int]:
-    return arm.judgement.as_promised is True, _BADNESS.index(arm.judgement.verdict)
 
 
 def note_failed_test(result: ChaosResult, failed: FailedTest) -> list[str]:

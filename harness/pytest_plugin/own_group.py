@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,9 +37,6 @@ from harness.pytest_plugin.delivery_report import Committed
 from harness.run.offsets.offset_rows import answer_row
 from workloads.journal.parquet_parts import PartWriter
 from workloads.own.consumer_journal import ConsumerJournal
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FOLDER = "own-groups"
 """The folder of these journals in the run's folder: GROUP/ with assignments, commits, offsets and live/."""
@@ -85,7 +82,10 @@ def group_problems(
                 break
             time.sleep(_EVERY_SECONDS)
         found += problems
-    return [_line(row) for row in found]
+    return [
+        f"{row['finding']}: {row['detail']}" + (f" (during {row['windows']})" if row["windows"] else "")
+        for row in found
+    ]
 
 
 def _refuse_namesakes(group: str, names: list[str]) -> None:
@@ -105,19 +105,11 @@ def _problems(meta: RunMeta, folder: Path, members: Sequence[ConsumerJournal], r
         ReaderInfo(name=one.member, group=one.group, session_ms=one.session_ms) for one in members
     )
     meta = meta.model_copy(update={"readers": readers})
-    found = group_findings(_session, meta, folder, reads_folder=reads)
+    # The embedded engine starts in a second.
+    engine = EngineChoice(engine="sail")
+    found = group_findings(lambda: engines.engine(engine).session(), meta, folder, reads_folder=reads)
     broken = [row for row in found if FindingClass(row["finding"]).breaks is Breaks.ALWAYS]
     return sorted(broken, key=lambda row: (row["partition"], row["offsets"]))
-
-
-def _session() -> SparkSession:
-    """A session of the embedded engine, which starts in a second."""
-    return engines.engine(EngineChoice(engine="sail")).session()
-
-
-def _line(row: Row) -> str:
-    during = f" (during {row['windows']})" if row["windows"] else ""
-    return f"{row['finding']}: {row['detail']}{during}"
 
 
 def _answers(

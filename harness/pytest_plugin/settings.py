@@ -31,10 +31,7 @@ OPTIONS: dict[str, tuple[str, str]] = {
         "budget of a session: `10m`, `600s`, `20 faults`, or `10m, 20 faults`; then tests are skipped",
     ),
     "cluster-scope": ("SCOPE", "scope of the fixture kafka_cluster: session (default) to function"),
-    "reuse": (
-        "YES_OR_NO",
-        "yes (default): a cluster is healed and reused; no: every test gets a new one",
-    ),
+    "reuse": ("YES_OR_NO", "yes (default): a cluster is healed and reused; no: every test gets a new one"),
     "missing": ("WHAT", "what a test does without Docker or Java: fail (default) or skip"),
 }
 """Name without prefix -> metavar and help; on the command line `--chaos-NAME`, in ini files `chaos_NAME`."""

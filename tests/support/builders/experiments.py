@@ -72,7 +72,7 @@ class StandIns:
         self.losses: Losses = {}
         self.during: Callable[[], None] = lambda: None
 
-    def start(self, spec: ClusterSpec, _logs: Path, ports: list[int]) -> StandInCluster:
+    def start(self, spec: ClusterSpec, *, ports: list[int], **_: object) -> StandInCluster:
         self.clusters.append(StandInCluster(spec, ports))
         return self.clusters[-1]
 
@@ -110,7 +110,7 @@ class StandIns:
 def install(monkeypatch: pytest.MonkeyPatch) -> StandIns:
     """Stand-ins instead of brokers, Docker and Java, until the end of the test."""
     found = StandIns()
-    monkeypatch.setattr(cluster_pool, "start_cluster", found.start)
+    monkeypatch.setattr(cluster_pool, "ManagedCluster", found.start)
     monkeypatch.setattr(cluster_pool, "heal_cluster", found.heal)
     monkeypatch.setattr(executor, "run_on", found.run_on)
     monkeypatch.setattr(executor, "with_engine", lambda options, _: options)

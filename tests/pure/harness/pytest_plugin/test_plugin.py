@@ -364,10 +364,10 @@ def test_a_machine_without_docker_fails_or_skips(
     from harness.model.errors import PrerequisiteMissing
     from harness.pytest_plugin import cluster_pool
 
-    def missing(*_: object) -> None:
+    def missing(*_: object, **__: object) -> None:
         raise PrerequisiteMissing("there is no Docker engine", next_step="start Docker")
 
-    monkeypatch.setattr(cluster_pool, "start_cluster", missing)
+    monkeypatch.setattr(cluster_pool, "ManagedCluster", missing)
     text = "def test_a(chaos): chaos('storm')\ndef test_b(kafka_cluster): pass\n"
     done = run(pytester, text)
     done.assert_outcomes(failed=1, errors=1)
