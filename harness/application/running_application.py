@@ -152,7 +152,7 @@ class RunningApplication:
             within = self._drained_when.within
             self.problems.append(f"the application has not drained within {within:g} s: {left}")
             return
-        if self._output is not None and not self.output_records() and sum(self.group.ends().values()):
+        if self._output is not None and not self.output_records() and any(self.group.ends().values()):
             one = next(iter(self.instances.values()))
             self.problems.append(
                 f"the application has written nothing to its output topic {self._output.topic}: does it "
