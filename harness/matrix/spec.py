@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -49,20 +49,19 @@ def _spelt_out(value: Any) -> Any:
         return value
     for key, inside in (("version", "cluster"), ("client", "workload")):
         if set(value) == {key} and isinstance(value[key], (list, tuple)):
-            return {"levels": {label_of(one): {inside: {key: one}} for one in value[key]}}
+            return _levels(inside, key, value[key])
     what = [key for key in _SHORT if isinstance(value.get(key), str)]
     if len(what) == 1 and set(value) == {what[0], "values"} and isinstance(value["values"], (list, tuple)):
-        labels = [label_of(one) for one in value["values"]]
-        twice = next((one for one in labels if labels.count(one) > 1), None)
-        if twice is not None:
-            raise ValueError(f"the value {twice} is given twice")
-        return {
-            "levels": {
-                label: {what[0]: {value[what[0]]: one}}
-                for label, one in zip(labels, value["values"], strict=True)
-            }
-        }
+        return _levels(what[0], value[what[0]], value["values"])
     return value
+
+
+def _levels(inside: str, key: str, values: Sequence[Any]) -> dict[str, Any]:
+    labels = [label_of(one) for one in values]
+    twice = next((one for one in labels if labels.count(one) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the value {twice} is given twice")
+    return {"levels": {label: {inside: {key: one}} for label, one in zip(labels, values, strict=True)}}
 
 
 class Axis(Frozen):

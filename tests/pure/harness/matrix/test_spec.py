@@ -120,6 +120,7 @@ def test_include_keeps_and_exclude_leaves_out() -> None:
         ({"exclude": [{"ack": 1}]}, "names the axis 'ack'; there are acks, fault"),
         ({"slo": [{"at": {"acks": 7}, "lost": 0}]}, "slo[0].at names acks=7"),
         ({"axes": {"a": {"producer": "acks", "values": [1, 1]}}}, "is given twice"),
+        ({"axes": {"a": {"version": ["4.3.1", "4.3.1"]}}}, "is given twice"),
         ({"axes": {"a": {"producer": "ackz", "values": [1]}}}, "ackz"),
         (
             {"axes": {"a": {"producer": "acks", "values": [1]}, "b": OTHER_ACKS}},
