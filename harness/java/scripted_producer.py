@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
 from harness.java.jvm import java_duration
-from harness.model.journal import RowSink, SendOutcome, TxnOutcome
+from harness.model.journal import RowSink, TxnOutcome
 from harness.spec.group_steps import SendOffsets
 from harness.spec.steps import Send
 from workloads.producer.java_outcomes import outcome_of
@@ -215,7 +215,4 @@ class ScriptedProducer:
             offsets=np.array([NO_OFFSET if offset is None else offset], dtype=np.int64),
             errors=[name],
         )
-        if outcome in (SendOutcome.ACKED, SendOutcome.UNCONFIRMED):
-            self.tally.succeeded(outcome, 1)
-        else:
-            self.tally.ended([outcome], [name or "?"])
+        self.tally.ended([outcome], [] if name is None else [name])

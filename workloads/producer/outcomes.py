@@ -39,8 +39,7 @@ class OutcomeCondition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """One row: `error` (None: success, `ANY`: any error) and `when` lead to `outcome`; `why` names reason and
-    source."""
+    """One row: `error` (None: success, `ANY`: any error) and `when` lead to `outcome`; `why` has a source."""
 
     error: str | None
     when: OutcomeCondition

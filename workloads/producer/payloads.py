@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,8 +20,6 @@ from workloads.config.workload_spec import WorkloadSpec
 from workloads.producer.send_journal import NO_KEY
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, carry
 from workloads.record.identity import decode_keys
-
-_SHAPE = "(key, value, headers): bytes, text or None each, and a mapping of texts to bytes, text or None"
 
 Content: TypeAlias = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 """Key, value and headers; a key of None leaves the workload's own."""
@@ -34,19 +33,6 @@ class PayloadRecord:
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
     identity: bytes
-
-
-class ReportedRecord:
-    """A message of a delivery report whose value is the identity, as in records without a payload."""
-
-    __slots__ = ("_identity", "latency", "offset", "partition")
-
-    def __init__(self, identity: bytes, message: Any) -> None:
-        self._identity = identity
-        self.offset, self.partition, self.latency = message.offset, message.partition, message.latency
-
-    def value(self) -> bytes:
-        return self._identity
 
 
 class PayloadBuilder:
@@ -97,18 +83,14 @@ def produce_record(
     partition: int,
     report: Callable[..., None],
 ) -> None:
-    """`produce` of the client, with the record in place of a value."""
+    """`produce` of the client, with the record in place of a value; reports give the identity as value."""
     chosen = key if record.key is None else record.key
 
     def reported(error: Any, message: Any) -> None:
-        report(error, ReportedRecord(record.identity, message))
+        told = {name: getattr(message, name) for name in ("offset", "partition", "latency")}
+        report(error, SimpleNamespace(value=lambda: record.identity, **told))
 
     produce(topic, record.value, chosen, partition, reported, headers=record.headers)
-
-
-def sizes_of(records: list[PayloadRecord]) -> npt.NDArray[np.int32]:
-    """Bytes of the values."""
-    return np.array([len(record.value or b"") for record in records], dtype=np.int32)
 
 
 def key_ids(records: list[PayloadRecord], own: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -160,16 +142,14 @@ def _avro_encoder(spec: AvroPayload) -> Callable[[Any], bytes]:
             found=str(error),
             next_step="pip install 'kafka-chaos[avro]'",
         ) from error
+    path = spec.schema_ if isinstance(spec.schema_, str) else None
     try:
-        written = (
-            json.loads(Path(spec.schema_).read_text()) if isinstance(spec.schema_, str) else spec.schema_
-        )
+        written = spec.schema_ if path is None else json.loads(Path(path).read_text())
         schema = fastavro.parse_schema(written)
     except (OSError, ValueError, fastavro.schema.SchemaParseException) as error:
         raise BadInput(
             "this is no Avro schema",
-            where="workload.payload.avro.schema"
-            + (f": {spec.schema_}" if isinstance(spec.schema_, str) else ""),
+            where="workload.payload.avro.schema" + ("" if path is None else f": {path}"),
             expected="a schema, or the path of a file with one in JSON",
             found=f"{type(error).__name__}: {error}",
             next_step="correct the schema, or the path",
@@ -217,7 +197,8 @@ def _unusable(name: str, producer: int, seq: int, found: str) -> BadInput:
     return BadInput(
         "the function of the payload did not return a record",
         where=f"workload.payload.python: {name}, called with producer {producer} and seq {seq}",
-        expected=_SHAPE,
+        expected="(key, value, headers): bytes, text or None each, and a mapping of texts to bytes, text "
+        "or None",
         found=found,
         next_step="correct the function; it may be called with any producer and any seq from 0",
     )

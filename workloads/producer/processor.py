@@ -78,8 +78,7 @@ class Processor(LiveReader):
         self._stream = stream
         self._sends = output.sends
         self._build = ValueBuilder(stream.run_id, stream.producer, output.spec.record_size, stream.seed)
-        self._tally = Tally()
-        self._reports = DeliveryReports(stream.producer, output.settings, output.sends, self._tally)
+        self._reports = DeliveryReports(stream.producer, output.settings, output.sends, Tally())
         self._seq = 0
         self._offsets: list[TopicPartition] = []
         self._closing_by: float | None = None
@@ -120,13 +119,14 @@ class Processor(LiveReader):
     def _write(self, keys: list[int]) -> None:
         produce, report, stream = self._txns.client.produce, self._reports.callback, self._stream
         sent: list[int] = []
-        broken: tuple[int, str, int] | None = None
+        broken: str | None = None
         for seq, key in enumerate(keys, self._seq):
-            stamp = time.time_ns()
+            value, stamp = self._build(seq), time.time_ns()
             try:
-                produce(stream.topic, self._build(seq), encode_key(key), seq % stream.partitions, report)
+                produce(stream.topic, value, encode_key(key), seq % stream.partitions, report)
             except KafkaException as error:
-                broken = (seq, error.args[0].name(), time.time_ns())
+                broken = error.args[0].name()
+                self._reports.refused(value, broken)
             sent.append(stamp)
             if broken is not None:
                 break
@@ -144,9 +144,7 @@ class Processor(LiveReader):
             )
         )
         self._seq += len(sent)
-        self._tally.sent(len(sent))
-        self._reports.refused([] if broken is None else [broken])
-        self._txns.count_sends(len(sent), None if broken is None else broken[1])
+        self._txns.count_sends(len(sent), broken)
 
     def _send_offsets(self, client: Any) -> None:
         client.send_offsets_to_transaction(
@@ -173,8 +171,7 @@ class Processor(LiveReader):
             time.sleep(_PAUSE_SECONDS if self._resets else 0)
 
     def _read_committed_offsets(self) -> bool:
-        """Read the group's committed offsets of all assigned partitions, to continue there; False: it
-        failed."""
+        """Read the committed offsets of all assigned partitions, to continue there; False: it failed."""
         mine = [TopicPartition(self._topic, number) for number in sorted(self._assigned_partitions)]
         try:
             found = self._consumer.committed(mine, timeout=SLICE_SECONDS) if mine else []

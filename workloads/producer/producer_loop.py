@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 from harness.model.journal import RowSink
 from workloads.clients import flush, purge_and_close
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record, sizes_of
+from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
 from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import NO_KEY, NO_TXN, SendBatch, SendJournal
 from workloads.producer.transactions import ClientUnusable, TransactionManager
@@ -61,28 +61,25 @@ class Stream:
 class ProducerLoop:
     """Uses the client in one thread from its start to its end, so that its callbacks need no locks.
 
-    `connect` creates another client like `client`: a transactional producer needs one after a fatal error.
-    `failure` is the exception that ended the thread early, `fatal` why the producer sends no more records
-    (None: it did not happen).
+    `connect` creates a client that reports its errors to a function; a transactional producer needs another
+    one after a fatal error. `failure` is the exception that ended the thread early, `fatal` why the producer
+    sends no more records (None: it did not happen).
     """
 
     def __init__(
         self,
-        client: Any,
+        connect: Callable[[Callable[[KafkaError], None]], Any],
         stream: Stream,
         spec: WorkloadSpec,
         settings: ProducerSettings,
         journal: SendJournal,
-        *,
-        connect: Callable[[], Any],
-        transactions: RowSink | None = None,
+        transactions: RowSink | None,
     ) -> None:
-        self._first_client = client
+        self._first_client = connect(self._on_error)
         self._stream = stream
-        self._keys = spec.keys
+        self._spec = spec
         self._even = spec.spread == "even"
         self._journal = journal
-        self._size = spec.record_size
         self._payload = spec.payload is not None
         self._build: ValueBuilder | PayloadBuilder
         if spec.payload is None:
@@ -111,8 +108,8 @@ class ProducerLoop:
         self._txns: TransactionManager | None = None
         if spec.transactions is not None and transactions is not None:
             self._txns = TransactionManager(
-                connect,
-                client,
+                partial(connect, self._on_error),
+                self._first_client,
                 spec.transactions,
                 producer=stream.producer,
                 seed=stream.seed,
@@ -122,6 +119,9 @@ class ProducerLoop:
                 patience=settings.transaction_timeout() / 1000 + _PATIENCE_MARGIN_SECONDS,
             )
         self._thread = threading.Thread(target=self._run, name=f"producer-{stream.producer}", daemon=True)
+
+    def open(self) -> None:
+        """Start the thread, which initialises a transactional client and then waits for a step."""
         self._thread.start()
 
     def start(self, order: StepOrder) -> None:
@@ -146,11 +146,9 @@ class ProducerLoop:
     def join(self) -> None:
         self._thread.join()
 
-    def on_error(self, error: KafkaError) -> None:
-        """`error_cb` of the client: only a fatal error changes what the loop does.
-
-        A transactional producer gets the error from its next call, and then a new client.
-        """
+    def _on_error(self, error: KafkaError) -> None:
+        """`error_cb` of the client: only a fatal error changes what the loop does. A transactional producer
+        gets the error from its next call, and then a new client."""
         if error.fatal() and self._txns is None:
             self.fatal = error.str()
 
@@ -230,16 +228,14 @@ class ProducerLoop:
             self._reports.take()
 
     def _slice(self, step: int, count: int) -> int:
-        """Queue up to `count` records and journal them: fewer if the client's queue is full or a fatal error
-        came."""
+        """Queue up to `count` records and journal them; fewer if the queue is full or a fatal error came."""
         produce, now, even = self._client.produce, time.time_ns, self._even
         if self._payload:
             produce = partial(produce_record, produce)
-        topic, partitions, keys = self._stream.topic, self._stream.partitions, self._keys
+        topic, partitions, keys = self._stream.topic, self._stream.partitions, self._spec.keys
         report = self._reports.callback
         first = self._seq
         sent: list[int] = []
-        refused: list[tuple[int, str, int]] = []
         broken: str | None = None
         missing = count - len(self._built)
         if missing > 0:
@@ -255,11 +251,10 @@ class ProducerLoop:
                 break
             except KafkaException as error:
                 cause = error.args[0]
-                refused.append((seq, cause.name(), now()))
-                dead = cause.fatal() or cause.code() == KafkaError._FATAL
+                self._reports.refused(value.identity if self._payload else value, cause.name())
                 if self._txns is not None and cause.code() != KafkaError.MSG_SIZE_TOO_LARGE:
                     broken = cause.name()
-                elif dead:
+                elif cause.fatal() or cause.code() == KafkaError._FATAL:
                     broken = self.fatal = self.fatal or cause.str()
                 if broken is not None:
                     sent.append(stamp)
@@ -273,33 +268,35 @@ class ProducerLoop:
         self._hand_over(step, first, sent, records)
         if self._txns is not None:
             self._txns.count_sends(len(sent), broken)
-        self._reports.refused(refused)
         return len(sent)
 
     def _hand_over(self, step: int, first: int, sent: list[int], records: list[PayloadRecord]) -> None:
         if not sent:
             return
-        seq = np.arange(first, first + len(sent), dtype=np.int64)
-        key_number = seq if self._keys is None else seq % self._keys
+        seq, keys = np.arange(first, first + len(sent), dtype=np.int64), self._spec.keys
+        key_number = seq if keys is None else seq % keys
         # Where the client chooses the partition, only its reports name it.
         partition = key_number % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
-        key = key_number if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64)
+        key = key_number if keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64)
+        size: Any = self._spec.record_size
+        if self._payload:
+            size = np.array([len(record.value or b"") for record in records], dtype=np.int32)
+            key = key_ids(records, key)
         batch = SendBatch(
             producer=self._stream.producer,
             first=first,
             step=step,
-            size=sizes_of(records) if self._payload else self._size,
+            size=size,
             sent_ns=np.array(sent, dtype=np.int64),
             partition=partition.astype(np.int32),
-            key=key_ids(records, key) if self._payload else key,
+            key=key,
             txn=NO_TXN if self._txns is None else self._txns.number,
         )
         self._journal.opened(batch)
         self.tally.sent(len(sent))
 
     def _drained(self) -> bool:
-        """Wait until each send has its report (at most delivery.timeout.ms); False: another step has
-        begun."""
+        """Wait until each send has its report (at most delivery.timeout.ms); False: a new step has begun."""
         self._reports.take()
         while self.tally.open() and self._close_seconds is None:
             if self._order is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -49,31 +49,21 @@ class Workload(ClosesAtEnd):
         security: Mapping[str, str] | None = None,
     ) -> None:
         self._spec = spec
-        self._loops: list[ProducerLoop] = []
         self._closed = False
         if (spec.transactions is None) != (transactions is None):
             raise ValueError("a transactional workload needs a journal of transactions, and no other does")
-        # error_cb must be given at construction, before the loop that it serves exists.
-        hooks: list[list[ProducerLoop]] = [[] for _ in range(spec.producers)]
-        names = [
-            None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
-        ]
-        connects = [
-            partial(make_client, client, settings, settings.to_librdkafka(bootstrap, name, security), hook)
-            for name, hook in zip(names, hooks, strict=True)
-        ]
-        clients = [connect() for connect in connects]
-        for index, (created, hook) in enumerate(zip(clients, hooks, strict=True)):
+        self._loops: list[ProducerLoop] = []
+        for index in range(spec.producers):
+            name = None if spec.transactions is None else transactional_id(index)
+            config = settings.to_librdkafka(bootstrap, name, security)
+            connect = partial(make_client, client, settings, config)
             stream = Stream(index, topic, partitions, run_id, seed * 1_000_003 + index)
-            loop = ProducerLoop(
-                created, stream, spec, settings, journal, connect=connects[index], transactions=transactions
-            )
-            hook.append(loop)
-            self._loops.append(loop)
+            self._loops.append(ProducerLoop(connect, stream, spec, settings, journal, transactions))
+        for loop in self._loops:
+            loop.open()
 
     def ready(self, seconds: float) -> bool:
-        """Wait until every producer may begin (see `ProducerLoop.ready`); False: timed out after
-        `seconds`."""
+        """Wait until every producer may begin (see `ProducerLoop.ready`); False: not within `seconds`."""
         deadline = time.monotonic() + seconds
         return all(loop.ready.wait(max(0.0, deadline - time.monotonic())) for loop in self._loops)
 
@@ -178,19 +168,13 @@ def make_client(
     client: Callable[..., Any],
     settings: ProducerSettings,
     config: dict[str, str | int | float | bool],
-    hook: Sequence[ProducerLoop] = (),
+    on_error: Callable[[KafkaError], None] = lambda _: None,
 ) -> Any:
-    """Create a client with this configuration; it reports its errors to the loops in `hook`, which may be
-    added later.
+    """Create a client with this configuration, which reports its errors to `on_error`.
 
     Raises:
         BadInput: the client refuses the settings.
     """
-
-    def on_error(error: KafkaError) -> None:
-        for loop in hook:
-            loop.on_error(error)
-
     try:
         return client({**config, "error_cb": on_error}, logger=client_logger())
     except KafkaException as error:

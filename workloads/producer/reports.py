@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,11 +54,9 @@ class Tally:
         with self._lock:
             self._sent += count
 
-    def succeeded(self, outcome: SendOutcome, count: int) -> None:
-        with self._lock:
-            self._outcomes[outcome] += count
-
-    def ended(self, outcomes: Iterable[SendOutcome], errors: list[str]) -> None:
+    def ended(
+        self, outcomes: Iterable[SendOutcome] | Mapping[SendOutcome, int], errors: Sequence[str]
+    ) -> None:
         """Count sends by outcome, and the error names of those that have one."""
         with self._lock:
             self._outcomes.update(outcomes)
@@ -157,16 +155,13 @@ class DeliveryReports:
             outcome = classify(error.name(), self._acks, single_attempt=first_try)
         self._bad.append((message.value(), error.name(), _now(), outcome, partition))
 
-    def refused(self, refusals: list[tuple[int, str, int]]) -> None:
-        """Journal sends that produce() refused, each as (seq, error name, time in ns)."""
-        if not refusals:
-            return
-        seqs, errors, times = (list(column) for column in zip(*refusals, strict=True))
-        outcomes = [classify(error, self._acks, queued=False) for error in errors]
-        self._close_failed(np.array(seqs, dtype=np.int64), times, outcomes, errors)
+    def refused(self, value: bytes, error: str) -> None:
+        """Note a send that produce() refused; before the next `take` it must be opened in the journal."""
+        outcome = classify(error, self._acks, queued=False)
+        self._bad.append((value, error, _now(), outcome, _NO_PARTITION))
 
     def take(self) -> None:
-        """Journal and count the reports that arrived since the last call."""
+        """Journal and count the reports and refusals since the last call."""
         if self._good:
             good = self._good[:]
             self._good.clear()
@@ -178,24 +173,11 @@ class DeliveryReports:
             self._journal.closed(
                 self._producer, seq, times, self._success, offsets=offsets, partitions=partitions
             )
-            self._tally.succeeded(self._success, len(seq))
+            self._tally.ended({self._success: len(seq)}, [])
         if self._bad:
-            bad = self._bad[:]
+            values, errors, at_ns, outcomes, partition = zip(*self._bad, strict=True)
             self._bad.clear()
-            errors = [row[1] for row in bad]
-            outcomes = [row[3] for row in bad]
-            seq = seq_of([row[0] for row in bad])
-            partitions = None if self._partition_known else np.array([row[4] for row in bad], dtype=np.int32)
-            self._close_failed(seq, [row[2] for row in bad], outcomes, errors, partitions)
-
-    def _close_failed(
-        self,
-        seq: npt.NDArray[np.int64],
-        times: list[int],
-        outcomes: list[SendOutcome],
-        errors: list[str],
-        partitions: npt.NDArray[np.int32] | None = None,
-    ) -> None:
-        stamps = np.array(times, dtype=np.int64)
-        self._journal.closed(self._producer, seq, stamps, outcomes, errors=errors, partitions=partitions)
-        self._tally.ended(outcomes, errors)
+            seq, times = seq_of(values), np.array(at_ns, dtype=np.int64)
+            partitions = np.array(partition, dtype=np.int32)
+            self._journal.closed(self._producer, seq, times, outcomes, errors=errors, partitions=partitions)
+            self._tally.ended(outcomes, errors)

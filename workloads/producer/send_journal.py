@@ -212,8 +212,7 @@ class SendJournal(ClosesAtEnd):
             self._done.append(self._table(producer, seq, rows, **report))
 
     def flush(self) -> None:
-        """Write the closed sends as a part and the open ones as `open.parquet`. The flusher's thread calls
-        it."""
+        """Write the closed sends as a part and the open ones as `open.parquet`; the flusher calls it."""
         with self._writing:
             with self._lock:
                 done, self._done = self._done, []

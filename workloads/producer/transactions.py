@@ -150,8 +150,7 @@ class TransactionManager:
         )
 
     def count_sends(self, sends: int, refusal: str | None) -> None:
-        """Count sends of the open transaction; `refusal` is the error name if the client refused the last
-        one."""
+        """Count sends of the open transaction; `refusal` is the error name if the last one was refused."""
         assert self._open is not None, "only called while sending"
         self._open.records += sends
         self._open.broken = self._open.broken or refusal
@@ -185,13 +184,13 @@ class TransactionManager:
         failure = ending.broken
         if ending.asked == "commit" and failure is None:
             try:
-                error = None if self._prepare is None else self._call(self._call_prepare)
+                error = self._call(self._call_prepare)
             except ClientStuck:
                 self._replace_client(_STUCK, end=purge)
                 return TxnOutcome.ABORTED, _STUCK, False
             if error is None:
                 asked_to_commit = True
-                error = self._call(lambda client: client.commit_transaction(SLICE_SECONDS))
+                error = self._call(self.client.commit_transaction)
             if error is None:
                 return TxnOutcome.COMMITTED, None, True
             failure = error.name()
@@ -200,7 +199,7 @@ class TransactionManager:
                 return TxnOutcome.INDETERMINATE, failure, False
         elif failure is None:
             self._flush()
-        error = self._call(lambda client: client.abort_transaction(SLICE_SECONDS))
+        error = self._call(self.client.abort_transaction)
         if error is None:
             return TxnOutcome.ABORTED, failure, True
         self._replace_client(error.name())
@@ -223,10 +222,7 @@ class TransactionManager:
             purge_and_close(successor)
             return None
         # The coordinator has aborted the transaction by now, so it must refuse the old client.
-        if ending.asked == "commit":
-            error = self._call(lambda client: client.commit_transaction(SLICE_SECONDS))
-        else:
-            error = self._call(lambda client: client.abort_transaction(SLICE_SECONDS))
+        error = self._call(old.commit_transaction if ending.asked == "commit" else old.abort_transaction)
         self.client = successor
         purge_and_close(old)
         self._take()
@@ -247,38 +243,34 @@ class TransactionManager:
         own = time.monotonic() + self._patience
         return own if until is None else min(own, until)
 
-    def _call(self, work: Callable[[Any], None], client: Any = None) -> KafkaError | None:
-        """Repeat a call while its error is retriable; returns the last error (None: it succeeded).
-
-        It goes to `client` (None: the current one).
-        """
+    def _call(self, work: Callable[[float], Any]) -> KafkaError | None:
+        """Repeat a call while its error is retriable; returns the last error (None: it succeeded)."""
         give_up = self._deadline()
         while True:
             try:
-                work(self.client if client is None else client)
+                work(SLICE_SECONDS)
                 return None
             except KafkaException as error:
                 self._take()
                 cause: KafkaError = error.args[0]
-                closing = self._until()
-                give_up = give_up if closing is None else min(give_up, closing)
+                give_up = min(give_up, self._deadline())
                 if not cause.retriable() or time.monotonic() >= give_up:
                     return cause
                 if cause.code() != KafkaError._TIMED_OUT:
                     time.sleep(_PAUSE_SECONDS)
 
     def _initialise(self, client: Any) -> None:
-        cause = self._call(lambda client: client.init_transactions(SLICE_SECONDS), client)
+        cause = self._call(client.init_transactions)
         if cause is not None:
             raise ClientUnusable(f"init_transactions: {cause.name()}: {cause.str()}")
 
-    def _call_prepare(self, client: Any) -> None:
-        assert self._prepare is not None, "only called if `prepare` was given"
-        call_with_timeout(STUCK_SECONDS, partial(self._prepare, client), "send_offsets_to_transaction")
+    def _call_prepare(self, _: float) -> None:
+        if self._prepare is not None:
+            prepare = partial(self._prepare, self.client)
+            call_with_timeout(STUCK_SECONDS, prepare, "send_offsets_to_transaction")
 
     def _replace_client(self, why: str, end: Callable[[Any], None] = purge_and_close) -> None:
-        """Replace the client; the new one is initialised when the next transaction begins. `end` ends the old
-        one."""
+        """Replace the client, and `end` the old one. The next transaction initialises the new one."""
         closing = self._until()
         # A stuck client must be purged even then: the end of the run would wait for its close().
         if end is purge_and_close and closing is not None and time.monotonic() >= closing:
