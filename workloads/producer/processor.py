@@ -112,7 +112,8 @@ class Processor(LiveReader):
         asked_ns = time.time_ns()
         outcome = self._txns.end()
         if outcome is not None:
-            self._journal.committed_in_transaction(outcome, self._offsets, asked_ns)
+            error = None if outcome is TxnOutcome.COMMITTED else outcome.name
+            self._journal.committed(error, self._offsets, kind="transaction", asked=lambda _: asked_ns)
         if outcome is not TxnOutcome.COMMITTED:
             self._rewind()
 

@@ -15,8 +15,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -184,56 +186,47 @@ def decode(value: Any) -> Any:
         (topic, partition, offset), error, epoch = parts
         more = {} if epoch is None else {"leader_epoch": epoch}
         found, failure = TopicPartition(topic, partition, offset, **more), decode(error)
+        if failure is None:
+            return found
         # The class has no way to take an error.
-        return found if failure is None else FailedPartition(found, failure)
+        return SimpleNamespace(topic=topic, partition=partition, offset=offset, error=failure)
     if kind == "message":
         fields, error = parts
         return Message(**fields, error=decode(error))
     return parts[0]
 
 
-class FailedPartition:
-    """A TopicPartition with the error of its answer."""
-
-    def __init__(self, found: TopicPartition, error: KafkaError) -> None:
-        self.topic, self.partition, self.offset = found.topic, found.partition, found.offset
-        self.error = error
-
-
+@dataclass
 class CallServer:
     """Makes the calls that arrive on one stream, and answers on the other, until the first is closed. `make`
     creates the consumer from its settings, with their callbacks."""
 
-    def __init__(
-        self, calls: IO[bytes], answers: IO[bytes], make: Callable[[dict[str, Any]], Any] = Consumer
-    ) -> None:
-        self._calls = calls
-        self._answers = answers
-        self._make = make
-        self._consumer: Any = None
+    calls: IO[bytes]
+    answers: IO[bytes]
+    make: Callable[[dict[str, Any]], Any]
+    _consumer: Any = None
 
     def serve(self) -> bool:
         """Make calls until the caller answers a callback (True), or ends the process (False)."""
         while True:
             try:
-                kind, *parts = receive(self._calls)
+                kind, *parts = receive(self.calls)
             except EOFError:
                 return False
             if kind == "done":
                 return True
             name, arguments, named = parts[0], parts[1], dict(parts[2])
             try:
-                send(self._answers, ("result", self._call(name, arguments, named)))
+                send(self.answers, ("result", self._call(name, arguments, named)))
             except KafkaException as failure:
-                send(self._answers, ("error", "kafka", failure.args[0]))
+                send(self.answers, ("error", "kafka", failure.args[0]))
             # Told to the caller, which raises it.
             except Exception as failure:
-                send(self._answers, ("error", type(failure).__name__, str(failure)))
+                send(self.answers, ("error", type(failure).__name__, str(failure)))
 
     def _call(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
         if name == "create":
-            config = {**arguments[0], **{one: self._callback(one) for one in arguments[1]}}
-            self._consumer = self._make(config)
+            self._consumer = self.make({**arguments[0], **{one: self._callback(one) for one in arguments[1]}})
             return None
         if name == "subscribe":
             callbacks = {one: self._callback(one) for one in arguments[1]}
@@ -244,7 +237,7 @@ class CallServer:
         def call(*arguments: Any) -> None:
             # The consumer itself, which the callbacks of assignments get first, stays here.
             given = [one for one in arguments if one is not self._consumer]
-            send(self._answers, ("callback", name, given))
+            send(self.answers, ("callback", name, given))
             if not self.serve():
                 raise SystemExit
 

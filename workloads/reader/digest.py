@@ -11,8 +11,7 @@ from workloads.record.identity import Decoded
 
 MAX_GAPS = 1_000_000
 """The most gaps that are kept as ranges; `gap_count` counts all of them. A transaction leaves one in each
-partition that it wrote to, so a run may have thousands; a read with more gaps than this cannot be accounted
-for."""
+partition that it wrote to, so a run may have thousands; a read with more cannot be accounted for."""
 
 _Words = npt.NDArray[np.uint64]
 
@@ -22,29 +21,23 @@ class PartitionDigest:
     """One partition as read from `start` to `end` (exclusive).
 
     Two reads have equal `content()` if and only if (except for a 64-bit hash collision) they returned the
-    same records: the same offsets, states, identities and checksums. `first` and `last` are offsets (None: no
-    record). `gaps` are ranges (from, to), `to` exclusive, of offsets without a record: control batches,
-    compaction, or a defect; at most `MAX_GAPS` of `gap_count`. `missing` counts the offsets in all gaps.
-    `finished` False: the read did not reach `end`; then `problem` says why, and the range after the last
+    same records: the same offsets, states, identities and checksums. `gaps` are ranges (from, to), `to`
+    exclusive, of offsets without a record: control batches, compaction, or a defect; at most `MAX_GAPS` of
+    `gap_count`. `problem` says why the read did not reach `end` (None: it did); then the range after the last
     record counts as a gap although it was not read.
     """
 
     start: int
     end: int
     records: int
-    first: int | None
-    last: int | None
     gaps: tuple[tuple[int, int], ...]
     gap_count: int
-    missing: int
     content_hash: int
-    finished: bool
     problem: str | None = None
-    not_ok: int = 0
 
-    def content(self) -> tuple[int, int, int, int, int]:
+    def content(self) -> tuple[int, int, int, int]:
         """What two reads of one range must agree on."""
-        return (self.start, self.end, self.records, self.missing, self.content_hash)
+        return (self.start, self.end, self.records, self.content_hash)
 
 
 def _mixed(words: _Words) -> _Words:
@@ -71,9 +64,6 @@ class DigestBuilder:
     end: int
     records: int = 0
     _next: int = field(init=False)
-    _first: int | None = None
-    _last: int | None = None
-    _not_ok: int = 0
     _hash: int = 0
     _gaps: list[tuple[int, int]] = field(default_factory=list)
     _gap_count: int = 0
@@ -99,12 +89,8 @@ class DigestBuilder:
         holes = np.flatnonzero(steps > 1)
         if len(holes):
             self._gap(before[holes] + 1, offset[holes])
-        if self._first is None:
-            self._first = int(offset[0])
-        self._last = int(offset[-1])
-        self._next = self._last + 1
+        self._next = int(offset[-1]) + 1
         self.records += len(offset)
-        self._not_ok += int(np.count_nonzero(decoded.state))
         self._hash = (self._hash + record_hash(offset, decoded)) % 2**64
 
     def _gap(self, begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> None:
@@ -121,14 +107,8 @@ class DigestBuilder:
             start=self.start,
             end=self.end,
             records=self.records,
-            first=self._first,
-            last=self._last,
             gaps=tuple(self._gaps),
             gap_count=self._gap_count,
-            # Every offset of the range is that of a record, or missing.
-            missing=max(0, self.end - self.start) - self.records,
             content_hash=self._hash,
-            finished=problem is None,
             problem=problem,
-            not_ok=self._not_ok,
         )

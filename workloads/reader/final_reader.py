@@ -7,7 +7,6 @@ No `client.rack` is set: otherwise a broker's rack settings could send the reade
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -87,19 +86,6 @@ class RowMaker:
     make: Callable[[list[Any], int], pa.Table]
 
 
-class _Counter:
-    def __init__(self, on_progress: Callable[[int], None] | None) -> None:
-        self._lock = threading.Lock()
-        self._records = 0
-        self._on_progress = on_progress
-
-    def add(self, records: int) -> None:
-        with self._lock:
-            self._records += records
-            if self._on_progress is not None:
-                self._on_progress(self._records)
-
-
 def read_range(
     bootstrap: str,
     *,
@@ -109,7 +95,6 @@ def read_range(
     reader: str,
     folder: Path | None,
     deadline: float,
-    on_progress: Callable[[int], None] | None = None,
     committed: bool = False,
     first_part: int = 0,
     security: Mapping[str, str] | None = None,
@@ -124,15 +109,13 @@ def read_range(
         folder: receives one `part-<number>.parquet` with READS rows per partition, where the number is
             `first_part` plus the partition; None: nothing is written.
         deadline: a time.monotonic() value. Records read by then are kept and digested.
-        on_progress: called with the number of records read so far over all partitions, from the reading
-            threads, one call at a time.
         committed: read with read_committed. An open transaction then keeps the read from reaching `end`
             until its coordinator ends the transaction.
         security: the settings of TLS and SASL, by librdkafka's names.
 
     Returns:
-        One digest per partition. `finished` is False if the deadline came first or the log was truncated
-        below the reader; `problem` says which.
+        One digest per partition. Its `problem` says if the deadline came first or the log was truncated
+        below the reader.
 
     Raises:
         JournalError: the rows cannot be written.
@@ -147,7 +130,6 @@ def read_range(
     schema = READS if rows is None else rows.schema
     if folder is not None:
         write_empty_files(folder, [first_part + partition for partition in digests], schema)
-    counter = _Counter(on_progress)
 
     def work() -> None:
         isolation = "read_committed" if committed else "read_uncommitted"
@@ -161,7 +143,7 @@ def read_range(
                 digest = DigestBuilder(*bounds[partition])
                 file = None if folder is None else PartitionFile(folder, first_part + partition, schema)
                 reading = _Reading(consumer, topic, partition, digest, run_id, reader, file, rows)
-                digests[partition] = reading.run(deadline, counter.add)
+                digests[partition] = reading.run(deadline)
         finally:
             _close(consumer, reader)
 
@@ -186,7 +168,7 @@ class _Reading:
     file: PartitionFile | None
     rows: RowMaker | None
 
-    def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
+    def run(self, deadline: float) -> PartitionDigest:
         position, end = self.digest.start, self.digest.end
         self.consumer.assign([TopicPartition(self.topic, self.partition, position)])
         problem: str | None = None
@@ -213,7 +195,7 @@ class _Reading:
                     last_error = f"{fault.name()}: {fault.str()}"
             if records:
                 try:
-                    on_records(self.take(records))
+                    self.take(records)
                 except ValueError as error:
                     problem = str(error)
                 position = max(position, (records[-1].offset() or 0) + 1)
@@ -222,7 +204,7 @@ class _Reading:
             self.file.close()
         return self.digest.done(problem)
 
-    def take(self, messages: list[Any]) -> int:
+    def take(self, messages: list[Any]) -> None:
         now = time.time_ns()
         offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
         inside = int(np.searchsorted(offset, self.digest.end))
@@ -235,4 +217,3 @@ class _Reading:
                 self.file.add(rows_table(self.reader, self.topic, messages, decoded, now))
             else:
                 self.file.add(self.rows.make(messages, now))
-        return inside

@@ -242,18 +242,16 @@ class LiveReader:
         self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
 
     def _revoked(self, _: Any, partitions: list[TopicPartition]) -> None:
-        if self._given_up:
-            return
-        if self._spec.commits == "manual":
+        if self._spec.commits == "manual" and not self._given_up:
             self._commit(wait=True)
         self._drop_partitions("revoked", partitions)
 
     def _lost(self, _: Any, partitions: list[TopicPartition]) -> None:
-        if self._given_up:
-            return
         self._drop_partitions("lost", partitions)
 
     def _drop_partitions(self, event: str, partitions: list[TopicPartition]) -> None:
+        if self._given_up:
+            return
         self._journal.unassigned(event, [one.partition for one in partitions])
         for one in partitions:
             self._assigned_partitions.discard(one.partition)

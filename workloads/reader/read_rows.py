@@ -19,8 +19,7 @@ from workloads.record.identity import STATES, UNDECODABLE, Decoded, decode_keys
 KEPT_BYTES = 4096
 """The most bytes that are kept of a value that is not `ok`."""
 _GROUP_ROWS = 32_768
-"""Small, so that a row group of one partition spans few sequence numbers: checks select row groups by
-them."""
+"""Small, so that a row group spans few sequence numbers, by which checks select row groups."""
 
 
 @cache
@@ -72,8 +71,7 @@ def rows_table(
 
 
 class PartitionFile:
-    """`part-<number>.parquet`, written one row group at a time; it appears under its name when it is
-    complete."""
+    """`part-<number>.parquet`, written a row group at a time; it has its name when it is complete."""
 
     def __init__(self, folder: Path, number: int, schema: pa.Schema = READS) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from harness.model.journal import READS, RowSink, TxnOutcome
+from harness.model.journal import READS, RowSink
 from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
 from workloads.reader.read_rows import rows_table
 from workloads.record.carried_identity import Headers, decode_carried
@@ -107,53 +107,31 @@ class ReaderJournal:
 
     def committed(
         self,
-        error: KafkaError | None,
+        error: str | None,
         offsets: Iterable[TopicPartition],
         *,
         kind: CommitKind = "request",
-        asked: Callable[[TopicPartition], int | None] = lambda _: None,
+        asked: Callable[[TopicPartition], int | None],
     ) -> None:
-        """Journal a commit that was answered or failed. Entries without an offset had nothing to commit and
-        are left out. `asked` gives the time of asking, in ns."""
+        """Journal a commit that was answered, failed, or got no answer. Entries without an offset had nothing
+        to commit and are left out. `asked` gives the time of asking, in ns."""
         now = time.time_ns()
         for committed in offsets:
             if committed.offset >= 0:
-                reason: Any = committed.error or error
-                self._append_commit(
-                    committed, now, None if reason is None else reason.name(), kind, asked(committed)
+                self._sinks.commits.append(
+                    {
+                        "reader": self._reader,
+                        "session": max(0, self.session),
+                        "at_ns": now,
+                        "topic": self._topic,
+                        "partition": committed.partition,
+                        "offset": committed.offset,
+                        "error": error if committed.error is None else committed.error.name(),
+                        "kind": kind,
+                        "asked_ns": asked(committed),
+                        "member": self.member,
+                    }
                 )
-
-    def unanswered(self, committed: TopicPartition, asked_ns: int) -> None:
-        """Journal a commit that was asked for, and whose client ended before an answer came."""
-        self._append_commit(committed, time.time_ns(), "NO_ANSWER", "request", asked_ns)
-
-    def committed_in_transaction(
-        self, outcome: TxnOutcome, offsets: Iterable[TopicPartition], asked_ns: int
-    ) -> None:
-        """Journal offsets that went into a transaction, which has ended; `asked_ns` is when its end was
-        asked for."""
-        now = time.time_ns()
-        error = None if outcome is TxnOutcome.COMMITTED else outcome.name
-        for committed in offsets:
-            self._append_commit(committed, now, error, "transaction", asked_ns)
-
-    def _append_commit(
-        self, committed: TopicPartition, now: int, error: str | None, kind: CommitKind, asked_ns: int | None
-    ) -> None:
-        self._sinks.commits.append(
-            {
-                "reader": self._reader,
-                "session": max(0, self.session),
-                "at_ns": now,
-                "topic": self._topic,
-                "partition": committed.partition,
-                "offset": committed.offset,
-                "error": error,
-                "kind": kind,
-                "asked_ns": asked_ns,
-                "member": self.member,
-            }
-        )
 
     def flush(self, *, last: bool = False) -> None:
         """Write a part if it is due. The `last` part is written even without rows if there is no other.
@@ -188,21 +166,21 @@ class Commits:
         try:
             answered = consumer.commit(offsets=offsets, asynchronous=not wait)
         except KafkaException as error:
-            self._journal.committed(error.args[0], offsets, asked=self._asked_at)
+            self._journal.committed(error.args[0].name(), offsets, asked=self._asked_at)
         else:
             if wait:
                 self._journal.committed(None, answered, asked=self._asked_at)
 
     def answered(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         """Take the answer to a commit that was not waited for, or that the client made by itself."""
-        self._journal.committed(error, partitions, kind=self._kind, asked=self._asked_at)
+        name = None if error is None else error.name()
+        self._journal.committed(name, partitions, kind=self._kind, asked=self._asked_at)
 
     def client_ended(self) -> None:
         """Journal the commits that a client has left without an answer: they may count all the same."""
-        waiting, self._asked = self._asked, {}
-        for (number, offset), times in waiting.items():
-            for asked in times:
-                self._journal.unanswered(TopicPartition(self._topic, number, offset), asked)
+        for (number, offset), times in list(self._asked.items()):
+            unanswered = [TopicPartition(self._topic, number, offset)] * len(times)
+            self._journal.committed("NO_ANSWER", unanswered, asked=self._asked_at)
 
     def _asked_at(self, topic_partition: TopicPartition) -> int | None:
         waiting = self._asked.get((topic_partition.partition, topic_partition.offset))

@@ -175,7 +175,7 @@ def differences(bounds: Bounds, first: Passes, second: Passes) -> list[str]:
     reasons = []
     for bound in bounds:
         one, two = first.get(bound.partition), second.get(bound.partition)
-        if one is None or two is None or not (one.finished and two.finished):
+        if one is None or two is None or one.problem or two.problem:
             why = next((digest.problem for digest in (one, two) if digest and digest.problem), "not reached")
             reasons.append(f"partition {bound.partition} was not read to its end {bound.end_offset}: {why}")
         elif one.content() != two.content():

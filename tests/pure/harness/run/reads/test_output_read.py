@@ -104,7 +104,7 @@ def test_a_table_that_grows_while_it_is_read_is_incomplete(
 
 
 def _digest(end: int, *gaps: tuple[int, int]) -> PartitionDigest:
-    return PartitionDigest(0, end, 0, None, None, gaps, len(gaps), 0, 0, finished=True)
+    return PartitionDigest(0, end, 0, gaps, len(gaps), 0)
 
 
 @pytest.mark.parametrize(
