@@ -115,8 +115,7 @@ class Flusher:
             raise self._failure
 
     def close(self) -> None:
-        """Stop the thread and raise its error, if any. The caller makes the last flush. Safe to call
-        again."""
+        """Stop the thread and raise its error, if any. The caller flushes last. Safe to call again."""
         self._stop.set()
         self._thread.join()
         self.raise_if_failed()

@@ -36,8 +36,7 @@ _MAGIC_AT = 16
 _ROWS_AT_ONCE = 10_000
 _ABORT = 0
 _MOST_OFFSETS = 2**24
-"""The most offsets of one batch: more of the smallest records than the largest batch under Kafka's defaults
-holds."""
+"""The most offsets of a batch: more of the smallest records than Kafka's largest default batch holds."""
 
 _Pending = tuple[RecordBatch, Record, bool]
 """A batch, one of its records, and whether the batch is broken."""

@@ -13,11 +13,6 @@ from workloads.clients import client_logger
 from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, run_process
 
 _COMMIT_SECONDS = 30.0
-_WORDS = {
-    "accept": AcknowledgeType.ACCEPT,
-    "release": AcknowledgeType.RELEASE,
-    "reject": AcknowledgeType.REJECT,
-}
 
 
 class LibrdkafkaShareClient:
@@ -33,30 +28,26 @@ class LibrdkafkaShareClient:
             self._consumer.subscribe([settings.topic])
 
     def poll(self, seconds: float) -> list[Given]:
-        given: list[Given] = []
         with _as_share_errors():
-            errors = []
-            for message in self._consumer.poll(seconds):
-                if message.error() is not None:
-                    errors.append(message.error())
-                    continue
-                given.append(
-                    Given(
-                        partition=message.partition(),
-                        offset=message.offset(),
-                        delivery_count=message.delivery_count(),
-                        value=message.value(),
-                        headers=message.headers(),
-                        message=message,
-                    )
-                )
-            if errors and not given:
-                raise KafkaException(errors[0])
-        return given
+            messages = self._consumer.poll(seconds)
+            given = [message for message in messages if message.error() is None]
+            if messages and not given:
+                raise KafkaException(messages[0].error())
+        return [
+            Given(
+                partition=message.partition(),
+                offset=message.offset(),
+                delivery_count=message.delivery_count(),
+                value=message.value(),
+                headers=message.headers(),
+                message=message,
+            )
+            for message in given
+        ]
 
     def acknowledge(self, record: Given, word: str) -> None:
         with _as_share_errors():
-            self._consumer.acknowledge(record.message, _WORDS[word])
+            self._consumer.acknowledge(record.message, AcknowledgeType[word.upper()])
 
     def commit(self, *, wait: bool) -> list[Answer]:
         with _as_share_errors():

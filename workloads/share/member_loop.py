@@ -89,8 +89,7 @@ class MemberSettings:
 
 
 def word_of(settings: MemberSettings, record: Given) -> str:
-    """How a delivery is acknowledged. With `mixed` it depends on seed, partition, offset and delivery count
-    alone."""
+    """How a delivery is acknowledged; `mixed` depends on seed, partition, offset and delivery count alone."""
     if settings.acknowledge != "mixed":
         return settings.acknowledge
     text = f"{settings.seed}/{record.partition}/{record.offset}/{record.delivery_count}"
@@ -122,12 +121,12 @@ def run_member(settings: MemberSettings, client: ShareClient, tell: Teller, stop
     begun = time.time_ns()
     asked: deque[int] = deque([begun] * _POLLS_BACK, maxlen=_POLLS_BACK)
     tell.say(joined=begun)
-    waiting: list[Given] = []
+    waiting: list[tuple[Given, str]] = []
     while not stop.is_set():
         now = time.time_ns()
         if waiting:
             # With implicit acknowledgement the next call accepts them.
-            _tell_acknowledged(tell, now, [(one, "accept") for one in waiting])
+            _tell_acknowledged(tell, now, waiting)
             waiting = []
         records = _guarded(tell, lambda: client.poll(_POLL_SECONDS)) or []
         tell.answers(client.answers())
@@ -136,20 +135,18 @@ def run_member(settings: MemberSettings, client: ShareClient, tell: Teller, stop
         _tell_given(tell, settings, records, asked[0])
         asked.append(now)
         stop.wait(settings.hold)
-        if settings.explicit:
-            words = [(one, word_of(settings, one)) for one in records]
-            _tell_acknowledged(tell, time.time_ns(), words)
-            _acknowledge(tell, client, words)
-        elif settings.wait:
-            _tell_acknowledged(tell, time.time_ns(), [(one, "accept") for one in records])
-        else:
-            waiting = records
+        words = [(one, word_of(settings, one)) for one in records]
+        if not settings.explicit and not settings.wait:
+            waiting = words
             continue
+        _tell_acknowledged(tell, time.time_ns(), words)
+        if settings.explicit:
+            _acknowledge(tell, client, words)
         _commit(tell, client, records, wait=settings.wait)
     now = time.time_ns()
     if waiting:
-        _tell_acknowledged(tell, now, [(one, "accept") for one in waiting])
-        _commit(tell, client, waiting, wait=True)
+        _tell_acknowledged(tell, now, waiting)
+        _commit(tell, client, [one for one, _ in waiting], wait=True)
     tell.say(closing=now)
     _guarded(tell, client.close)
     tell.answers(client.answers())
@@ -217,18 +214,10 @@ def _tell_acknowledged(tell: Teller, at: int, words: Sequence[tuple[Given, str]]
 
 
 def run_process(make: Callable[[MemberSettings], ShareClient]) -> NoReturn:
-    """The program of a member's process."""
+    """The program of a member's process: its settings are the first line of standard input, and it ends when
+    that is closed or says anything more."""
     # Ctrl-C is for the harness, which closes its members.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    code = main(make)
-    # Threads of the client that do not end must not keep the process.
-    sys.stdout.flush()
-    os._exit(code)
-
-
-def main(make: Callable[[MemberSettings], ShareClient]) -> int:
-    """The process of a member: its settings are the first line of standard input, and it ends when that is
-    closed or says anything more."""
     settings = MemberSettings(**json.loads(sys.stdin.readline()))
     stop = threading.Event()
     tell = Teller(sys.stdout)
@@ -238,11 +227,14 @@ def main(make: Callable[[MemberSettings], ShareClient]) -> int:
         stop.set()
 
     threading.Thread(target=listen, name="stdin", daemon=True).start()
+    code = 1
     try:
         run_member(settings, make(settings), tell, stop)
+        code = 0
     except ShareError as error:
         tell.say(died=str(error))
-        return 1
     except BrokenPipeError:
-        return 1
-    return 0
+        pass
+    sys.stdout.flush()
+    # Threads of the client that do not end must not keep the process.
+    os._exit(code)

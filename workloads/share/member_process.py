@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -57,29 +58,32 @@ class MemberJournal:
     def take(self, line: dict[str, Any]) -> None:
         """Journal what one line of the process says (see `workloads.share.member_loop`)."""
         with self._lock:
-            if "given" in line:
-                self._given(line["given"], line["asked"], line["rows"])
-            elif "acknowledged" in line:
-                for partition, offset, word in line["rows"]:
-                    row = self._open.get((partition, offset))
-                    if row is not None:
-                        row["acknowledgement"], row["acknowledged_ns"] = word, line["acknowledged"]
-            elif "answered" in line:
-                self._answered(line["answered"], line["rows"])
-            elif "unanswered" in line:
-                for partition, offset in line["rows"]:
-                    if (partition, offset) in self._open:
+            match line:
+                case {"given": at, "asked": asked, "rows": rows}:
+                    self._given(at, asked, rows)
+                case {"acknowledged": at, "rows": rows}:
+                    for partition, offset, word in rows:
+                        if row := self._open.get((partition, offset)):
+                            row["acknowledgement"], row["acknowledged_ns"] = word, at
+                case {"answered": at, "rows": rows}:
+                    for partition, offset, error in rows:
+                        row = self._open.get((partition, offset), {})
+                        if "acknowledgement" in row:
+                            row["answered_ns"], row["error"] = at, error
+                            self._write((partition, offset))
+                case {"unanswered": _, "rows": rows}:
+                    for partition, offset in rows:
                         self._write((partition, offset))
-            elif "error" in line:
-                self.error = line["error"]
-                self.event("error", line["error"], line["at"])
-            elif "joined" in line:
-                self.joined = True
-                self.event("joined", at_ns=line["joined"])
-            elif "closing" in line:
-                self.event("closing", at_ns=line["closing"])
-            elif "died" in line:
-                self.error = line["died"]
+                case {"error": what, "at": at}:
+                    self.error = what
+                    self.event("error", what, at)
+                case {"joined": at}:
+                    self.joined = True
+                    self.event("joined", at_ns=at)
+                case {"closing": at}:
+                    self.event("closing", at_ns=at)
+                case {"died": what}:
+                    self.error = what
 
     def end(self) -> None:
         """Write the deliveries that have no answer."""
@@ -89,8 +93,7 @@ class MemberJournal:
 
     def _given(self, at: int, asked: int, rows: Iterable[Sequence[Any]]) -> None:
         for partition, offset, count, state, run, producer, seq in rows:
-            if (partition, offset) in self._open:
-                self._write((partition, offset))
+            self._write((partition, offset))
             self._open[partition, offset] = {
                 **self._who,
                 "topic": self._topic,
@@ -107,15 +110,10 @@ class MemberJournal:
             self.deliveries += 1
             self.last_ns = at
 
-    def _answered(self, at: int, rows: Iterable[Sequence[Any]]) -> None:
-        for partition, offset, error in rows:
-            row = self._open.get((partition, offset))
-            if row is not None and "acknowledgement" in row:
-                row["answered_ns"], row["error"] = at, error
-                self._write((partition, offset))
-
     def _write(self, delivered: PartitionOffset) -> None:
-        self._sinks.deliveries.append(self._open.pop(delivered))
+        """Write a delivery, unless that is done."""
+        if row := self._open.pop(delivered, None):
+            self._sinks.deliveries.append(row)
 
 
 class MemberProcess:
@@ -135,7 +133,7 @@ class MemberProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self._say(json.dumps(asdict(settings)))
-        self._stderr: list[str] = []
+        self._stderr: deque[str] = deque(maxlen=1)
         self._errors = threading.Thread(target=self._read_errors, name="share-errors", daemon=True)
         self._errors.start()
         self._thread = threading.Thread(target=self._listen, name="share-member", daemon=True)
@@ -166,8 +164,7 @@ class MemberProcess:
         self.journal.event("resumed")
 
     def join(self, seconds: float) -> bool:
-        """Wait until it has ended and all that it wrote is journaled; one that does not end is killed, and
-        False returned."""
+        """Wait until it has ended and what it wrote is journaled; False: it did not end, and was killed."""
         self._thread.join(seconds)
         ended = not self._thread.is_alive()
         if not ended:
@@ -202,5 +199,4 @@ class MemberProcess:
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
         with self._process.stderr as errors:
-            for line in errors:
-                self._stderr = [*self._stderr[-20:], line]
+            self._stderr.extend(errors)
