@@ -197,7 +197,7 @@ class Transfer(PartitionFault):
     def aim(self, context: InjectionContext) -> Transferred:
         snapshot = context.snapshot()
         states = [state for state in self.chosen(snapshot) if state.leader >= 0]
-        allowed = set(self.to.resolve(snapshot) if self.to is not None else snapshot.brokers)
+        allowed = set(self.to.resolve(snapshot) if self.to is not None else snapshot.cluster.broker_ids)
         chosen = {state.partition: _choice(snapshot, state, allowed) for state in states}
         before = [state for state in states if chosen[state.partition] is not None]
         if not before:

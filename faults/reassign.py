@@ -129,7 +129,7 @@ class Reassign(PartitionFault):
 
     def _order(self, snapshot: TargetContext, state: PartitionState) -> tuple[int, ...]:
         nodes = self.to.nodes if isinstance(self.to, NodeIds) else self.to.resolve(snapshot)
-        brokers = [node for node in dict.fromkeys(nodes) if node in snapshot.brokers]
+        brokers = [node for node in dict.fromkeys(nodes) if node in snapshot.cluster.broker_ids]
         if isinstance(self.to, NodeIds):
             return tuple(brokers)
         kept = [node for node in state.replicas if node in brokers]

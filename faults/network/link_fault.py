@@ -160,7 +160,7 @@ class LinkFault(FaultSpec):
         """
         snapshot = context.snapshot()
         senders = [node for node in self.target.resolve(snapshot) if node != CLIENT]
-        every_node = (CLIENT, *snapshot.brokers, *snapshot.controllers)
+        every_node = (CLIENT, *snapshot.cluster.broker_ids, *snapshot.cluster.controller_ids)
         receivers = every_node if self.to is None else self.to.resolve(snapshot)
         links = between(senders, receivers)
         if not links:

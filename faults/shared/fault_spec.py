@@ -53,27 +53,10 @@ class InjectionContext:
         """The brokers that answer a client now."""
         return {view.broker for view in self.cluster.view((self.topic,)).answered()}
 
-    def _coordinator(self, key: str, transactional: bool) -> int | None:
-        named = key if transactional else self.groups.get(key, key)
-        return self.cluster.coordinator(named, transactional=transactional)
-
     def snapshot(self) -> TargetContext:
         """The live cluster as it is now, for resolving targets."""
-        return TargetContext(
-            view=self.cluster.view((self.topic,)),
-            topic=self.topic,
-            brokers=self.cluster.broker_ids,
-            controllers=self.cluster.controller_ids,
-            controller=self.cluster.controller,
-            coordinator=self._coordinator,
-            share_coordinator=lambda group, partition: self.cluster.share_coordinator(
-                self.groups.get(group, group), self.topic, partition
-            ),
-            seed=self.seed,
-            zookeepers=self.cluster.zookeeper_ids,
-            applications=self.cluster.application_ids,
-            resolved=self.chosen,
-        )
+        view = self.cluster.view((self.topic,))
+        return TargetContext(self.cluster, view, self.topic, self.seed, self.groups, self.chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,11 +73,11 @@ def resolve_nodes(context: InjectionContext, target: BaseTarget) -> dict[str, An
     """
     snapshot = context.snapshot()
     numbers = tuple(number for number in target.resolve(snapshot) if number != CLIENT)
-    touches_controllers = bool(set(numbers) & set(snapshot.controllers))
+    touches_controllers = bool(set(numbers) & set(snapshot.cluster.controller_ids))
     return {
         "numbers": numbers,
         "led": partitions_led_by(snapshot.view, context.topic, numbers),
-        "active_controller": snapshot.controller() if touches_controllers else None,
+        "active_controller": snapshot.cluster.controller() if touches_controllers else None,
     }
 
 

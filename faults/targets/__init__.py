@@ -132,7 +132,7 @@ class Not(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: `{self.not_}` is every broker")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return frozenset(snapshot.brokers) - self.not_.choose(snapshot)
+        return frozenset(snapshot.cluster.broker_ids) - self.not_.choose(snapshot)
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
         spared = self.not_.fixed_nodes(shape)

@@ -47,11 +47,14 @@ class Coordinator(BaseTarget):
     coordinator: Coordinates = Field(description="the group or transactional id")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        of = self.coordinator
+        of, cluster = self.coordinator, snapshot.cluster
+        group = of.share_state or of.group or ""
+        named = snapshot.groups.get(group, group)
         if of.share_state is not None:
-            stores = snapshot.share_coordinator(of.share_state, of.partition or 0)
-            return frozenset() if stores is None else frozenset({stores})
-        found = snapshot.coordinator(of.group or of.transactional_id or "", of.group is None)
+            found = cluster.share_coordinator(named, snapshot.topic, of.partition or 0)
+        else:
+            key = of.transactional_id or named
+            found = cluster.coordinator(key, transactional=of.transactional_id is not None)
         return frozenset() if found is None else frozenset({found})
 
 
@@ -69,7 +72,7 @@ class Controller(BaseTarget):
         found: list[int] = []
 
         def missing() -> str | None:
-            if (active := snapshot.controller()) is not None:
+            if (active := snapshot.cluster.controller()) is not None:
                 found.append(active)
             return None if found else "an active controller"
 
@@ -92,7 +95,7 @@ class Controllers(BaseTarget):
     controllers: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return frozenset(snapshot.controllers)
+        return frozenset(snapshot.cluster.controller_ids)
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
         return frozenset(shape.controller_ids)
@@ -109,7 +112,7 @@ class ZooKeeper(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the cluster has controllers (KRaft)")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return frozenset(snapshot.zookeepers)
+        return frozenset(snapshot.cluster.zookeeper_ids)
 
 
 class BrokerId(BaseTarget):
@@ -123,10 +126,10 @@ class BrokerId(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the brokers are 1 to {shape.brokers}")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        if self.broker not in snapshot.brokers:
+        if self.broker not in snapshot.cluster.broker_ids:
             raise no_match(
                 f"broker {self.broker}",
-                f"one of {', '.join(map(str, snapshot.brokers))}",
+                f"one of {', '.join(map(str, snapshot.cluster.broker_ids))}",
                 "",
                 "name a broker that the cluster has",
             )
@@ -147,13 +150,9 @@ class NodeIds(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the nodes are {sorted(known - {CLIENT})}")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return frozenset(self.nodes) & {
-            CLIENT,
-            *snapshot.brokers,
-            *snapshot.controllers,
-            *snapshot.zookeepers,
-            *snapshot.applications,
-        }
+        cluster = snapshot.cluster
+        ours = {CLIENT, *cluster.broker_ids, *cluster.controller_ids, *cluster.zookeeper_ids}
+        return frozenset(self.nodes) & {*ours, *cluster.application_ids}
 
     def beside_brokers(self) -> frozenset[Beside]:
         client: set[Beside] = {"client"} if CLIENT in self.nodes else set()
@@ -173,7 +172,7 @@ class RandomBrokers(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the cluster has {shape.brokers} broker(s)")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return draw_nodes(snapshot, snapshot.brokers, self.random)
+        return draw_nodes(snapshot, snapshot.cluster.broker_ids, self.random)
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
         return frozenset(shape.broker_ids) if self.random == shape.brokers else None
@@ -192,7 +191,7 @@ class Minority(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: {shape.brokers} broker(s) have no minority")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return draw_nodes(snapshot, snapshot.brokers, (len(snapshot.brokers) - 1) // 2)
+        return draw_nodes(snapshot, snapshot.cluster.broker_ids, (len(snapshot.cluster.broker_ids) - 1) // 2)
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         count = (shape.brokers - 1) // 2
@@ -205,7 +204,7 @@ class Majority(BaseTarget):
     majority: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return frozenset(snapshot.brokers) - Minority(minority=True).choose(snapshot)
+        return frozenset(snapshot.cluster.broker_ids) - Minority(minority=True).choose(snapshot)
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         count = shape.brokers - (shape.brokers - 1) // 2
@@ -218,7 +217,7 @@ class All(BaseTarget):
     all: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        return frozenset(snapshot.brokers)
+        return frozenset(snapshot.cluster.broker_ids)
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
         return frozenset(shape.broker_ids)
@@ -252,7 +251,7 @@ class Application(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the instances are 0 to {last}")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        every = frozenset(snapshot.applications)
+        every = frozenset(snapshot.cluster.application_ids)
         return every if self.application == "all" else every & {FIRST_APPLICATION_ID + self.application}
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:

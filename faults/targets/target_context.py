@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from faults.shared.fault_cluster import FaultCluster
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID
 
 
 @dataclass(frozen=True, slots=True)
 class TargetContext:
-    """The live cluster at one moment. `controller` and `coordinator` are called only by targets that need
-    them.
+    """The live cluster, and its brokers' `view` of the topic at one moment.
 
-    `resolved` records every target that is resolved, with its nodes.
+    `groups` are the names of groups in this run, by those in the experiment. `resolved` records every target
+    that is resolved, with its nodes.
     """
 
+    cluster: FaultCluster
     view: TopologyView
     topic: str
-    brokers: tuple[int, ...]
-    controllers: tuple[int, ...]
-    controller: Callable[[], int | None]
-    coordinator: Callable[[str, bool], int | None]
-    """Of a group, or (True) of a transactional id."""
     seed: str
-    zookeepers: tuple[int, ...] = ()
-    share_coordinator: Callable[[str, int], int | None] = lambda _group, _partition: None
-    """Of a share group and a partition of the topic."""
-    applications: tuple[int, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
     resolved: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     def rng(self) -> random.Random:

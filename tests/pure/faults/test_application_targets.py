@@ -15,6 +15,7 @@ from faults.targets import Application, Target
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import FIRST_APPLICATION_ID as FIRST
+from tests.support.fake_cluster import FakeCluster, context
 
 pytestmark = pytest.mark.pure
 
@@ -34,16 +35,8 @@ TARGET: TypeAdapter[Any] = TypeAdapter(Target)
 
 
 def _snapshot() -> TargetContext:
-    return TargetContext(
-        view=TopologyView(at_ns=0, views=()),
-        topic="t",
-        brokers=(1, 2, 3),
-        controllers=(101,),
-        controller=lambda: 101,
-        coordinator=lambda _key, _transactional: None,
-        seed="1",
-        applications=(FIRST, FIRST + 1),
-    )
+    nothing = TopologyView(at_ns=0, views=())
+    return context(FakeCluster([nothing], application_ids=(FIRST, FIRST + 1))).snapshot()
 
 
 def _fault(kind: str, target: Any) -> FaultSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import (
     KINDS,
@@ -63,18 +64,12 @@ def snapshot(
     coordinator: int | None = None,
     seed: str = "seed",
 ) -> TargetContext:
-    def coordinates(key: str, transactional: bool) -> int | None:
-        return coordinator if (key, transactional) == ("g", False) else None
+    class Cluster(FakeCluster):
+        def coordinator(self, key: str, *, transactional: bool) -> int | None:
+            return coordinator if (key, transactional) == ("g", False) else None
 
-    return TargetContext(
-        view=shown or quiet(),
-        topic="t",
-        brokers=brokers,
-        controllers=controllers,
-        controller=lambda: active,
-        coordinator=coordinates,
-        seed=seed,
-    )
+    cluster = Cluster([], broker_ids=brokers, controller_ids=controllers, active=[active])
+    return TargetContext(cast(FaultCluster, cluster), shown or quiet(), "t", seed)
 
 
 SHRUNK = view(*(seen(b, state(isr=(1, 3))) for b in (1, 2, 3)))
@@ -125,15 +120,16 @@ def test_a_coordinator_is_that_of_its_group_or_transactional_id() -> None:
 def test_the_broker_that_stores_the_state_of_a_share_group_in_a_partition() -> None:
     asked = []
 
-    def stores(group: str, partition: int) -> int | None:
-        asked.append((group, partition))
-        return 3 if partition == 1 else None
+    class Stores(FakeCluster):
+        def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
+            asked.append((group, topic, partition))
+            return 3 if partition == 1 else None
 
-    there = replace(snapshot(coordinator=2), share_coordinator=stores)
+    there = context(Stores([quiet()])).snapshot()
     assert read({"coordinator": {"share_state": "q", "partition": 1}}).resolve(there) == (3,)
     with pytest.raises(FaultError, match="the target matches no node"):
         read({"coordinator": {"share_state": "q"}}).resolve(there)
-    assert asked == [("q", 1), ("q", 0)]
+    assert asked == [("q", "t", 1), ("q", "t", 0)]
     with pytest.raises(ValidationError, match="or `share_state`"):
         read({"coordinator": {"share_state": "q", "group": "q"}})
 
@@ -184,8 +180,7 @@ def test_a_target_that_matches_nothing_is_refused(
 
 
 def test_the_active_controller_is_waited_for_while_there_is_none() -> None:
-    answers = iter([None, None, 101])
-    at = replace(snapshot(), controller=lambda: next(answers))
+    at = context(FakeCluster([quiet()], active=[None, None, 101])).snapshot()
     assert Controller(controller=True).resolve(at) == (101,)
 
 
