@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.network.iptables import IptablesInjection, IptablesRule
-from faults.network.namespace_scripts import probe_and_query, run_scripts
+from faults.network.namespaces import IptablesInjection, IptablesRule, probe_and_query, run_scripts
 from faults.network.partition_proof import ProbeReport, counting_script, parse_report
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.shared.waiting import await_or_fail

@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.network.iptables import IptablesInjection, IptablesRule
-from faults.network.namespace_scripts import run_scripts
+from faults.network.namespaces import IptablesInjection, IptablesRule, run_scripts
 from faults.network.partition_proof import counting_script
 from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext, node_name, node_names
 from faults.shared.waiting import await_or_fail

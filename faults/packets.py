@@ -7,11 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.network.iptables import IptablesInjection, IptablesRule
 from faults.network.link_fault import LinkFault, OnLinks, Shaped
 from faults.network.link_probe import Echoes, bounds, enough_for, judge_share
 from faults.network.links import NETEM, UNLIMITED, Link, ways
-from faults.network.namespace_scripts import address, run_scripts
+from faults.network.namespaces import IptablesInjection, IptablesRule, address, run_scripts
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT

@@ -229,7 +229,16 @@ class MemoryLimit(ProcessFault):
     def aim(self, context: InjectionContext) -> MemoryLimited:
         fields = resolve_nodes(context, self.target)
         for node in context.running(fields["numbers"]):
-            self._refuse_a_kill(context, node)
+            held = memory_sample(context.cluster.stats(node)).unreclaimable
+            if self.mib * MIB < held + _HEADROOM:
+                least = (held + _HEADROOM) // MIB
+                raise FaultError(
+                    "this memory limit would be a kill",
+                    where=node_name(node),
+                    expected=f"over {least} MiB: it holds {held // MIB} without page cache",
+                    found=f"mib: {self.mib}",
+                    next_step="set a higher limit, or use a `kill`",
+                )
         before = MemoryLimited.present(context, fields["numbers"])
         return MemoryLimited(before=before, **fields, **self.parameters())
 
@@ -239,17 +248,6 @@ class MemoryLimit(ProcessFault):
                 f"mib: {self.mib}, and each log dir takes up to {shape.disk_mib} of memory: cluster.disk_mib"
             )
         return super().warnings(shape)
-
-    def _refuse_a_kill(self, context: InjectionContext, node: int) -> None:
-        held = memory_sample(context.cluster.stats(node)).unreclaimable
-        if self.mib * MIB < held + _HEADROOM:
-            raise FaultError(
-                "this memory limit would be a kill",
-                where=node_name(node),
-                expected=f"over {(held + _HEADROOM) // MIB} MiB: it holds {held // MIB} without page cache",
-                found=f"mib: {self.mib}",
-                next_step="set a higher limit, or use a `kill`",
-            )
 
 
 def fill_script(tag: str, size: int) -> str:

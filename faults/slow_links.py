@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from faults.network.link_fault import LinkFault, Shaped, ping
 from faults.network.link_probe import Echoes, Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, NETEM, UNLIMITED, Link, class_of, hexadecimal, ways
-from faults.network.namespace_scripts import address, run_script
+from faults.network.namespaces import address, run_script
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT

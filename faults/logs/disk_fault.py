@@ -20,8 +20,7 @@ from faults.shared.fault_spec import Evidence, InjectionContext, node_name
 from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
 from faults.targets import AnyOf, Both, Controller, Controllers, NodeIds
-from faults.targets.base_target import BaseTarget
-from faults.targets.target_context import ClusterShape
+from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_CONTROLLER_ID
 
@@ -83,8 +82,14 @@ class OnDisk(OnNodes):
             context.cluster.start_node(node)
 
     def notes(self, context: InjectionContext) -> dict[int, Note | None]:
-        """This injection's note about each node."""
-        return in_parallel(self.nodes, lambda node: read_note(context, node))
+        """This injection's note about each node; None: there is none."""
+        plan, done = _note_files(context)
+        script = f"cat {plan} 2>/dev/null || true; echo; cat {done} 2>/dev/null || true"
+        found: dict[int, Note | None] = {}
+        for node, text in in_parallel(self.nodes, lambda node: sidecar(context, node, script)).items():
+            decided, _, when = text.partition("\n")
+            found[node] = Note(decided, int(when) if when.strip() else None) if decided.strip() else None
+        return found
 
     def verify(self, context: InjectionContext) -> Evidence:
         found: dict[int, Evidence] = {}
@@ -185,14 +190,6 @@ def read_batches(
 ) -> dict[str, tuple[BatchHeader, ...]]:
     """The batches of these files, by path."""
     return _parsed(context, node, walk_script(paths), parse_walk)
-
-
-def read_note(context: InjectionContext, node: int) -> Note | None:
-    """The note of this injection about a node; None: there is none."""
-    plan, done = _note_files(context)
-    text = sidecar(context, node, f"cat {plan} 2>/dev/null || true; echo; cat {done} 2>/dev/null || true")
-    decided, _, when = text.partition("\n")
-    return Note(decided, int(when) if when.strip() else None) if decided.strip() else None
 
 
 def carry_out(context: InjectionContext, node: int, plan: str, script: str) -> None:

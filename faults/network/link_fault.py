@@ -10,7 +10,7 @@ from pydantic import Field
 
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
-from faults.network.namespace_scripts import address, refuse_failure, run_script
+from faults.network.namespaces import address, refuse_failure, run_script
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.shared.waiting import Measured, await_rejoined, in_parallel
 from faults.targets import Target, surely_within

@@ -7,10 +7,18 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import permutations
 from typing import Literal
 
-from faults.network.iptables import IptablesInjection, IptablesRule, Placed, drop_rule, with_holders
 from faults.network.links import Link
 from faults.network.links import between as links_between
-from faults.network.namespace_scripts import address, probe_and_query, run_script
+from faults.network.namespaces import (
+    IptablesInjection,
+    IptablesRule,
+    Placed,
+    address,
+    drop_rule,
+    probe_and_query,
+    run_script,
+    with_holders,
+)
 from faults.network.partition_proof import both_directions, judge, parse_report, probe_script
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel

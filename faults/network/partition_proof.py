@@ -19,8 +19,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from faults.network.iptables import IptablesRule, Placed, remove_script
 from faults.network.links import Link
+from faults.network.namespaces import IptablesRule, Placed, remove_script
 from faults.shared.fault_spec import Evidence, node_name, node_names
 from harness.model.node_layout import CLIENT, CLIENT_PORT
 

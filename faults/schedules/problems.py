@@ -99,16 +99,10 @@ def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator
 
 
 def _waits_for_itself(found: Sequence[Track], number: int) -> bool:
-    seen: set[int] = set()
-    todo = [*_predecessors(found, number)]
-    while todo:
-        one = todo.pop()
-        if one == number:
-            return True
-        if one not in seen:
-            seen.add(one)
-            todo += _predecessors(found, one)
-    return False
+    before = set(_predecessors(found, number))
+    while more := {one for each in before for one in _predecessors(found, each)} - before:
+        before |= more
+    return number in before
 
 
 def _predecessors(found: Sequence[Track], number: int) -> tuple[int, ...]:
@@ -207,14 +201,12 @@ def _contradictions(
     found: Sequence[Track], shape: ClusterShape, seconds: float | None, before: Mapping[str, FaultSpec]
 ) -> Iterator[Problem]:
     """Pairs of faults that stop the process of the same node at overlapping times."""
-    held = [
-        (where, fault, ((0.0, float("inf")),)) for where, fault in before.items() if _stops_process(fault)
-    ]
+    always = ((0.0, float("inf")),)
+    held = [(where, fault, always) for where, fault in before.items() if fault.injection.stops_process]
     mine = [
         (track.where, track.picks[0].fault, _windows(track, seconds))
         for track in found
-        if not (isinstance(track.begin, Repeating) and track.begin.ahead)
-        and _stops_process(track.picks[0].fault)
+        if not track.from_menu and track.picks[0].fault.injection.stops_process
     ]
     pairs = [*((one, two) for one in held for two in mine), *combinations(mine, 2)]
     for (first, fault, windows), (second, other, others) in pairs:
@@ -228,10 +220,6 @@ def _contradictions(
                     f"{fault.name()} at {first}, which has it {span}",
                 )
                 break
-
-
-def _stops_process(fault: FaultSpec) -> bool:
-    return fault.injection.stops_process
 
 
 def _windows(track: Track, seconds: float | None) -> Windows:

@@ -10,8 +10,7 @@ from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import await_rejoined, partition_numbers
 from faults.targets import Target
-from faults.targets.base_target import BaseTarget
-from faults.targets.target_context import ClusterShape
+from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within

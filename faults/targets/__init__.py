@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from faults.targets.base_target import BaseTarget, Beside
 from faults.targets.nodes import (
     All,
     Application,
@@ -31,7 +30,7 @@ from faults.targets.nodes import (
     draw_nodes,
 )
 from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
-from faults.targets.target_context import ClusterShape, TargetContext
+from faults.targets.target_context import BaseTarget, Beside, ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 
 __all__ = [

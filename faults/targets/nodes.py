@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from faults.targets.base_target import BaseTarget, Beside, no_match
-from faults.targets.target_context import ClusterShape, TargetContext
+from faults.targets.target_context import BaseTarget, Beside, ClusterShape, TargetContext, no_match
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
 from harness.model.polling import poll_within

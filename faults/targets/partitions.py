@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from faults.targets.base_target import BaseTarget, no_match
-from faults.targets.target_context import ClusterShape, TargetContext
+from faults.targets.target_context import BaseTarget, ClusterShape, TargetContext, no_match
 from harness.model.broker_views import PartitionState
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from faults.schedules.simulation import Simulation, simulate
+from faults.schedules.decide import Simulation, simulate
 from faults.schedules.state import Schedule, Start
 from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.shared.fault_spec import FaultSpec

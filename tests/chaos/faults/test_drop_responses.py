@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from faults.client_traffic import DropResponses
-from faults.network.iptables import IptablesRule, insert_script
+from faults.network.namespaces import IptablesRule, insert_script
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle

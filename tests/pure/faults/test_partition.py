@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.network.iptables import Placed, with_holders
 from faults.network.links import Link
+from faults.network.namespaces import Placed, with_holders
 from faults.network.partition_injection import Cuts
 from faults.network.partition_proof import ProbeReport, judge, parse_report, probe_script
 from faults.partition import Bridge, Partition, Ring

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.network.iptables import (
+from faults.network.namespaces import (
     IptablesRule,
     Link,
     Placed,

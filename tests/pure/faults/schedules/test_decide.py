@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from faults import Kill, Partition, Pause
-from faults.schedules.decide import begin, decide, describe_unmet
+from faults.schedules.decide import begin, decide, describe_unmet, simulate
 from faults.schedules.entries import ScheduleEntry, TimedFault
-from faults.schedules.simulation import simulate
 from faults.schedules.state import (
     Decision,
     FaultState,

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from faults import Kill
+from faults.schedules.decide import simulate
 from faults.schedules.entries import TimedFault
-from faults.schedules.simulation import simulate
 from faults.schedules.state import Schedule
 from faults.targets import NodeIds
 from harness.cli.app import main
