@@ -77,6 +77,8 @@ def clean(
         + (f", and ended {servers} process(es) of engines" if servers else ""),
         highlight=False,
     )
+    for one in swept.left:
+        print_text(ERRORS, f"not removed: {one}")
 
 
 def compose(

@@ -10,6 +10,7 @@ import pytest
 
 from harness.check_jobs import engines
 from harness.cli.app import main
+from harness.cluster import state_records
 from harness.containers import engine
 from harness.model.errors import PrerequisiteMissing
 from harness.model.journal import SCHEMA_VERSION
@@ -62,6 +63,19 @@ def test_no_engine_is_exit_code_3(
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
     assert "no Docker engine answers" in capsys.readouterr().err
     assert call(monkeypatch, "clean") == 3
+
+
+def test_clean_names_what_could_not_be_removed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept = engine.SweepResult(networks=1, left=("container stuck: device busy",))
+    monkeypatch.setattr(engine, "connect", lambda: None)
+    monkeypatch.setattr(engine, "sweep", lambda *_, **__: swept)
+    monkeypatch.setattr(state_records, "prune", lambda _: None)
+    assert call(monkeypatch, "clean") == 0
+    told = capsys.readouterr()
+    assert "removed 0 container(s), 1 network(s)" in told.out
+    assert told.err == "not removed: container stuck: device busy\n"
 
 
 def test_missing_java_is_reported_before_a_cluster_is_started(
