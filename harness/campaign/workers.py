@@ -21,7 +21,7 @@ from types import FrameType
 from typing import IO, Any, Self
 
 from harness.campaign.docker_backend import DockerBackend
-from harness.cluster.holder import ClusterHolder
+from harness.cluster.running_cluster import ClusterHolder
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.progress import MessagesTo, progress_to, progress_under, report_progress
 from harness.spec.cluster import ClusterSpec

@@ -11,7 +11,7 @@ from harness.campaign.consecutive_failures import ConsecutiveFailures, broken_re
 from harness.campaign.docker_backend import DockerBackend
 from harness.campaign.run_store import awaits_check, set_aside
 from harness.campaign.run_time import RunTimes
-from harness.cluster.holder import ClusterHolder
+from harness.cluster.running_cluster import ClusterHolder
 from harness.explore.menu import ExploreMenu, Trial, experiment_of
 from harness.explore.phases import observed_faults
 from harness.explore.result import ExploreStore, TrialRun

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.cluster.holder import ClusterHolder
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.running_cluster import ClusterHolder
 from harness.host.ports import HIGHEST, LOWEST, free_ports
 from harness.model.errors import BadInput, ClusterError, words_of
 from harness.pytest_plugin.settings import ChaosSpent, Settings

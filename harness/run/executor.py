@@ -15,9 +15,8 @@ from harness.application.launch import prepare
 from harness.check_jobs.recheck import RESULT_FILE, check_commands
 from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
 from harness.cluster.external import ExternalCluster
-from harness.cluster.holder import ClusterHolder
 from harness.cluster.managed import ManagedCluster
-from harness.cluster.running_cluster import running_cluster
+from harness.cluster.running_cluster import ClusterHolder, running_cluster
 from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.progress import report_progress
