@@ -7,12 +7,12 @@ from harness.audit.known_settings import SERVER_KINDS, ClientLibrary
 from harness.audit.rule import (
     BROKER_DOCS,
     CONSUMER_DOCS,
-    LAST_REPLICA,
     RDK_DOCS,
     TOPIC_DOCS,
     TRANSACTIONS,
     UNCLEAN,
     AuditRule,
+    RuleProof,
     contradiction,
     refused,
     risk,
@@ -53,7 +53,7 @@ RULES: tuple[AuditRule, ...] = (
         "set min.insync.replicas=2 with replication.factor=3",
         f"{TOPIC_DOCS}, min.insync.replicas",
         FindingClass.LOST,
-        LAST_REPLICA,
+        RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2")),
     ),
     contradiction(
         "minisr-above-copies",

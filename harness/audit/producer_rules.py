@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.audit.effective_settings import EffectiveSettings
 from harness.audit.known_settings import ClientLibrary
-from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, refused, risk
+from harness.audit.rule import JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, RuleProof, refused, risk
 from harness.model.result import FindingClass
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
@@ -140,7 +140,7 @@ RULES: tuple[AuditRule, ...] = (
         "set acks=all where records matter",
         f"{JAVA_DOCS}, acks",
         FindingClass.UNCONFIRMED_ABSENT,
-        ACKS_0,
+        RuleProof("kill-leader", ("acks=0",)),
     ),
     risk(
         "acks-1",
@@ -150,14 +150,12 @@ RULES: tuple[AuditRule, ...] = (
         "set acks=all and min.insync.replicas=2",
         f"{JAVA_DOCS}, acks",
         FindingClass.LOST,
-        ACKS_1,
+        RuleProof("cut-then-kill", ("acks=1",)),
     ),
     risk(
         "idempotence-switched-off",
         ("acks", "retries", "enable.idempotence"),
-        lambda s: (
-            s.producing and "enable.idempotence" not in s.written and not s.transactional and not s.idempotent
-        ),
+        lambda s: s.producing and "enable.idempotence" not in s.written and not s.idempotent,
         "idempotence, which is the default, is silently switched off, since acks={acks} or retries rule "
         "it out",
         "set enable.idempotence=true with acks=all, or enable.idempotence=false to show that it is intended",

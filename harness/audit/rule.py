@@ -44,12 +44,9 @@ class RuleProof:
     arms: tuple[str, ...]
 
 
-ACKS_0 = RuleProof("kill-leader", ("acks=0",))
-ACKS_1 = RuleProof("cut-then-kill", ("acks=1",))
 NOT_IDEMPOTENT = RuleProof("kill-leader", ("acks=all", "acks=all-idempotent"))
 TRANSACTIONS = RuleProof("transactions", ())
 UNCLEAN = RuleProof("unclean-election", ("unclean=true", "unclean=false"))
-LAST_REPLICA = RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2"))
 
 
 @dataclass(frozen=True, slots=True)
