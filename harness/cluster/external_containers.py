@@ -91,11 +91,7 @@ def _published(container: Mapping[str, Any]) -> set[int]:
 
 
 def _network(container: Mapping[str, Any]) -> tuple[str, str]:
-    """A container's address, and its network's gateway.
-
-    Raises:
-        ClusterError: it has no network of its own (`network_mode: host`).
-    """
+    """A container's address, and its network's gateway. With `network_mode: host` it has neither."""
     for one in ((container.get("NetworkSettings") or {}).get("Networks") or {}).values():
         if one.get("IPAddress") and one.get("Gateway"):
             return str(ipaddress.ip_address(one["IPAddress"])), str(one["Gateway"])

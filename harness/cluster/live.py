@@ -198,9 +198,7 @@ class LiveCluster(RunningNodes):
 
     def _controller_of(self, number: int) -> int | None:
         with self.connection(number, 2.0) as connection, suppress(OSError):
-            if self.zookeeper_ids:
-                return connection.controller()
-            return connection.quorum_leader()
+            return connection.controller() if self.zookeeper_ids else connection.quorum_leader()
         return None
 
     def _first(self, what: str, request: Callable[[BrokerConnection], _T]) -> _T:

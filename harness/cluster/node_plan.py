@@ -128,10 +128,9 @@ exec /etc/kafka/docker/run
 
 def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], secured: Credentials | None) -> list[Node]:
     keeper = f"zookeeper-{FIRST_ZOOKEEPER_ID}"
-    session = str(round(SESSION_SECONDS[spec.profile] * 1000))
     base = {"KAFKA_HEAP_OPTS": _HEAP}
     shared = {
-        "zookeeper.session.timeout.ms": session,
+        "zookeeper.session.timeout.ms": str(round(SESSION_SECONDS[spec.profile] * 1000)),
         # The default is the session time-out, and a broker would end if ZooKeeper takes longer to start.
         "zookeeper.connection.timeout.ms": "60000",
         **_settings(spec),
@@ -141,11 +140,11 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], secured: Credentia
     kept = base | {zookeeper.SETTINGS: zookeeper.settings(zookeeper.server_settings(DATA_DIR))}
     command = zookeeper.ZOOKEEPER_COMMAND
     nodes = [Node(FIRST_ZOOKEEPER_ID, keeper, environment=kept, command=command, zookeeper=True)]
-    command = zookeeper.BROKER_COMMAND
     for number, port in enumerate(host_ports, start=1):
         own = _broker_settings(spec, number, port, secured) | {"broker.id": str(number)}
         environment = base | {zookeeper.SETTINGS: zookeeper.settings(shared | own)}
-        nodes.append(Node(number, f"broker-{number}", True, True, port, environment, command))
+        name, command = f"broker-{number}", zookeeper.BROKER_COMMAND
+        nodes.append(Node(number, name, True, True, port, environment, command))
     return nodes
 
 

@@ -86,12 +86,9 @@ def _asked(cluster: LiveCluster, kind: AskedKind, number: int) -> list[str]:
 
 def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tuple[str, ...]) -> Iterator[str]:
     """One sentence per thing that is present and should not be, and per thing that is missing."""
-    before: tuple[str, ...] = ()
-    if kind.compared:
-        known = cluster.baseline.get(number, {}).get(kind.name)
-        if known is None:
-            return
-        before = known
+    before = cluster.baseline.get(number, {}).get(kind.name) if kind.compared else ()
+    if before is None:
+        return
     missing = [thing for thing in before if thing not in found]
     for thing in found:
         if thing in before or _is_declared(thing):

@@ -191,11 +191,10 @@ def _remove(action: Callable[[], Any]) -> str | None:
     """Remove a thing; None: it is gone, else why not."""
     try:
         action()
-    except NotFound:
-        return None
     except APIError as error:
-        # Somebody else is removing it already.
-        return None if "already in progress" in str(error) else str(error.explanation or error)
+        # Somebody else has removed it, or is removing it already.
+        gone = isinstance(error, NotFound) or "already in progress" in str(error)
+        return None if gone else str(error.explanation or error)
     return None
 
 
@@ -261,7 +260,7 @@ def tail(container: Any, lines: int) -> str:
     """The last log lines of a running or stopped container; empty if it is gone."""
     try:
         return str(container.logs(tail=lines).decode(errors="replace"))
-    except (NotFound, APIError):
+    except APIError:
         return ""
 
 

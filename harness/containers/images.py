@@ -37,8 +37,7 @@ def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | N
         PrerequisiteMissing: no image is available; names each way that was tried.
     """
     if image is not None:
-        here = present(client, image)
-        if here is not None:
+        if (here := present(client, image)) is not None:
             return here
         refusal = pull(client, image)
         if refusal is None:
@@ -75,16 +74,14 @@ def present(client: DockerClient, reference: str) -> ImageInfo | None:
 
 def _by_version(client: DockerClient, version: str) -> ImageInfo:
     official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
-    here = local(client, version)
-    if here is not None:
+    if (here := local(client, version)) is not None:
         return here
     refusal = pull(client, official)
     if refusal is None:
         return _info(client.images.get(official), official, "pulled")
     report_progress(f"{official} cannot be pulled ({refusal}); building {own} here")
     with image_build.one_at_a_time():
-        here = local(client, version)
-        if here is not None:
+        if (here := local(client, version)) is not None:
             return here
         try:
             image_build.build_kafka(client, version, own)

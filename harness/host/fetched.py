@@ -91,10 +91,9 @@ def confluent_kafka(version: str) -> Path:
         return folder
     with fetching(folder) as target:
         options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--no-warn-conflicts")
-        command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target)]
-        run = subprocess.run(
-            [*command, f"{_PYTHON_CLIENT}=={version}"], capture_output=True, text=True, check=False
-        )
+        wanted = f"{_PYTHON_CLIENT}=={version}"
+        command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), wanted]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode != 0:
             raise PrerequisiteMissing(
                 f"{_PYTHON_CLIENT} {version} is not available",
