@@ -18,7 +18,7 @@ class BugArmResult(SuiteArmResult):
     """The result of one arm of a bug."""
 
     role: Role = Field(alias="side")
-    curve: tuple[tuple[float, float], ...] = Field(default=(), exclude=True)
+    curve: tuple[tuple[float, float], ...] = Field((), exclude=True)
 
 
 class BugResult(SuiteResult):

@@ -245,7 +245,7 @@ class Judgement(Frozen):
     reasons: tuple[str, ...]
     as_promised: bool | None
     promise_reasons: tuple[str, ...] = ()
-    broken_promises: tuple[BrokenPromise, ...] = Field(default=(), exclude=True)
+    broken_promises: tuple[BrokenPromise, ...] = Field((), exclude=True)
     """`promise_reasons` as data; files have only the sentences."""
 
 

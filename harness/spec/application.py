@@ -26,7 +26,7 @@ class ContainerApplication(Frozen):
     and `{state}` the folder /state."""
 
     image: str = Field(min_length=1, description="image reference, local or pulled")
-    command: tuple[str, ...] | None = Field(default=None, description="instead of the image's own command")
+    command: tuple[str, ...] | None = Field(None, description="instead of the image's own command")
     files: dict[str, str] = Field(
         default_factory=dict,
         description="file in the container -> file on this machine, copied before the start",
@@ -36,9 +36,9 @@ class ContainerApplication(Frozen):
 class ApplicationRun(Frozen):
     """What runs: a process on this machine, a container, or a built-in application. Exactly one."""
 
-    process: tuple[str, ...] | None = Field(default=None, min_length=1, description="command and arguments")
+    process: tuple[str, ...] | None = Field(None, min_length=1, description="command and arguments")
     container: ContainerApplication | None = None
-    builtin: str | None = Field(default=None, description="name of a built-in application")
+    builtin: str | None = Field(None, description="name of a built-in application")
     options: dict[str, Any] = Field(default_factory=dict, description="options of the built-in application")
 
     @model_validator(mode="after")
@@ -75,14 +75,12 @@ class ApplicationOutput(Frozen):
 
     topic: OutputTopic | None = None
     table: Literal["parquet", "lines"] | None = Field(
-        default=None, description="format of a table: Parquet files, or files with one record per line"
+        None, description="format of a table: Parquet files, or files with one record per line"
     )
-    path: str = Field(
-        default="output", pattern=_PATH, description="folder of a table, below the state folder"
-    )
-    per_input: int = Field(default=1, ge=1, le=1000)
+    path: str = Field("output", pattern=_PATH, description="folder of a table, below the state folder")
+    per_input: int = Field(1, ge=1, le=1000)
     cluster: OutputCluster | None = Field(
-        default=None, description="a second cluster, of one broker; absent: the experiment's own"
+        None, description="a second cluster, of one broker; absent: the experiment's own"
     )
 
     @model_validator(mode="after")
@@ -145,24 +143,20 @@ class ReadyWhen(Frozen):
     """When an application counts as ready. All that is given must hold."""
 
     group: Literal["active"] | None = Field(
-        default=None, description="its consumer group has members, and they have partitions"
+        None, description="its consumer group has members, and they have partitions"
     )
-    logged: str | None = Field(
-        default=None, min_length=1, description="a text in the output of every instance"
-    )
-    runs: float | None = Field(
-        default=None, ge=0, description="every instance has run for this number of seconds"
-    )
-    within: float = Field(default=60.0, gt=0, le=3600, description="seconds")
+    logged: str | None = Field(None, min_length=1, description="a text in the output of every instance")
+    runs: float | None = Field(None, ge=0, description="every instance has run for this number of seconds")
+    within: float = Field(60.0, gt=0, le=3600, description="seconds")
 
 
 class DrainedWhen(Frozen):
     """When an application has nothing left to do. All that is given must hold at once."""
 
-    lag: int | None = Field(default=None, ge=0, description="its group's lag in records is at most this")
-    quiet: float | None = Field(default=None, gt=0, description="seconds without any change of the output")
-    checkpoint: bool = Field(default=False, description="its checkpoint is at the end of the input")
-    within: float = Field(default=120.0, gt=0, le=3600, description="seconds")
+    lag: int | None = Field(None, ge=0, description="its group's lag in records is at most this")
+    quiet: float | None = Field(None, gt=0, description="seconds without any change of the output")
+    checkpoint: bool = Field(False, description="its checkpoint is at the end of the input")
+    within: float = Field(120.0, gt=0, le=3600, description="seconds")
 
 
 class OutputAtLeast(Frozen):
@@ -184,34 +178,27 @@ class ApplicationSpec(Frozen):
     """
 
     run: ApplicationRun
-    instances: int = Field(default=1, ge=1, le=16)
+    instances: int = Field(1, ge=1, le=16)
     env: dict[str, str] = Field(default_factory=dict)
     group: str | None = Field(
-        default=None,
-        min_length=1,
-        description="its consumer group; absent: a name for each run, as `{group}`",
+        None, min_length=1, description="its consumer group; absent: a name for each run, as `{group}`"
     )
     output: ApplicationOutput = ApplicationOutput()
     identity: Identity = "value"
     order: Literal["none", "partition", "key"] = Field(
-        default="none", description="the order of the input that it keeps"
+        "none", description="the order of the input that it keeps"
     )
     guarantee: Guarantee = "at-least-once"
-    ready: ReadyWhen | None = Field(
-        default=None, description="absent: the built-in's, or its group is active"
-    )
+    ready: ReadyWhen | None = Field(None, description="absent: the built-in's, or its group is active")
     drained: DrainedWhen | None = Field(
-        default=None, description="absent: the built-in's, or lag 0 of its group, and the output is quiet"
+        None, description="absent: the built-in's, or lag 0 of its group, and the output is quiet"
     )
-    restarts: int = Field(
-        default=0, ge=0, description="how often an instance that ends by itself starts again"
-    )
+    restarts: int = Field(0, ge=0, description="how often an instance that ends by itself starts again")
     must_fail: bool = Field(
-        default=False,
-        description="it must end by itself with an error; then what it has not processed is no finding",
+        False, description="it must end by itself with an error; then what it has not processed is no finding"
     )
     flood: float = Field(
-        default=20.0, gt=1, description="killed if it has written more than this times what an input may have"
+        20.0, gt=1, description="killed if it has written more than this times what an input may have"
     )
 
     @model_validator(mode="after")

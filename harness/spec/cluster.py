@@ -62,10 +62,8 @@ class ExternalClusterSpec(Frozen):
     """
 
     bootstrap_servers: str = Field(description="host:port of some brokers, separated by commas")
-    client_config: str | None = Field(
-        default=None, description="a properties file; its secrets are not copied"
-    )
-    containers: str | None = Field(default=None, description="label of the brokers' containers")
+    client_config: str | None = Field(None, description="a properties file; its secrets are not copied")
+    containers: str | None = Field(None, description="label of the brokers' containers")
 
     @field_validator("bootstrap_servers")
     @classmethod
@@ -100,8 +98,8 @@ class ClusterSpec(Frozen):
     cluster that kafka-chaos did not start: besides it only `brokers`, their number, may be set.
     """
 
-    brokers: int = Field(default=3, ge=1, le=1000)
-    controllers: int = Field(default=1, ge=1, le=5)
+    brokers: int = Field(3, ge=1, le=1000)
+    controllers: int = Field(1, ge=1, le=5)
     combined: bool = False
     metadata: Metadata = Metadata.KRAFT
     version: str = DEFAULT_VERSION
@@ -110,7 +108,7 @@ class ClusterSpec(Frozen):
     properties: dict[str, Setting] = Field(default_factory=dict)
     broker_properties: dict[int, dict[str, Setting]] = Field(default_factory=dict)
     features: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    metadata_version: str | None = Field(default=None, pattern=r"^\d+\.\d+-IV\d+$")
+    metadata_version: str | None = Field(None, pattern=r"^\d+\.\d+-IV\d+$")
     loggers: dict[str, Literal["ERROR", "WARN", "INFO", "DEBUG", "TRACE"]] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False

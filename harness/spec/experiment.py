@@ -46,19 +46,15 @@ class Arm(Frozen):
 
     name: str = Field(pattern=_NAME)
     producer: ProducerSettings = ProducerSettings()
-    workload: WorkloadSpec | None = Field(default=None, description="replaces the experiment's")
-    readers: tuple[ReaderSpec, ...] | None = Field(
-        default=None, description="replaces the experiment's; [] for none"
-    )
+    workload: WorkloadSpec | None = Field(None, description="replaces the experiment's")
+    readers: tuple[ReaderSpec, ...] | None = Field(None, description="replaces the experiment's; [] for none")
     share: tuple[ShareSpec, ...] | None = Field(
-        default=None, description="replaces the experiment's share groups; [] for none"
+        None, description="replaces the experiment's share groups; [] for none"
     )
     topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings for this arm only")
-    application: dict[str, Any] | None = Field(
-        default=None, description="fields of `application` for this arm only"
-    )
+    application: dict[str, Any] | None = Field(None, description="fields of `application` for this arm only")
     without_faults: bool = Field(
-        default=False, description="a control: faults of write steps, `inject` and `heal` are passed over"
+        False, description="a control: faults of write steps, `inject` and `heal` are passed over"
     )
     promise: dict[str, Setting] = Field(default_factory=dict)
 
@@ -73,22 +69,19 @@ class Experiment(Frozen):
     topic: TopicSpec = TopicSpec()
     workload: WorkloadSpec = WorkloadSpec()
     replicas: Literal["when_needed", "always"] = Field(
-        default="when_needed",
-        description="read every replica's own files at the end, or only if records are missing",
+        "when_needed", description="read every replica's own files at the end, or only if records are missing"
     )
-    readers: tuple[ReaderSpec, ...] = Field(
-        default=(), description="live readers: they read during the steps"
-    )
+    readers: tuple[ReaderSpec, ...] = Field((), description="live readers: they read during the steps")
     application: ApplicationSpec | None = Field(
-        default=None, description="an application under test, which reads the topic and writes an output"
+        None, description="an application under test, which reads the topic and writes an output"
     )
     share: tuple[ShareSpec, ...] = Field(
-        default=(), description="share groups: their members take records during the steps"
+        (), description="share groups: their members take records during the steps"
     )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
     together: bool = Field(
-        default=False,
+        False,
         description="all arms in one run, in parallel, each on its own topic, so that all get the same "
         "faults. Targets refer to the first arm's topic; an injected fault on partitions is applied to each "
         "topic",

@@ -21,11 +21,11 @@ class RestartReader(Frozen):
     """
 
     reader: str = Field(pattern=NAME)
-    received: int = Field(default=0, ge=0)
-    after: float = Field(default=0.0, ge=0, description="seconds")
+    received: int = Field(0, ge=0)
+    after: float = Field(0.0, ge=0, description="seconds")
     crash: bool = False
     away: bool = False
-    within: float = Field(default=60.0, gt=0, description="seconds for each of both waits")
+    within: float = Field(60.0, gt=0, description="seconds for each of both waits")
 
 
 class SendOffsets(Frozen):
@@ -33,8 +33,8 @@ class SendOffsets(Frozen):
     (sendOffsetsToTransaction, KIP-98)."""
 
     group: str = Field(pattern=NAME)
-    partition: int = Field(default=0, ge=0)
-    offset: int = Field(default=1, ge=0)
+    partition: int = Field(0, ge=0)
+    offset: int = Field(1, ge=0)
 
 
 class SendOffsetsCall(Frozen):
@@ -57,15 +57,15 @@ class CommitOffsets(Frozen):
 
     name: str = Field(pattern=NAME)
     through: Target | None = None
-    same_as: str | None = Field(default=None, pattern=NAME)
-    other_than: str | None = Field(default=None, pattern=NAME)
-    groups: int = Field(default=1, ge=1, le=2000)
-    entries: int = Field(default=1, ge=1, le=10_000)
-    partition: int = Field(default=0, ge=0)
-    offset: int = Field(default=1, ge=0)
-    retention: float | None = Field(default=None, gt=0, description="seconds; default: the broker's")
+    same_as: str | None = Field(None, pattern=NAME)
+    other_than: str | None = Field(None, pattern=NAME)
+    groups: int = Field(1, ge=1, le=2000)
+    entries: int = Field(1, ge=1, le=10_000)
+    partition: int = Field(0, ge=0)
+    offset: int = Field(1, ge=0)
+    retention: float | None = Field(None, gt=0, description="seconds; default: the broker's")
     awaited: bool = True
-    within: float = Field(default=30.0, gt=0, description="seconds, for the coordinator and for the answers")
+    within: float = Field(30.0, gt=0, description="seconds, for the coordinator and for the answers")
 
     @model_validator(mode="after")
     def _one(self) -> CommitOffsets:
@@ -92,5 +92,5 @@ class AskOffsets(Frozen):
     of: tuple[Annotated[str, Field(pattern=NAME)], ...] = Field(
         min_length=1, description="names of `commit_offsets` steps"
     )
-    seconds: float = Field(default=15.0, gt=0, le=300)
+    seconds: float = Field(15.0, gt=0, le=300)
     stable: bool = False

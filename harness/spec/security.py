@@ -17,11 +17,9 @@ class SecuritySpec(Frozen):
     controllers do not change: they are on the cluster's own network, in plain text.
     """
 
-    tls: bool = Field(
-        default=False, description="TLS, with certificates of an authority generated for the cluster"
-    )
+    tls: bool = Field(False, description="TLS, with certificates of an authority generated for the cluster")
     sasl: Literal["plain", "scram"] | None = Field(
-        default=None, description="a user with a password: SASL PLAIN, or SCRAM-SHA-512"
+        None, description="a user with a password: SASL PLAIN, or SCRAM-SHA-512"
     )
 
     @model_validator(mode="after")

@@ -35,15 +35,13 @@ class Write(Frozen):
     """
 
     name: str = Field(pattern=NAME)
-    records: int | None = Field(default=None, ge=1)
-    seconds: float | None = Field(default=None, gt=0)
-    at_most: float | None = Field(default=None, gt=0)
-    rate: float | None = Field(default=None, gt=0, description="records/s in total; default: the workload's")
+    records: int | None = Field(None, ge=1)
+    seconds: float | None = Field(None, gt=0)
+    at_most: float | None = Field(None, gt=0)
+    rate: float | None = Field(None, gt=0, description="records/s in total; default: the workload's")
     faults: tuple[ScheduleEntry, ...] = ()
     at_most_down: int | None = Field(
-        default=None,
-        ge=0,
-        description="maximum number of brokers down at once: a fault that would exceed it waits",
+        None, ge=0, description="maximum number of brokers down at once: a fault that would exceed it waits"
     )
 
     @model_validator(mode="after")
@@ -62,9 +60,9 @@ class Send(Frozen):
     """Send `records` to a partition, each of `size` bytes (default: the workload's record_size), and wait for
     their reports; with `awaited: false` wait only at the end of the run."""
 
-    partition: int = Field(default=0, ge=0)
-    records: int = Field(default=1, ge=1, le=100_000)
-    size: int | None = Field(default=None, ge=PREFIX, le=100_000_000)
+    partition: int = Field(0, ge=0)
+    records: int = Field(1, ge=1, le=100_000)
+    size: int | None = Field(None, ge=PREFIX, le=100_000_000)
     awaited: bool = True
 
 
@@ -85,7 +83,7 @@ class Drive(Frozen):
     """
 
     name: str = Field(pattern=NAME)
-    by: str = Field(default="first", pattern=NAME)
+    by: str = Field("first", pattern=NAME)
     do: tuple[Call, ...] = Field(min_length=1)
 
     @property
@@ -117,7 +115,7 @@ class Wait(Frozen):
     checkpoint: Checkpoint | None = None
     logged: Logged | None = None
     application: ApplicationState | None = None
-    within: float = Field(default=30.0, gt=0, description="seconds")
+    within: float = Field(30.0, gt=0, description="seconds")
 
     @model_validator(mode="after")
     def _one(self) -> Wait:
@@ -143,7 +141,7 @@ class Inject(Frozen):
 
     fault: WrittenFault
     if_impossible: IfImpossible = "refuse"
-    name: str | None = Field(default=None, pattern=NAME, description="for heal steps that refer to it")
+    name: str | None = Field(None, pattern=NAME, description="for heal steps that refer to it")
 
     @model_validator(mode="before")
     @classmethod
@@ -205,11 +203,9 @@ class Ask(Frozen):
     name: str = Field(pattern=NAME)
     of: Target = Field(description="which brokers")
     what: tuple[Question, ...] = Field(min_length=1)
-    partition: int = Field(default=0, ge=0)
-    text: str | None = Field(default=None, min_length=1)
-    seconds: float | None = Field(
-        default=None, gt=0, description="repeat the questions for this many seconds"
-    )
+    partition: int = Field(0, ge=0)
+    text: str | None = Field(None, min_length=1)
+    seconds: float | None = Field(None, gt=0, description="repeat the questions for this many seconds")
 
     @model_validator(mode="after")
     def _text(self) -> Ask:
@@ -229,8 +225,8 @@ class AlterShareGroup(Frozen):
 
     group: str = Field(pattern=NAME, description="its name in `share`")
     start: Literal["earliest", "latest"] | Annotated[int, Field(ge=0)] | None = None
-    lock: float | None = Field(default=None, ge=1, le=3600, description="seconds")
-    delivery_limit: int | None = Field(default=None, ge=1, le=100)
+    lock: float | None = Field(None, ge=1, le=3600, description="seconds")
+    delivery_limit: int | None = Field(None, ge=1, le=100)
 
     @model_validator(mode="after")
     def _something(self) -> Self:

@@ -12,10 +12,10 @@ from harness.model.frozen import Frozen, Setting
 class TopicSettings(Frozen):
     """What a topic of an experiment can have."""
 
-    partitions: int | None = Field(default=None, ge=1, le=10000)
-    replication_factor: int | None = Field(default=None, ge=1)
+    partitions: int | None = Field(None, ge=1, le=10000)
+    replication_factor: int | None = Field(None, ge=1)
     assignment: tuple[tuple[int, ...], ...] | None = Field(
-        default=None, min_length=1, description="each partition's brokers, the preferred leader first"
+        None, min_length=1, description="each partition's brokers, the preferred leader first"
     )
     config: dict[str, Setting] = Field(default_factory=dict)
 
@@ -37,8 +37,8 @@ class TopicSpec(TopicSettings):
     partitions and replicas.
     """
 
-    partitions: int = Field(default=3, ge=1, le=10000)
-    replication_factor: int = Field(default=3, ge=1)
+    partitions: int = Field(3, ge=1, le=10000)
+    replication_factor: int = Field(3, ge=1)
 
     @model_validator(mode="after")
     def _consistent(self) -> TopicSpec:

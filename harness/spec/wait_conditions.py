@@ -41,8 +41,8 @@ class ConditionView(Protocol):
 class Number(Frozen):
     """A number to wait for: exactly one of the two."""
 
-    at_least: int | None = Field(default=None, ge=0)
-    exactly: int | None = Field(default=None, ge=0)
+    at_least: int | None = Field(None, ge=0)
+    exactly: int | None = Field(None, ge=0)
 
     @model_validator(mode="after")
     def _one(self) -> Number:
@@ -63,7 +63,7 @@ class OnReplicas(Number):
     """A number that each of these brokers has for one partition."""
 
     of: Target = Field(description="which brokers")
-    partition: int = Field(default=0, ge=0)
+    partition: int = Field(0, ge=0)
 
     def missing_of(self, look: ConditionView, what: str, value_of: Callable[[int], int | None]) -> str | None:
         """As `missing`, of the number that `value_of` finds for a broker; `what` says what it is."""
@@ -118,7 +118,7 @@ class Members(Frozen):
     """The in-sync replicas of one partition are exactly these brokers, according to its leader."""
 
     is_: Target = Field(alias="is", description="which brokers")
-    partition: int = Field(default=0, ge=0)
+    partition: int = Field(0, ge=0)
 
     def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
@@ -140,7 +140,7 @@ class Leads(Frozen):
     """One of these brokers leads a partition, according to itself."""
 
     is_: Target = Field(alias="is", description="which brokers")
-    partition: int = Field(default=0, ge=0)
+    partition: int = Field(0, ge=0)
 
     def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
@@ -158,7 +158,7 @@ class Logged(Frozen):
 
     of: Target = Field(description="which brokers")
     text: str = Field(min_length=1)
-    times: int = Field(default=1, ge=1)
+    times: int = Field(1, ge=1)
 
     def missing(self, look: ConditionView) -> str | None:
         numbers = look.nodes(self.of)

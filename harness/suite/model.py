@@ -72,7 +72,7 @@ class SuiteArm(Frozen):
     experiment: Annotated[Experiment, _OrName()] = Field(
         description="its name in `experiments`, or the experiment itself; default: the only one there"
     )
-    arm: str = Field(default="", description="its name in the experiment; default: its only arm")
+    arm: str = Field("", description="its name in the experiment; default: its only arm")
     values: dict[str, Any] = Field(
         default_factory=dict, alias="with", description="what `$name` stands for in this arm"
     )
