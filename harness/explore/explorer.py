@@ -63,7 +63,6 @@ class Exploration:
         return self._save("budget spent")
 
     def _possible_faults(self) -> list[str]:
-        """Names of the faults that are possible on this machine."""
         experiments = [experiment_of(self._menu, one.alone(), arm=one.name) for one in self._menu.faults]
         self._left_out = self._backend.feasibility(experiments).impossible
         refused = [one.name for one in self._menu.faults if one.if_impossible == "refuse"]

@@ -1,5 +1,4 @@
-"""The menu that schedules are drawn from, and a schedule drawn from it, as data. A menu has ordinary settings
-and ordinary faults, with weights."""
+"""A menu, which has ordinary settings and faults with weights, and a schedule drawn from it, as data."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ class TrialFault(Frozen):
 
 class Trial(Frozen):
     """A schedule. `settings` has the level of each setting that is not at its default; `rate` is in records/s
-    (0: the menu's first); `rest` is the number of seconds of writing after the last fault (None: the
-    menu's)."""
+    (0: the menu's first); `rest` is how many seconds are written after the last fault (None: the menu's)."""
 
     settings: dict[str, str] = {}
     faults: tuple[TrialFault, ...] = ()
@@ -55,8 +53,7 @@ class Trial(Frozen):
         return f"{describe_settings(self.settings)}: {faults or 'no fault'}"
 
     def holds(self, other: Trial) -> bool:
-        """Whether this schedule includes another: its settings, and at least as many of each of its
-        faults."""
+        """Whether this schedule includes another: its settings, and each of its faults as often."""
         mine = [one.name for one in self.faults]
         theirs = [one.name for one in other.faults]
         return all(self.settings.get(axis) == label for axis, label in other.settings.items()) and all(
@@ -220,6 +217,13 @@ def experiment_of(
     if control and trial.settings:
         arms.append(("defaults", {}))
     clients = _clients(menu, trial.settings)
+    write = {
+        "name": "steady",
+        "seconds": seconds_of(menu, trial),
+        "rate": rate_of(menu, trial),
+        "at_most_down": menu.at_most_down,
+        "faults": [{"fault": menu.fault(f.name).fault, "at": f.at, "for": f.lasting} for f in trial.faults],
+    }
     return Experiment.model_validate(
         {
             "name": name,
@@ -227,22 +231,10 @@ def experiment_of(
             "cluster": menu.cluster.model_dump(),
             "topic": menu.topic.model_dump(),
             **clients,
-            "steps": [{"write": _write(menu, trial)}],
+            "steps": [{"write": write}],
             "arms": [_arm(menu, label, settings, clients) for label, settings in arms],
         }
     )
-
-
-def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
-    return {
-        "name": "steady",
-        "seconds": seconds_of(menu, trial),
-        "rate": rate_of(menu, trial),
-        "at_most_down": menu.at_most_down,
-        "faults": [
-            {"fault": menu.fault(one.name).fault, "at": one.at, "for": one.lasting} for one in trial.faults
-        ],
-    }
 
 
 def _clients(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -271,8 +263,7 @@ def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], shared: Mapp
 def _merged(
     menu: ExploreMenu, settings: Mapping[str, str], what: str, base: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The base with what all levels set of `what`; two that set the same key to different values are
-    refused."""
+    """The base with what all levels set of `what`; ValueError: two set the same key to different values."""
     set_by: dict[str, Any] = {}
     for axis, label in menu.labels(settings):
         for key, value in getattr(menu.settings[axis][label], what).items():

@@ -18,8 +18,6 @@ MARKDOWN_FILE = "report.md"
 MOST_RUNS = 500
 """The most runs in the table of report.html, the last ones; report.md and result.json have all."""
 
-ExploreRows = list[tuple[str, ...]]
-
 
 def write_pages(result: ExploreResult, folder: Path) -> Path:
     """Write `folder`/report.html and report.md without secrets; returns the first's path.
@@ -80,47 +78,39 @@ def _coverage(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[Text | Ta
         note=True,
         only="html markdown",
     )
-    for title, covered, (columns, rows), texts in (
+    levels = ({"fault": name, **times} for name, times in _by_fault(coverage.levels))
+    for title, covered, records, texts in (
         ("fault by phase", coverage.phases, phase_rows(menu, coverage), 2),
         ("pairs of faults in one run", coverage.pairs, pair_rows(coverage), 1),
-        ("fault by setting", coverage.levels, level_rows(coverage), 1),
+        ("fault by setting", coverage.levels, levels, 1),
     ):
+        columns, rows = grid(records)
         reached = f"{sum(one.times > 0 for one in covered)} of {len(covered)} covered"
         yield Table(columns, rows, title=f"{title}, {reached}", right=columns[texts:])
 
 
-def phase_rows(menu: ExploreMenu, coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
-    """Header and rows: a fault, its target, and how often it hit each phase (`-`: never)."""
-    phases = list(dict.fromkeys(row.what[1] for row in coverage.phases))
-    rows = [(name, target_of(menu, name), *cells) for name, cells in _by_fault(coverage.phases)]
-    return ("fault", "target", *(phase.replace("_", " ") for phase in phases)), rows
+def phase_rows(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[dict[str, str]]:
+    """A fault, its target, and how often it hit each phase (`-`: never)."""
+    for name, times in _by_fault(coverage.phases):
+        target = " | ".join(map(str, menu.fault(name).fault.targets())) or "topic"
+        phases = {phase.replace("_", " "): found for phase, found in times.items()}
+        yield {"fault": name, "target": target, **phases}
 
 
-def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
-    """Header and rows: in how many runs each pair of faults was; each pair once."""
+def pair_rows(coverage: CoverageResult) -> Iterator[dict[str, str]]:
+    """In how many runs each pair of faults was; each pair once."""
     times = {row.what: row.times for row in coverage.pairs}
-    names = list(dict.fromkeys(name for pair in times for name in pair))
-    rows = [
-        (
-            f"{number} {name}",
-            *(f"{times.get((min(name, other), max(name, other))) or '-'}" for other in names[:number]),
-            *[""] * (len(names) - number),
-        )
-        for number, name in enumerate(names, 1)
-    ]
-    return ("pairs", *(f"{number + 1}" for number in range(len(names)))), rows
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(name for pair in times for name in pair), 1)}
+    for name, number in numbers.items():
+        found = {other: times.get((min(name, other), max(name, other))) or "-" for other in numbers}
+        cells = {f"{n}": f"{found[other]}" if n <= number else "" for other, n in numbers.items()}
+        yield {"pairs": f"{number} {name}", **cells}
 
 
-def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
-    """Header and rows: how often each fault was under each level of each setting."""
-    columns = list(dict.fromkeys(f"{row.what[1]}={row.what[2]}" for row in coverage.levels))
-    return ("fault", *columns), [(name, *cells) for name, cells in _by_fault(coverage.levels)]
-
-
-def _by_fault(covered: Sequence[Covered]) -> Iterator[tuple[str, list[str]]]:
-    """Each fault with the number of times that it hit each column's item."""
+def _by_fault(covered: Sequence[Covered]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each fault with how often it hit each phase, or was under each level of each setting."""
     for name, rows in groupby(covered, lambda row: row.what[0]):
-        yield name, [f"{row.times or '-'}" for row in rows]
+        yield name, {"=".join(row.what[1:]): f"{row.times or '-'}" for row in rows}
 
 
 def _violations(result: ExploreResult) -> Table:
@@ -154,11 +144,6 @@ def _run(run: TrialRun) -> dict[str, str]:
         "before it": run.reset,
         "seconds": f"{run.seconds:.0f}",
     }
-
-
-def target_of(menu: ExploreMenu, name: str) -> str:
-    """A fault's target in words."""
-    return " | ".join(str(target) for target in menu.fault(name).fault.targets()) or "topic"
 
 
 def headline(result: ExploreResult) -> str:

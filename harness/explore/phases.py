@@ -26,19 +26,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from harness.model import journal, share_journal
 from harness.model.broker_views import newness
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
-from harness.model.journal import (
-    ASSIGNMENTS_DIR,
-    FAULTS_FILE,
-    OFFSETS_DIR,
-    SAMPLES_DIR,
-    TRANSACTIONS_DIR,
-    FaultPhase,
-)
+from harness.model.journal import FaultPhase
 from harness.model.journal_reader import fault_events, journal_rows, reason_of
-from harness.model.share_journal import DELIVERIES_DIR, SHARE_EVENTS_DIR
 
 
 class ClusterPhase(StrEnum):
@@ -135,14 +128,18 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         JournalError: a journal cannot be read.
     """
     try:
-        hits = hits_of(fault_events(folder)) if (folder / FAULTS_FILE).exists() else []
-        moments = moments_of(journal_rows(folder / SAMPLES_DIR)) if hits else []
-        transactions = [(row["begun_ns"], row["ended_ns"]) for row in journal_rows(folder / TRANSACTIONS_DIR)]
+        hits = hits_of(fault_events(folder)) if (folder / journal.FAULTS_FILE).exists() else []
+        moments = moments_of(journal_rows(folder / journal.SAMPLES_DIR)) if hits else []
+        open_ns = [
+            (row["begun_ns"], row["ended_ns"]) for row in journal_rows(folder / journal.TRANSACTIONS_DIR)
+        ]
         share = ShareMembers(
-            journal_rows(folder / SHARE_EVENTS_DIR),
-            journal_rows(folder / DELIVERIES_DIR, ["member", "session", "acquired_ns"]),
+            journal_rows(folder / share_journal.SHARE_EVENTS_DIR),
+            journal_rows(folder / share_journal.DELIVERIES_DIR, ["member", "session", "acquired_ns"]),
         )
-        groups = GroupEvents(journal_rows(folder / ASSIGNMENTS_DIR), journal_rows(folder / OFFSETS_DIR))
+        groups = GroupEvents(
+            journal_rows(folder / journal.ASSIGNMENTS_DIR), journal_rows(folder / journal.OFFSETS_DIR)
+        )
     except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "a journal of the run cannot be read",
@@ -153,29 +150,24 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         ) from error
     found = []
     for hit in hits:
-        others = [other for other in hits if other.number != hit.number]
+        at_ns, others = hit.injected_ns, [other for other in hits if other.number != hit.number]
         phases = phases_at(
             moments,
-            hit.injected_ns,
+            at_ns,
             replicas=replicas,
-            others_open=any(other.injected_ns <= hit.injected_ns < other.undone_ns for other in others),
-            transaction=any(
-                begun <= hit.injected_ns and (ended is None or hit.injected_ns < ended)
-                for begun, ended in transactions
-            ),
+            others_open=any(other.injected_ns <= at_ns < other.undone_ns for other in others),
+            transaction=any(begun <= at_ns and (ended is None or at_ns < ended) for begun, ended in open_ns),
         )
-        if phases:
-            if groups.rebalancing(hit.injected_ns) or share.rebalancing(hit.injected_ns):
-                phases += (ClusterPhase.REBALANCING,)
-            if groups.coordinator_moving(hit.injected_ns, silent_at(moments, hit.injected_ns)):
-                phases += (ClusterPhase.COORDINATOR_MOVING,)
+        if phases and (groups.rebalancing(at_ns) or share.rebalancing(at_ns)):
+            phases += (ClusterPhase.REBALANCING,)
+        if phases and groups.coordinator_moving(at_ns, silent_at(moments, at_ns)):
+            phases += (ClusterPhase.COORDINATOR_MOVING,)
         found.append(ObservedFault(place=hit.number, phases=phases, verified=hit.verified))
     return tuple(found)
 
 
 def silent_at(moments: Sequence[SampledMoment], at_ns: int) -> frozenset[int]:
-    """The brokers that did not answer the last two samples before a moment: on a busy machine one may miss a
-    single sample."""
+    """The brokers that did not answer the last two samples; on a busy machine one may miss a single one."""
     before = [moment.silent for moment in moments if moment.at_ns <= at_ns][-2:]
     return frozenset.intersection(*before) if before else frozenset()
 

@@ -1,5 +1,4 @@
-"""From the options of `kafka-chaos explore` to the plan of an exploration, and its budget: in seconds or in
-runs, with a share for shrinking."""
+"""From the options of `kafka-chaos explore` to the plan of an exploration, and its budget."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 DEFAULT_SECONDS = 1200.0
 SHRINK_SHARE = 0.6
 _ONE_VIOLATION = 0.75
-"""The largest share of the rest for shrinking that one violation may use, so that some is left for the
-next."""
+"""The share of the rest for shrinking that one violation may use: some is left for the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,7 @@ class ExploreBudget:
         return float(self.seconds if self.seconds is not None else self.runs or 0)
 
     def for_one(self, spent: float) -> float:
-        """What the next violation may use for shrinking, after what earlier ones `spent`; at least a run, if
-        the budget is in runs."""
+        """What the next violation may use for shrinking after what earlier ones `spent`: at least one run."""
         return max(0.0 if self.runs is None else 1.0, (self.whole * self.share - spent) * _ONE_VIOLATION)
 
 
@@ -62,8 +59,7 @@ class ExploreOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExplorationPlan:
-    """The plan of an exploration. `before` is the result so far of an earlier process; None: this is a new
-    exploration."""
+    """The plan of an exploration. `before` is the result so far of an earlier process; None: it is new."""
 
     menu: ExploreMenu
     seed: int
@@ -141,7 +137,6 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
 
 
 def _with_options(menu: ExploreMenu, options: ExploreOptions) -> ExploreMenu:
-    """The menu on another version, image or profile."""
     before = menu.cluster.model_dump(exclude_unset=True)
     fields = override_cluster(before, options.version, options.image, options.profile, where=menu.name)
     if fields == before:

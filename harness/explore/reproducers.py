@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
+from faults.schedules.entries import TimedFault
 from harness.explore.menu import ExploreMenu, describe_settings, experiment_of
 from harness.explore.result import Violation
 from harness.explore.shrinking import Confirm
@@ -94,20 +96,17 @@ def describe_violation(violation: Violation) -> str:
 
 def as_data(experiment: Experiment) -> dict[str, Any]:
     """An experiment as a person would write it: only what was set, each fault by its one key."""
-    data = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    data = _as_written(experiment)
     (step,) = experiment.steps
     assert step.write is not None, "a schedule is one write step"
     faults = [
-        {
-            "fault": {
-                one.fault.name(): one.fault.model_dump(  # type: ignore[union-attr]
-                    mode="json", by_alias=True, exclude_defaults=True
-                )
-            },
-            "at": one.at,  # type: ignore[union-attr]
-            "for": one.lasting,  # type: ignore[union-attr]
-        }
+        {"fault": {one.fault.name(): _as_written(one.fault)}, "at": one.at, "for": one.lasting}
         for one in step.write.faults
+        if isinstance(one, TimedFault)
     ]
     data["steps"] = [{"write": {**data["steps"][0]["write"], "faults": faults}}]
     return data
+
+
+def _as_written(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_defaults=True)

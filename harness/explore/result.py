@@ -1,5 +1,4 @@
-"""The folder of an exploration: its result (`result.json`), and in `runs/NNNN/` the outcome of each run
-(`outcome.json`)."""
+"""The folder of an exploration: its result (`result.json`), and each run's `runs/NNNN/outcome.json`."""
 
 from __future__ import annotations
 
@@ -24,9 +23,8 @@ EXPLORE_VERSION = 1
 class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored). `aims` are the phases that its faults were aimed at, `seen` those that they
-    hit. `broken` are the classes of findings that exceed what its settings allow. `shares` says what its
-    share groups were given, `reset` what was verified about the cluster before it; `seconds` includes reset
-    and check."""
+    hit. `broken` are the classes of findings that its settings rule out. `shares` says what its share groups
+    were given, `reset` what was verified about the cluster before it; `seconds` includes reset and check."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION
@@ -99,9 +97,8 @@ class CoverageResult(Frozen):
 
 
 class ExploreResult(Frozen):
-    """`result.json`. `menu` is the menu as it was used, `left_out` faults that are impossible on this
-    machine, and why. `seconds` adds up what its parts took, where it was resumed; `clusters` counts
-    starts."""
+    """`result.json`. `menu` is the menu as it was used, `left_out` faults that are impossible here, and why.
+    `seconds` adds up what its parts took, where it was resumed; `clusters` counts starts."""
 
     schema_version: int = EXPLORE_VERSION
     menu: dict[str, Any]

@@ -34,22 +34,16 @@ _LAG_SECONDS = 30.0
 _FAULT_COUNTS = (0.35, 0.45, 0.2)
 """Probability that a schedule has one fault, two, three (or more)."""
 
-FaultInPhase = tuple[str, ClusterPhase]
-"""A fault of the menu (with its target) and a phase."""
-Pair = tuple[str, str]
-"""Two faults of one run, in alphabetical order."""
-FaultAtLevel = tuple[str, str, str]
-"""A fault, a setting, and its level."""
-
 
 @dataclass(slots=True)
 class Coverage:
-    """How often each item was covered. `missed`: a fault was aimed at that phase and did not hit it."""
+    """How often a fault hit a phase, two faults (in alphabetical order) were in one run, and a fault was
+    under the level of a setting. `missed`: a fault was aimed at that phase and did not hit it."""
 
-    phases: Counter[FaultInPhase] = field(default_factory=Counter)
-    pairs: Counter[Pair] = field(default_factory=Counter)
-    levels: Counter[FaultAtLevel] = field(default_factory=Counter)
-    missed: Counter[FaultInPhase] = field(default_factory=Counter)
+    phases: Counter[tuple[str, ClusterPhase]] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    levels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    missed: Counter[tuple[str, ClusterPhase]] = field(default_factory=Counter)
 
     def add(self, menu: ExploreMenu, run: TrialRun) -> None:
         """Count a run. Only faults that were shown to take effect count."""
@@ -79,12 +73,12 @@ class Coverage:
         )
 
 
-def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
+def pairs_of(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Pairs of faults in one run, each once."""
     yield from {(min(pair), max(pair)) for pair in combinations(names, 2)}
 
 
-def all_phases(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultInPhase, ...]:
+def all_phases(menu: ExploreMenu, names: Sequence[str]) -> tuple[tuple[str, ClusterPhase], ...]:
     """Every fault in every phase that the menu makes possible: without transactions none is open, without
     groups none rebalances, and coordinators are asked about consumer groups only."""
     transactional = menu.workload.transactional or any(
@@ -101,13 +95,13 @@ def all_phases(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultInPhase, .
     return tuple((name, phase) for name in names for phase in phases)
 
 
-def all_pairs(menu: ExploreMenu, names: Sequence[str]) -> tuple[Pair, ...]:
+def all_pairs(menu: ExploreMenu, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if menu.most_faults == 1:
         return ()
     return tuple((min(one, two), max(one, two)) for number, one in enumerate(names) for two in names[number:])
 
 
-def all_levels(menu: ExploreMenu, names: Sequence[str]) -> tuple[FaultAtLevel, ...]:
+def all_levels(menu: ExploreMenu, names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (name, axis, label) for name in names for axis, levels in menu.settings.items() for label in levels
     )
@@ -147,11 +141,8 @@ def choose(
 
 def draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial | None:
     """One schedule, by weight alone; None: only impossible ones were drawn."""
-    for _ in range(_TRIES):
-        drawn = _draw(menu, names, rng)
-        if menu.why_impossible(drawn.trial) is None:
-            return drawn
-    return None
+    drawn = (_draw(menu, names, rng) for _ in range(_TRIES))
+    return next((one for one in drawn if menu.why_impossible(one.trial) is None), None)
 
 
 def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial:

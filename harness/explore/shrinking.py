@@ -119,7 +119,7 @@ class Confirm:
         failed = sum(outcomes)
         if failed >= self.k:
             return True
-        return False if len(outcomes) - failed > self.n - self.k or len(outcomes) >= self.n else None
+        return False if len(outcomes) - failed > self.n - self.k else None
 
 
 class Shrinking:
@@ -128,7 +128,6 @@ class Shrinking:
     def __init__(self, menu: ExploreMenu, trial: Trial) -> None:
         self._menu = menu
         self.minimal = trial
-        self.steps: list[Trial] = [trial]
         self.tried = 0
         self._refuted: set[Trial] = set()
         self._left = candidates(menu, trial)
@@ -146,7 +145,6 @@ class Shrinking:
         self.tried += 1
         if fails:
             self.minimal = self._now
-            self.steps.append(self._now)
             self._left = candidates(self._menu, self._now)
         else:
             self._refuted.add(self._now)

@@ -25,8 +25,7 @@ _NOT_KNOWN = "not known: the process that made the run ended before it was kept"
 
 
 class TrialRunner:
-    """Runs schedules on the cluster of its `holder`. `clusters_before` is the number of cluster starts of
-    earlier processes."""
+    """Runs schedules on the cluster of its `holder`; earlier processes started `clusters_before`."""
 
     def __init__(
         self, menu: ExploreMenu, store: ExploreStore, backend: DockerBackend, clusters_before: int

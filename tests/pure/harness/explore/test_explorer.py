@@ -30,7 +30,7 @@ from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError
 from harness.model.result import ShareCount
 from harness.page import markdown
-from harness.page.blocks import Section, Table
+from harness.page.blocks import Section, Table, grid
 from harness.spec import experiment_files
 from tests.pure.harness.cli.test_app import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
@@ -305,12 +305,12 @@ def test_tables_and_report(tmp_path: Path) -> None:
     sections = [one for one in explore_page(result).blocks if isinstance(one, Section)]
     (coverage,) = (one for one in sections if one.id == "coverage")
     assert [len(one.rows) for one in coverage.blocks if isinstance(one, Table)] == [3, 3, 3]
-    header, rows = phase_rows(result.parsed_menu(), result.coverage)
-    assert header == ("fault", "target", "steady", "isr shrunk", "electing", "recovering")
+    header, rows = grid(phase_rows(result.parsed_menu(), result.coverage))
+    assert header == ["fault", "target", "steady", "isr shrunk", "electing", "recovering"]
     assert rows[0][:2] == ("kill-leader", "leader: 0")
     assert rows[0][2] != "-"
     assert rows[0][3] == "-"
-    header, rows = pair_rows(result.coverage)
+    header, rows = grid(pair_rows(result.coverage))
     assert [len(row) for row in rows] == [len(header)] * 3
     assert rows[0][2] == "", "each pair once"
     write_pages(result, store.folder)
