@@ -127,10 +127,6 @@ def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], origin: str) -> Ma
     settings = _settings(producer, workload, where)
     if isinstance(settings, str):
         return MatrixArm(name, labels, None, settings)
-    if workload.client == "java":
-        problem = java_problem(workload, settings)
-        if problem is not None:
-            return MatrixArm(name, labels, None, problem)
     broker = {**base.cluster.properties, **merged.broker}
     steps = merged.steps if merged.steps is not None else base.steps
     try:
@@ -144,9 +140,7 @@ def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], origin: str) -> Ma
                 "workload": workload,
                 "readers": merged.readers if merged.readers is not None else base.readers,
                 "steps": _with_faults(steps, merged, where),
-                "arms": [
-                    Arm(name=name, producer=settings, promise={**base.promise, **merged.promise}),
-                ],
+                "arms": [Arm(name=name, producer=settings, promise={**base.promise, **merged.promise})],
             }
         )
     except ValidationError as error:
@@ -164,6 +158,8 @@ def _settings(producer: dict[str, Any], workload: WorkloadSpec, where: str) -> P
         if refusal is None:
             raise _invalid_arm(error, f"{where}, producer") from error
         return refusal if workload.client == "librdkafka" else f"{refusal} (librdkafka's words)"
+    if workload.client == "java":
+        return java_problem(workload, settings) or settings
     refusal = librdkafka_refuses(settings.properties()) if workload.client == "librdkafka" else None
     return refusal or settings
 
@@ -229,19 +225,20 @@ def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any
     """The steps with an axis's faults in the one write step."""
     if merged.faults is None:
         return steps
-    writes = [number for number, step in enumerate(steps) if step.write is not None]
-    if len(writes) != 1:
+    writes = sum(step.write is not None for step in steps)
+    if writes != 1:
         raise BadInput(
             "an axis sets `faults`, but there is not exactly one write step",
             where=where,
             expected="one write step in `base.steps`",
-            found=f"{len(writes)}",
+            found=f"{writes}",
             next_step="let the axis set `steps` as a whole",
         )
-    step = steps[writes[0]]
-    write = step.write.model_copy(update={"faults": merged.faults})
-    changed = step.model_copy(update={"write": write})
-    return (*steps[: writes[0]], changed, *steps[writes[0] + 1 :])
+    given = {"faults": merged.faults}
+    return tuple(
+        step.model_copy(update={"write": step.write.model_copy(update=given)}) if step.write else step
+        for step in steps
+    )
 
 
 def _invalid_arm(error: ValidationError, where: str) -> BadInput:

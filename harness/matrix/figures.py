@@ -32,8 +32,7 @@ def figures_of(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
 
 
 def loss_width(runs: Sequence[RunRow]) -> float:
-    """Width of the interval of the share of runs with loss (the wider of lost, and unconfirmed and
-    absent)."""
+    """Width of the interval of the share of runs with loss: the wider of lost, and unconfirmed and absent."""
     good = [run for run in runs if run.counts]
     shares = (_share_with(good, one) for one in (FindingClass.LOST, FindingClass.UNCONFIRMED_ABSENT))
     return max(share.high - share.low for share in shares)

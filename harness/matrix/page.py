@@ -1,5 +1,4 @@
-"""The page of a matrix, which a terminal, report.html and matrix.md show; and its figures for other programs:
-CSV and JUnit XML."""
+"""The page of a matrix, which a terminal, report.html and matrix.md show; its figures as CSV and JUnit."""
 
 from __future__ import annotations
 
@@ -183,8 +182,7 @@ def _worst_run(arm: MatrixArmResult, folder: Path) -> ArmResult | None:
 
 
 def csv_text(result: MatrixResult) -> str:
-    """One row per arm: its level on each axis, its state, runs that count and not, and each figure with its
-    interval."""
+    """One row per arm: its levels, its state, runs that count and not, and each figure with its interval."""
     axes, target = result.axes, io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     figures = ("lost_per_million", "unconfirmed_absent_per_million", "duplicates_per_million")

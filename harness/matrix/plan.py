@@ -53,17 +53,15 @@ def estimate(arms: Sequence[MatrixArm], repeats: Repeats) -> Estimate:
     seconds = one * rounds + starts * _CLUSTER_START
     runs = len(experiments) * rounds
     budget = (repeats.budget_minutes or 0) * 60
-    if budget and seconds > budget:
-        return Estimate(
-            budget, max(1, round(runs * budget / seconds)), max(1, round(starts * budget / seconds))
-        )
-    return Estimate(seconds, runs, starts)
+    if not budget or seconds <= budget:
+        return Estimate(seconds, runs, starts)
+    runs, starts = (max(1, round(count * budget / seconds)) for count in (runs, starts))
+    return Estimate(budget, runs, starts)
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
-    """The plan of a matrix. `before` is the result so far of an earlier process; None: this is a new
-    matrix."""
+    """The plan of a matrix. `before` is the result so far of an earlier process; None: it is new."""
 
     spec: MatrixSpec
     arms: tuple[MatrixArm, ...]

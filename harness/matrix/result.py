@@ -1,5 +1,4 @@
-"""The folder of a matrix: its result (`matrix.json`), and in `runs/ARM/NNN/` the outcome of each run
-(`outcome.json`)."""
+"""The folder of a matrix: its result (`matrix.json`), and each run's `runs/ARM/NNN/outcome.json`."""
 
 from __future__ import annotations
 
@@ -110,9 +109,8 @@ class SecondsFigure(Frozen):
 
 
 class ArmFigures(Frozen):
-    """Figures over the runs of an arm whose verdict is known: shares of runs, rates per million records
-    (lost: of those acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of those sent),
-    seconds."""
+    """Figures over the runs of an arm whose verdict is known: shares of runs, seconds, rates per million
+    records (lost: of those acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of all)."""
 
     runs: int
     left_out: int
@@ -128,8 +126,7 @@ class ArmFigures(Frozen):
 
 class MatrixArmResult(Frozen):
     """One arm. `state`: it `ran`; was `refused` by the client or broker; is `impossible` on this machine; or
-    there is no run of it yet (`waiting`). `reason` says why it did not run; `left_out` why runs do not
-    count."""
+    has no run yet (`waiting`). `reason` says why it did not run; `left_out` why runs do not count."""
 
     name: str
     labels: dict[str, str]
@@ -220,13 +217,9 @@ class MatrixStore(RunStore):
         Raises:
             JournalError: one cannot be read, or is of another version.
         """
-        found = {}
-        for arm in arms:
-            for path in self.outcome_paths(arm):
-                row = _OUTCOME.read(path)
-                if path.parent == self.run_folder(arm, row.repeat):
-                    found[arm, row.repeat] = row
-        return found
+        rows = [(path.parent, _OUTCOME.read(path)) for arm in arms for path in self.outcome_paths(arm)]
+        found = (row for folder, row in rows if folder == self.run_folder(row.arm, row.repeat))
+        return {(row.arm, row.repeat): row for row in found}
 
 
 _OUTCOME = VersionedFile(

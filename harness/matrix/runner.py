@@ -41,20 +41,14 @@ class MatrixRunKey:
 
 
 class MatrixRun:
-    """One matrix under way, on at most `clusters` clusters at the same time. `execute` goes on where an
-    earlier process stopped."""
+    """One matrix under way, on at most `clusters` clusters; it goes on where an earlier process ended."""
 
     def __init__(
-        self,
-        plan: MatrixPlan,
-        store: MatrixStore,
-        command: str,
-        backend: DockerBackend | None = None,
-        clusters: int = 1,
+        self, plan: MatrixPlan, store: MatrixStore, command: str, backend: DockerBackend, clusters: int = 1
     ) -> None:
         self._plan = plan
         self._store = store
-        self._backend = backend or DockerBackend()
+        self._backend = backend
         self._clusters = max(1, clusters)
         self._experiments = {arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None}
         self._labels = {arm.name: arm.labels for arm in plan.arms}

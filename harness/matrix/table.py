@@ -141,8 +141,7 @@ def heat_maps(result: MatrixResult) -> tuple[Section, ...]:
 def _map(
     result: MatrixResult, title: str, explanation: str, cell_of: Callable[[ArmFigures], Cell | None]
 ) -> Section:
-    """One measure over all arms: the last axis goes across, the others down. `cell_of` figures is None: they
-    have no value for it."""
+    """One measure over all arms: the last axis goes across, the others down. `cell_of` None: no value."""
     *down, across = result.axes or [""]
     noted = {reason: number for number, reason in enumerate(reasons(result), 1)}
     found: dict[str, dict[str, Cell]] = {}
