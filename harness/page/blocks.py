@@ -60,8 +60,7 @@ class Text(Block):
 
 @dataclass(frozen=True, slots=True)
 class Lines(Block):
-    """A list. On a terminal each line stands as it is. For HTML: `label` names a list of links, and `look` is
-    a CSS class of the list."""
+    """A list. On a terminal lines stand as they are. For HTML: `label` names links, `look` is a CSS class."""
 
     lines: Sequence[AnyCell]
     ordered: bool = False
@@ -172,16 +171,11 @@ def _is_empty(block: Block, medium: Medium) -> bool:
     match block:
         case Section():
             return not shown(block.blocks, medium)
-        case Table():
-            return not block.rows
-        case Lines():
-            return not block.lines
-        case Text() | Code():
-            return not block.text
+        case Table(rows=content) | Lines(lines=content) | Text(text=content) | Code(text=content):
+            return not content
         case Drawing():
             return not block.svg
-        case _:
-            return False
+    return False
 
 
 def moment(at_ns: int) -> str:

@@ -24,11 +24,8 @@ _LONGEST_BADGE = 24
 
 def render(page: Page, folder: Path | None = None) -> str:
     """The page as HTML text. `folder` is where it will be, for a link to the page of all results."""
-    return (
-        environment("harness.page")
-        .get_template("page.html.j2")
-        .render(page=page, index=_index_link(folder), longest_badge=_LONGEST_BADGE)
-    )
+    template = environment("harness.page").get_template("page.html.j2")
+    return template.render(page=page, index=_index_link(folder), longest_badge=_LONGEST_BADGE)
 
 
 def save_pages(texts: Iterable[tuple[str, str]], folder: Path, *, what: str, next_step: str) -> Path:
@@ -62,8 +59,9 @@ def environment(package: str) -> Environment:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    made.filters |= {"prose": prose, "moment": moment}
     made.filters |= {
+        "prose": prose,
+        "moment": moment,
         "kind": lambda block: type(block).__name__,
         "in_html": lambda blocks: shown(blocks, "html"),
         "label": lambda path: ", ".join(reversed(path[1:] or path)),

@@ -63,10 +63,6 @@ class _Axis:
         share = (measure(value) - measure(self.least)) / (measure(self.most) - measure(self.least))
         return self.begin + share * (self.end - self.begin)
 
-    def marks(self) -> list[tuple[str, float]]:
-        """The text and the coordinate of each tick."""
-        return [(f"{value:,g}", self.at(value)) for value in self.ticks]
-
 
 def _step(span: float) -> float:
     """A round step that gives about five ticks."""
@@ -86,10 +82,12 @@ def svg(chart: LineChart) -> Markup:
         _text((_LEFT + _RIGHT) / 2, _HEIGHT - 8, chart.x, anchor="middle"),
         _text(14, _TOP - 8, chart.y),
     ]
-    for label, x in across.marks():
-        out += [_GRID.format(x, _TOP, x, _BOTTOM), _text(x, _BOTTOM + 16, label, anchor="middle")]
-    for label, y in upward.marks():
-        out += [_GRID.format(_LEFT, y, _RIGHT, y), _text(_LEFT - 6, y + 4, label, anchor="end")]
+    for tick in across.ticks:
+        x = across.at(tick)
+        out += [_GRID.format(x, _TOP, x, _BOTTOM), _text(x, _BOTTOM + 16, f"{tick:,g}", anchor="middle")]
+    for tick in upward.ticks:
+        y = upward.at(tick)
+        out += [_GRID.format(_LEFT, y, _RIGHT, y), _text(_LEFT - 6, y + 4, f"{tick:,g}", anchor="end")]
     for number, (name, line) in enumerate(chart.lines.items()):
         colour = _COLOURS[number % len(_COLOURS)]
         points = [(across.at(x), upward.at(y)) for x, y in line]

@@ -21,8 +21,7 @@ def print_page(out: Console, page: Page) -> None:
 
 
 def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
-    """Print blocks, with an empty line between tables. Text stays as it is: brackets are no markup, and only
-    cells of tables are folded."""
+    """Print blocks, with an empty line between tables. Brackets are no markup; only cells are folded."""
     found = list(_flat(blocks))
     for block, following in pairwise([*found, None]):
         if isinstance(block, Table):

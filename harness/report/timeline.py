@@ -15,19 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.model import journal
 from harness.model.broker_views import newest_rows
 from harness.model.errors import JournalError
-from harness.model.journal import (
-    ASSIGNMENTS,
-    ASSIGNMENTS_DIR,
-    FINDINGS_DIR,
-    OPEN_SENDS,
-    SAMPLES,
-    SAMPLES_DIR,
-    SENDS,
-    SENDS_DIR,
-    SendOutcome,
-)
 from harness.model.journal_reader import PARTS, part_batches, reason_of
 from harness.model.result import FindingClass
 from harness.model.run import RunMeta
@@ -60,10 +50,7 @@ class LeaderStretch:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One partition: success reports per bucket, and its leaders in order of time.
-
-    Times without a sample are gaps between spans.
-    """
+    """One partition: success reports per bucket, and its leaders in order of time (none without a sample)."""
 
     partition: int
     successes: tuple[int, ...]
@@ -105,16 +92,17 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     sends, successes, errors = _Tally(origin), _Tally(origin), _Tally(origin)
     by_partition = [_Tally(origin) for _ in range(min(meta.partitions, MOST_STRIPS))]
     names = ("sent_ns", "closed_ns", "outcome", "partition")
-    for batch in _batches(folder / SENDS_DIR, SENDS, names, problems):
+    succeeded = pa.array([journal.SendOutcome.ACKED.value, journal.SendOutcome.UNCONFIRMED.value])
+    for batch in _batches(folder / journal.SENDS_DIR, journal.SENDS, names, problems):
         sends.add(batch["sent_ns"])
-        good = pc.is_in(batch["outcome"], pa.array([SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value]))
+        good = pc.is_in(batch["outcome"], succeeded)
         done = batch.filter(good)
         successes.add(done["closed_ns"])
         errors.add(batch["closed_ns"].filter(pc.invert(good)))
         for number, tally in enumerate(by_partition):
             tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
     found = {name: _Tally(origin) for name in DRAWN}
-    for batch in _batches(folder / FINDINGS_DIR, _FOUND, _FOUND.names, problems, checked=True):
+    for batch in _batches(folder / journal.FINDINGS_DIR, _FOUND, _FOUND.names, problems, checked=True):
         at = pc.coalesce(batch["closed_ns"], batch["sent_ns"])
         for name, tally in found.items():
             mine = at.filter(pc.equal(batch["finding"], name.value))
@@ -122,10 +110,12 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
             tally.add(mine)
     moved = _Tally(origin)
     grouped = [reader.name for reader in meta.readers if reader.group is not None]
-    if grouped and (folder / ASSIGNMENTS_DIR).is_dir():
-        for batch in _batches(folder / ASSIGNMENTS_DIR, ASSIGNMENTS, ("at_ns", "reader"), problems):
+    if grouped and (folder / journal.ASSIGNMENTS_DIR).is_dir():
+        for batch in _batches(
+            folder / journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS, ("at_ns", "reader"), problems
+        ):
             moved.add(batch["at_ns"].filter(pc.is_in(batch["reader"], pa.array(grouped, pa.string()))))
-    leaders, last = _leaders(folder / SAMPLES_DIR, origin, problems)
+    leaders, last = _leaders(folder / journal.SAMPLES_DIR, origin, problems)
     out_of_range = sends.out_of_range + successes.out_of_range + errors.out_of_range
     if out_of_range:
         problems.append(f"{out_of_range:,} times in the sends journal lie outside the run and are not shown.")
@@ -137,7 +127,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     dated = (*tallies, moved, *found.values())
     length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in dated))
     width = -(-length // MOST_BUCKETS)
-    sent, succeeded, failed = (_rebucketed(tally.counts, length, width) for tally in tallies)
+    sent, reported, failed = (_rebucketed(tally.counts, length, width) for tally in tallies)
     strips = tuple(
         Strip(number, _rebucketed(tally.counts, length, width), leaders[number])
         for number, tally in enumerate(by_partition)
@@ -148,7 +138,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         origin_ns=origin,
         bucket_ns=BUCKET_NS * width,
         sends=sent,
-        successes=succeeded,
+        successes=reported,
         errors=failed,
         strips=strips,
         problems=tuple(problems),
@@ -189,7 +179,7 @@ def _batches(
     """The columns `names` of a journal, or of what a check left, which may not have been made (`checked`)."""
     # Sends that were open when a run was cut off have no report: only their time of sending is used. A crash
     # between the writing of two files may leave the sends of one flush in both.
-    parts = [*sorted(folder.glob(PARTS)), *folder.glob(OPEN_SENDS)]
+    parts = [*sorted(folder.glob(PARTS)), *folder.glob(journal.OPEN_SENDS)]
     if not parts and not checked:
         problems.append(f"There is no {folder.name} journal.")
     for part in parts:
@@ -210,7 +200,7 @@ def _leaders(
     held = np.zeros((0, 6), np.int64)
     last: int | None = None
     names = ("at_ns", "broker", "partition", "leader", "leader_epoch", "isr")
-    for batch in _batches(folder, SAMPLES, names, problems):
+    for batch in _batches(folder, journal.SAMPLES, names, problems):
         rows = np.concatenate([held, _sampled(batch)])
         if not len(rows):
             continue
@@ -227,8 +217,7 @@ def _leaders(
 
 
 def _sampled(batch: pa.Table) -> Counts:
-    """Rows of the shown partitions: at_ns, partition, epoch, whether the leader itself answered, leader, ISR
-    size."""
+    """Rows of shown partitions: at_ns, partition, epoch, whether it is the leader's own, leader, ISR size."""
     known = batch.filter(pc.less(batch["partition"], MOST_STRIPS))
     own = pc.cast(pc.equal(known["broker"], known["leader"]), pa.int64())
     columns = [
@@ -244,8 +233,7 @@ def _sampled(batch: pa.Table) -> Counts:
 
 
 def _extend(spans: dict[int, list[LeaderStretch]], rows: Counts) -> None:
-    """Add the newest belief about each partition at each moment of these rows to the spans: one Python step
-    per change, not per sample."""
+    """Add the newest beliefs of each moment of these rows: one Python step per change, not per sample."""
     if not len(rows):
         return
     beliefs = rows[newest_rows(*rows[:, :4].T)]

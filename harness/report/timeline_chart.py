@@ -7,22 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.run import RunMeta
+from harness.report import timeline_rows
 from harness.report.timeline import Timeline
-from harness.report.timeline_rows import (
-    LEFT,
-    LETTER,
-    MARK_PITCH,
-    PLOT_HEIGHT,
-    RIGHT,
-    STRIP_PITCH,
-    Box,
-    MarkRow,
-    PartitionRow,
-    Scale,
-    Tick,
-    mark_rows,
-    partition_rows,
-)
+from harness.report.timeline_rows import Box, MarkRow, PartitionRow, Scale, Tick, mark_rows, partition_rows
 
 _LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
 _ROUND_STEPS = (0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -64,21 +51,21 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
     """Coordinates of one run's timeline."""
     bucket_seconds = timeline.bucket_ns / 1e9
     most = max((*timeline.sends, *timeline.successes, *timeline.errors), default=0) / bucket_seconds
-    scale = Scale(timeline.origin_ns, timeline.seconds, 0.0, _rounded_up(most))
+    scale = Scale(timeline, 0.0, _rounded_up(most))
     label_rows, bands = _bands(scale, meta)
     scale = replace(scale, top=6.0 + _LABEL_ROW_HEIGHT * label_rows)
-    bottom = scale.top + PLOT_HEIGHT
-    marks = mark_rows(scale, timeline, bottom + _STEP_ROW_HEIGHT + 6)
-    rows_top = bottom + _STEP_ROW_HEIGHT + 10 + MARK_PITCH * len(marks)
-    rows = partition_rows(scale, timeline, rows_top, meta.replication_factor)
-    end = rows_top + STRIP_PITCH * len(rows)
+    bottom = scale.top + timeline_rows.PLOT_HEIGHT
+    marks = mark_rows(scale, bottom + _STEP_ROW_HEIGHT + 6)
+    rows_top = bottom + _STEP_ROW_HEIGHT + 10 + timeline_rows.MARK_PITCH * len(marks)
+    rows = partition_rows(scale, rows_top, meta.replication_factor)
+    end = rows_top + timeline_rows.STRIP_PITCH * len(rows)
     return Chart(
         height=end + _AXIS_HEIGHT,
         plot_top=scale.top,
         plot_bottom=bottom,
-        sends=_line(scale, timeline.sends, timeline),
-        successes=_line(scale, timeline.successes, timeline),
-        errors=_line(scale, timeline.errors, timeline),
+        sends=_line(scale, timeline.sends),
+        successes=_line(scale, timeline.successes),
+        errors=_line(scale, timeline.errors),
         bands=bands,
         steps=_steps(scale, meta, bottom + 3),
         rows=rows,
@@ -96,9 +83,9 @@ def _bands(scale: Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
     for window in sorted(meta.windows, key=lambda window: window.opened_ns):
         left, right = scale.x(window.opened_ns), scale.x(window.closed_ns)
         label = f"{window.name} ({window.target})"
-        label_width = len(label) * LETTER + 8
+        label_width = len(label) * timeline_rows.LETTER + 8
         # A label that would leave the drawing ends at its right edge instead.
-        label_x = max(LEFT, min(left + 4, RIGHT - label_width))
+        label_x = max(timeline_rows.LEFT, min(left + 4, timeline_rows.RIGHT - label_width))
         label_row = next((number for number, x in enumerate(free_from) if x <= label_x), len(free_from))
         free_from[label_row : label_row + 1] = [label_x + label_width]
         bands.append(
@@ -115,14 +102,14 @@ def _bands(scale: Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
     return len(free_from), tuple(bands)
 
 
-def _line(scale: Scale, counts: Sequence[int], timeline: Timeline) -> str:
+def _line(scale: Scale, counts: Sequence[int]) -> str:
     """A stepped line as an SVG path, a piece for each stretch of time in which there was anything."""
     zero, last = scale.y(0), 0
     path = []
     for index, count in enumerate((*counts, 0)):
         if count == last:
             continue
-        x, y = scale.edge(timeline, index), scale.y(count * 1e9 / timeline.bucket_ns)
+        x, y = scale.edge(index), scale.y(count * 1e9 / scale.timeline.bucket_ns)
         path.append(f"H{x}V{y}" if last else f"M{x} {zero}V{y}")
         last = count
     return "".join(path)
@@ -146,15 +133,15 @@ def _steps(scale: Scale, meta: RunMeta, y: float) -> tuple[Box, ...]:
             continue
         left = scale.x(step.started_ns)
         width = max(1.0, round(scale.x(step.ended_ns) - left, 1))
-        label = step.name if len(step.name) * LETTER + 6 <= width else ""
+        label = step.name if len(step.name) * timeline_rows.LETTER + 6 <= width else ""
         boxes.append(Box(left, y, width, _STEP_ROW_HEIGHT - 3, "step", label, f"write step {step.name}"))
     return tuple(boxes)
 
 
 def _x_ticks(scale: Scale) -> tuple[Tick, ...]:
-    step = next((step for step in _ROUND_STEPS if scale.seconds / step <= 12), _ROUND_STEPS[-1])
-    count = int(scale.seconds / step) + 1
+    origin, seconds = scale.timeline.origin_ns, scale.timeline.seconds
+    step = next((step for step in _ROUND_STEPS if seconds / step <= 12), _ROUND_STEPS[-1])
     return tuple(
-        Tick(scale.x(scale.origin_ns + int(number * step * 1e9)), f"{number * step:g} s")
-        for number in range(count)
+        Tick(scale.x(origin + int(number * step * 1e9)), f"{number * step:g} s")
+        for number in range(int(seconds / step) + 1)
     )

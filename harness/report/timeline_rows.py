@@ -56,8 +56,7 @@ class Scale:
     """Converts time and rate to coordinates. The scale of rates is a square root, so that a burst does not
     flatten the rest."""
 
-    origin_ns: int
-    seconds: float
+    timeline: Timeline
     top: float
     most: float
 
@@ -65,21 +64,20 @@ class Scale:
         """Where a moment is; None: the right edge."""
         if at_ns is None:
             return RIGHT
-        share = (at_ns - self.origin_ns) / 1e9 / self.seconds
+        share = (at_ns - self.timeline.origin_ns) / 1e9 / self.timeline.seconds
         return round(LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT), 1)
 
     def y(self, rate: float) -> float:
         return round(self.top + PLOT_HEIGHT * (1 - math.sqrt(rate / self.most)), 1)
 
-    def edge(self, timeline: Timeline, index: int) -> float:
+    def edge(self, index: int) -> float:
         """Where a bucket begins."""
-        return self.x(timeline.origin_ns + index * timeline.bucket_ns)
+        return self.x(self.timeline.origin_ns + index * self.timeline.bucket_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """One partition: its leader boxes, a path where it had success reports, and the ISR's size as a polygon
-    of SVG points with labels."""
+    """One partition: leader boxes, a path where it had success reports, the ISR's size as an SVG polygon."""
 
     label: str
     y: float
@@ -91,8 +89,7 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class MarkRow:
-    """Findings of one class, or rebalances, over time, one bar per stretch of time that has any; `y` is the
-    row's top."""
+    """Findings of one class, or rebalances: a bar per stretch of time that has any; `y` is the row's top."""
 
     label: str
     y: float
@@ -118,9 +115,10 @@ def found_spans(timeline: Timeline, counts: Sequence[int]) -> list[FoundSpan]:
     ]
 
 
-def mark_rows(scale: Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ...]:
+def mark_rows(scale: Scale, y: float) -> tuple[MarkRow, ...]:
     """The rows of findings and of rebalances, the first one at `y`."""
     rows: list[MarkRow] = []
+    timeline = scale.timeline
     for kind, label, counts in (
         ("lost", "lost", timeline.lost),
         ("duplicates", "dupl.", timeline.duplicates),
@@ -147,28 +145,21 @@ def broker_class(broker: int) -> str:
     return "no-leader" if broker < 0 else f"broker-{(broker - 1) % BROKER_COLOURS}"
 
 
-def partition_rows(scale: Scale, timeline: Timeline, y: float, replicas: int) -> tuple[PartitionRow, ...]:
+def partition_rows(scale: Scale, y: float, replicas: int) -> tuple[PartitionRow, ...]:
     """The strips of all partitions, the first one at `y`."""
-    thinnest = _thinnest(scale, timeline)
+    strips, thinnest = scale.timeline.strips, _THINNEST
+    spans = [span for strip in strips for span in strip.spans]
+    if len(spans) > MOST_SPANS:
+        # If more than `MOST_SPANS` stretches have the smallest width, none of that width is drawn.
+        widths = sorted((scale.x(span.to_ns) - scale.x(span.from_ns) for span in spans), reverse=True)
+        thinnest = max(thinnest, widths[MOST_SPANS] + 0.05)
     return tuple(
-        _partition_row(scale, thinnest, strip, timeline, y + STRIP_PITCH * number, replicas)
-        for number, strip in enumerate(timeline.strips)
+        _partition_row(scale, thinnest, strip, y + STRIP_PITCH * number, replicas)
+        for number, strip in enumerate(strips)
     )
 
 
-def _thinnest(scale: Scale, timeline: Timeline) -> float:
-    """The smallest width of a stretch that is drawn."""
-    widths = sorted(
-        (scale.x(span.to_ns) - scale.x(span.from_ns) for strip in timeline.strips for span in strip.spans),
-        reverse=True,
-    )
-    # If more than `MOST_SPANS` stretches have the smallest width, none of that width is drawn.
-    return max(_THINNEST, widths[MOST_SPANS] + 0.05) if len(widths) > MOST_SPANS else _THINNEST
-
-
-def _partition_row(
-    scale: Scale, thinnest: float, strip: Strip, timeline: Timeline, y: float, replicas: int
-) -> PartitionRow:
+def _partition_row(scale: Scale, thinnest: float, strip: Strip, y: float, replicas: int) -> PartitionRow:
     leaders: list[Box] = []
     points: list[str] = []
     labels: list[Tick] = []
@@ -197,19 +188,19 @@ def _partition_row(
         label=f"p{strip.partition}",
         y=y,
         leaders=tuple(leaders),
-        alive=_alive(scale, strip.successes, timeline, middle),
+        alive=_alive(scale, strip.successes, middle),
         isr=" ".join(points),
         isr_labels=tuple(labels),
     )
 
 
-def _alive(scale: Scale, successes: Sequence[int], timeline: Timeline, y: float) -> str:
+def _alive(scale: Scale, successes: Sequence[int], y: float) -> str:
     """A level SVG path over the buckets with at least one success report."""
     path = []
     was = False
     for index, count in enumerate((*successes, 0)):
         if (count > 0) != was:
-            x = scale.edge(timeline, index)
+            x = scale.edge(index)
             path.append(f"H{x}" if was else f"M{x} {y}")
             was = not was
     return "".join(path)
