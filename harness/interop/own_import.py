@@ -124,7 +124,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
             partitions=partitions,
             replication_factor=replicas,
             topic_config=topic_config,
-            acks="0" if target.acks == "0" else "1" if target.acks == "1" else "all",
+            acks=target.acks,
             idempotent=request.idempotent or transactional,
             transactional=transactional,
             max_in_flight=request.max_in_flight,

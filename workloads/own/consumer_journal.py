@@ -67,19 +67,19 @@ class ConsumerJournal:
     def assigned(self, partitions: Iterable[Any]) -> None:
         """Partitions were assigned to the member: numbers, `TopicPartition`s, or pairs of a partition and the
         offset from which it reads."""
-        self._append(MemberEvent("assigned", time.time_ns(), _partition_offsets(partitions)))
+        self._append("assigned", partitions)
 
     def revoked(self, partitions: Iterable[Any]) -> None:
         """The member gives partitions up; to be called before the callback of the subscription returns."""
-        self._append(MemberEvent("revoked", time.time_ns(), _partition_offsets(partitions)))
+        self._append("revoked", partitions)
 
     def lost(self, partitions: Iterable[Any]) -> None:
         """Partitions were taken from the member without its consent: its session had expired."""
-        self._append(MemberEvent("lost", time.time_ns(), _partition_offsets(partitions)))
+        self._append("lost", partitions)
 
     def processed(self, records: Iterable[Any]) -> None:
         """Records are processed: `Message`s, or pairs of partition and offset."""
-        self._append(MemberEvent("processed", time.time_ns(), _with_offsets(records)))
+        self._append("processed", records)
 
     def committed(self, offsets: Iterable[Any], *, asked_ns: int | None = None, error: object = None) -> None:
         """A commit was answered: `TopicPartition`s, or pairs of a partition and the next offset to read.
@@ -94,7 +94,7 @@ class ConsumerJournal:
             some = [one for one in offsets if (getattr(one, "error", None) is not None) is failed]
             if some:
                 said = str(some[0].error) if failed else reason
-                self._append(MemberEvent("committed", time.time_ns(), _with_offsets(some), asked_ns, said))
+                self._append("committed", some, asked_ns, said)
 
     def commit(self, consumer: Any, offsets: Iterable[Any] | None = None) -> Any:
         """Commit with a `confluent_kafka.Consumer`, wait for the answer, and journal it; returns what the
@@ -153,7 +153,14 @@ class ConsumerJournal:
             ) from error
         return journal
 
-    def _append(self, event: MemberEvent) -> None:
+    def _append(
+        self, name: str, records: Iterable[Any], asked_ns: int | None = None, error: str | None = None
+    ) -> None:
+        places = tuple(map(_partition_offset, records))
+        for partition, offset in places if name in ("processed", "committed") else ():
+            if offset is None:
+                raise _not_a_partition(f"partition {partition} without an offset", "an offset")
+        event = MemberEvent(name, time.time_ns(), places, asked_ns, error)
         with self._lock:
             self.events.append(event)
             self._write(asdict(event))
@@ -168,18 +175,6 @@ def _event_of(line: Mapping[str, Any]) -> MemberEvent:
         raise ValueError(f"there is no event {line['event']!r}")
     places = tuple((int(partition), offset) for partition, offset in line["places"])
     return MemberEvent(line["event"], int(line["at_ns"]), places, line["asked_ns"], line["error"])
-
-
-def _partition_offsets(partitions: Iterable[Any]) -> tuple[PartitionOffset, ...]:
-    return tuple(_partition_offset(one) for one in partitions)
-
-
-def _with_offsets(records: Iterable[Any]) -> tuple[PartitionOffset, ...]:
-    found = _partition_offsets(records)
-    for partition, offset in found:
-        if offset is None:
-            raise _not_a_partition(f"partition {partition} without an offset", "an offset")
-    return found
 
 
 def _partition_offset(one: Any) -> PartitionOffset:

@@ -28,11 +28,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from harness.model.errors import BadInput
 from harness.model.journal import TxnOutcome
-from workloads.own.producer_folder import ProducerTarget
+from workloads.own.producer_folder import Acks, ProducerTarget
 from workloads.record.identity import MAX_RUN
 
 _MS = 1_000_000
@@ -136,7 +136,7 @@ def open_events(file: Path) -> tuple[EventLine, ProducerTarget, Iterator[EventLi
     topic, acks = begin.fields.get("topic"), begin.fields.get("acks", "all")
     if not isinstance(topic, str) or not topic or not topic.isascii():
         raise begin.bad("the event 'begin' has no usable 'topic'", "the name of a topic", _shown(topic))
-    if acks not in ("0", "1", "all"):
+    if acks not in get_args(Acks):
         raise begin.bad("the event 'begin' has no usable 'acks'", '"0", "1" or "all"', _shown(acks))
     return begin, ProducerTarget(begin.number_of("run", MAX_RUN), topic, acks), lines
 

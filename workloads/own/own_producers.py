@@ -63,11 +63,9 @@ class OwnProducers:
             f"{RUN_VARIABLE}={target.run_id}"
         )
         deadline = time.monotonic() + seconds
-        while self._count() < self._expected:
-            if time.monotonic() >= deadline:
-                return False
+        while self._count() < self._expected and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        return True
+        return self._count() >= self._expected
 
     def start(
         self,
@@ -131,9 +129,8 @@ class OwnProducers:
 
     def _all_closed(self) -> bool:
         """Whether all expected producers have opened and closed their journals."""
-        if self._count() < self._expected:
-            return False
-        return all(has_ended(file) for file in self._folder.event_files())
+        files = self._folder.event_files()
+        return len(files) >= self._expected and all(map(has_ended, files))
 
     def _take_over(self) -> None:
         target = self._folder.target()

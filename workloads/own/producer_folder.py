@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from harness.model.errors import BadInput, JournalError
 from workloads.record.identity import MAX_PRODUCER, MAX_RUN
@@ -30,7 +30,7 @@ PRODUCERS_DIR = "producers"
 """Its name in a run folder."""
 TARGET_FILE = "target.json"
 _OVER = "over"
-_ACKS = ("0", "1", "all")
+Acks = Literal["0", "1", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ProducerTarget:
 
     run_id: int
     topic: str
-    acks: str = "all"
+    acks: Acks = "all"
     bootstrap: str = ""
 
 
@@ -175,6 +175,6 @@ def _target_of(data: Any) -> ProducerTarget:
         raise ValueError(f"run_id is {run_id!r}, not a number of 63 bits")
     if not isinstance(topic, str) or not topic or not isinstance(bootstrap, str):
         raise ValueError(f"topic is {topic!r}, bootstrap {bootstrap!r}: two texts are expected")
-    if acks not in _ACKS:
+    if acks not in get_args(Acks):
         raise ValueError(f"acks is {acks!r}, none of 0, 1 and all")
     return ProducerTarget(run_id, topic, acks, bootstrap)
