@@ -188,13 +188,11 @@ class ScriptedProducer:
 
     def finish(self, deadline: float) -> bool:
         """Wait until `deadline` (time.monotonic()) at most; returns whether every send has its report."""
-        while True:
-            self.collect_reports()
-            if not self._waiting:
-                return True
-            if time.monotonic() >= deadline:
-                return False
+        self.collect_reports()
+        while self._waiting and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
+            self.collect_reports()
+        return not self._waiting
 
     def close(self, seconds: float) -> None:
         """Abort an open transaction, wait for reports for at most `seconds`, and close the client."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import count
+from itertools import count, islice
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
@@ -123,18 +123,18 @@ class PyScriptedWorkload(ClosesAtEnd):
         wanted = self._spec.drive.coordinator
         if wanted is None:
             return next(self._names)
-        found: dict[str, int | None] = {}
-        for name, _ in zip(self._names, range(_TRIED_NAMES), strict=False):
+        found: set[str] = set()
+        for name in islice(self._names, _TRIED_NAMES):
             # The topic of transactions is created when the first client asks for its coordinator.
             broker = self._cluster.coordinator(name, transactional=True, within=_COORDINATOR_SECONDS)
             if broker == wanted:
                 return name
-            found[name] = broker
+            found.add(str(broker))
         raise ClusterError(
             "no transactional.id has the required coordinator",
             where=f"broker {wanted}",
             expected=f"one of {_TRIED_NAMES} names",
-            found=f"coordinators {sorted({str(broker) for broker in found.values()})}",
+            found=f"coordinators {sorted(found)}",
             next_step="more partitions: transaction.state.log.num.partitions",
         )
 

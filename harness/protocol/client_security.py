@@ -144,11 +144,8 @@ def read_client_security(path: Path) -> ClientSecurity:
 
 
 def client_security_of(settings: Mapping[str, str], where: str) -> ClientSecurity:
-    """As `read_client_security`, from settings by name; `where` names their file in messages.
-
-    Raises:
-        BadInput: as `read_client_security`.
-    """
+    """As `read_client_security`, also in what it raises, from settings by name; `where` names their file in
+    messages."""
     found: dict[str, str] = {}
     for name, value in settings.items():
         if not name.startswith(_RELEVANT) or value == "":

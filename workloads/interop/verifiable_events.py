@@ -137,8 +137,7 @@ def decode_text(values: Sequence[bytes | None], run: int) -> Decoded:
 def _numbers(fields: pa.StructArray, name: str, right: np.ndarray) -> np.ndarray:
     """A field as int64, 0 if the value has none."""
     digits = pc.struct_field(fields, name).cast(pa.string())
-    some = pa.array(right) if len(right) else pa.array([], pa.bool_())
-    present = pc.if_else(pc.and_(some, pc.not_equal(pc.fill_null(digits, ""), "")), digits, "0")
+    present = pc.if_else(pc.and_(pa.array(right), pc.not_equal(pc.fill_null(digits, ""), "")), digits, "0")
     return np.asarray(present.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
