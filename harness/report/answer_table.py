@@ -26,13 +26,8 @@ def shown(answer: pa.Table, width: int) -> Table:
 
     Where the columns do not fit into `width` characters, each row is a column of names and one of values.
     """
-    numbers = {
-        field.name
-        for field in answer.schema
-        if pa.types.is_integer(field.type)
-        or pa.types.is_floating(field.type)
-        or pa.types.is_decimal(field.type)
-    }
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    numbers = {field.name for field in answer.schema if any(is_kind(field.type) for is_kind in kinds)}
     columns = [[_cell(value) for value in column.to_pylist()] for column in answer.columns]
     widest = {
         name: max(map(len, (name, *cells))) for name, cells in zip(answer.column_names, columns, strict=True)
@@ -54,8 +49,7 @@ def shown(answer: pa.Table, width: int) -> Table:
 
 
 def rows(answer: pa.Table) -> list[dict[str, Any]]:
-    """The rows with values that JSON has: bytes as hexadecimal digits, times in ISO 8601, numbers that are
-    none as null."""
+    """The rows with values that JSON has: bytes as hexadecimal, times in ISO 8601, non-numbers as null."""
     return [{name: _plain(value) for name, value in row.items()} for row in answer.to_pylist()]
 
 

@@ -14,15 +14,7 @@ from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
 from harness.page.html import environment
-from harness.report import arm_tables
-from harness.report.arms_table import (
-    COUNTS,
-    PROMISED,
-    application_sentence,
-    arm_status,
-    expected_findings,
-    verdict_status,
-)
+from harness.report import arm_tables, arms_table
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
 from harness.report.timeline_rows import GEOMETRY, broker_class
@@ -41,10 +33,9 @@ _DEFAULT = (
 
 
 def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
-    """The section about an arm, the one with this `number` on its page; its journals are read from
-    `folder`/<arm.folder>."""
+    """The section about an arm, the page's `number`-th; its journals are read from `folder`/<arm.folder>."""
     judgement = arm.judgement
-    expected = expected_findings(arm)
+    expected = arms_table.expected_findings(arm)
     verdict = f"verdict: {judgement.verdict.value}{f' ({expected})' if expected else ''}"
     promises = ", ".join(f"`{name}: {bound}`" for name, bound in arm.meta.promise.items())
     reasons = (*judgement.promise_reasons, *judgement.reasons)
@@ -56,7 +47,10 @@ def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
         section("What happened when", *when),
         section("What was found", *_what_was_found(arm)),
         id=f"arm-{number}",
-        badges=(Cell(PROMISED[judgement.as_promised], arm_status(arm)), Cell(verdict, verdict_status(arm))),
+        badges=(
+            Cell(arms_table.PROMISED[judgement.as_promised], arms_table.arm_status(arm)),
+            Cell(verdict, arms_table.verdict_status(arm)),
+        ),
         only="html",
     )
 
@@ -136,7 +130,7 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
 
 
 def _what_was_found(arm: ArmResult) -> Iterator[Block]:
-    meta, summary, application = arm.meta, arm.summary, application_sentence(arm)
+    meta, summary, application = arm.meta, arm.summary, arms_table.application_sentence(arm)
     if summary is None:
         yield Text("The journals were not checked, so nothing was counted.")
     elif not summary.counts:
@@ -181,7 +175,10 @@ def cell_evidence(arm: ArmResult) -> list[Section]:
         _findings(arm, summary, FindingClass.DUPLICATE),
         (Text(longest), Text(reported, note=True)),
     ]
-    return [section(f"{arm.folder}: {name}", *blocks) for name, blocks in zip(COUNTS, evidence, strict=True)]
+    return [
+        section(f"{arm.folder}: {name}", *blocks)
+        for name, blocks in zip(arms_table.COUNTS, evidence, strict=True)
+    ]
 
 
 def _findings(arm: ArmResult, summary: Summary, *classes: FindingClass) -> tuple[Block, ...]:

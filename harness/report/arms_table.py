@@ -154,7 +154,6 @@ def application_sentence(arm: ArmResult) -> str | None:
 
 
 def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None]) -> list[str]:
-    """One line per arm for which `tell` returns text."""
     return [f"{arm.folder}: {told}" for arm in result.arms if (told := tell(arm)) is not None]
 
 

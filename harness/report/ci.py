@@ -23,8 +23,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True)
 class SeriesOutcome:
-    """One experiment of a series on one Kafka version. `result` None: it could not be run; `error` says
-    why."""
+    """One experiment of a series on one Kafka version. `result` None: `error` says why it was not run."""
 
     version: str
     experiment: str
@@ -67,10 +66,8 @@ def summary_text(
 
 
 def _experiment(outcome: SeriesOutcome) -> Section:
-    title = f"{outcome.experiment} on Kafka {outcome.version}"
-    if outcome.result is None:
-        return section(title, Code(outcome.error))
-    return section(title, table(outcome.result))
+    told = Code(outcome.error) if outcome.result is None else table(outcome.result)
+    return section(f"{outcome.experiment} on Kafka {outcome.version}", told)
 
 
 def headline(
@@ -106,9 +103,8 @@ def _evidence(outcome: SeriesOutcome, arm: ArmResult) -> Section:
 def junit_text(
     outcomes: Sequence[SeriesOutcome], regressions: Sequence[str] = (), suites: Sequence[str] = ()
 ) -> str:
-    """The XML of a series. An arm that broke its promise is a failure; an arm that proves nothing and an
-    experiment that could not be run are errors. Regressions are failures of a separate suite. `suites` are
-    further suites as XML."""
+    """The XML of a series, with further `suites` as XML. An arm that broke its promise is a failure; one that
+    proves nothing, and an experiment that was not run, are errors. Regressions fail a suite of their own."""
     root = Xml.Element("testsuites", name="kafka-chaos")
     for outcome in outcomes:
         name = f"{outcome.experiment} on Kafka {outcome.version}"

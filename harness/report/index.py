@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
+from itertools import product
 from pathlib import Path
 from typing import cast
 from urllib.parse import quote
@@ -111,14 +112,10 @@ def _table(kind: str, entries: Sequence[IndexEntry]) -> Table:
 
 def read_entries(results: Path) -> list[IndexEntry]:
     """The pages below `results`, in no order; what cannot be read is left out."""
-    found = []
-    for name in PAGES:
-        for depth in range(1, DEEPEST + 1):
-            for path in results.glob("/".join(["*"] * depth + [name])):
-                entry = _read_entry(path, quote(path.relative_to(results).as_posix()))
-                if entry is not None:
-                    found.append(entry)
-    return found
+    folders = ("*/" * depth for depth in range(1, DEEPEST + 1))
+    paths = (path for name, below in product(PAGES, folders) for path in results.glob(f"{below}{name}"))
+    entries = (_read_entry(path, quote(path.relative_to(results).as_posix())) for path in paths)
+    return [entry for entry in entries if entry is not None]
 
 
 def _read_entry(path: Path, link: str) -> IndexEntry | None:

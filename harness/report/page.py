@@ -22,18 +22,8 @@ from harness.page.blocks import (
     status_of,
 )
 from harness.page.html import REPORT_FILE, render, save_pages
-from harness.report import arm_tables
+from harness.report import arm_tables, arms_table
 from harness.report.arm_section import arm_section, cell_evidence
-from harness.report.arms_table import (
-    ARM_AND_PROMISE,
-    COLUMNS,
-    COUNTS,
-    PROMISED,
-    arm_status,
-    expected_findings,
-    expected_lines,
-    row,
-)
 from harness.spec.cluster import PROFILES, Profile
 
 MOST_ARMS = 40
@@ -123,7 +113,7 @@ def run_page(result: ExperimentResult, folder: Path, number: int = 1) -> Page:
         blocks=(
             Text(left_out if hidden else ""),
             Lines(links, label="Pages", look="pages"),
-            Lines([Cell(sentence(arm), arm_status(arm)) for arm in arms], look="outcomes"),
+            Lines([Cell(sentence(arm), arms_table.arm_status(arm)) for arm in arms], look="outcomes"),
             *(
                 section(f"Failed test {failed.test}", Code(failed.message), id=f"failed-test-{line}")
                 for line, failed in enumerate(result.failed_tests, 1)
@@ -132,11 +122,11 @@ def run_page(result: ExperimentResult, folder: Path, number: int = 1) -> Page:
             Text(result.description),
             section(
                 "Arms side by side",
-                Text(ARM_AND_PROMISE, note=True),
+                Text(arms_table.ARM_AND_PROMISE, note=True),
                 Table(
-                    COLUMNS,
-                    [row(arm, cell_evidence(arm)) for arm in arms],
-                    right=COUNTS,
+                    arms_table.COLUMNS,
+                    [arms_table.row(arm, cell_evidence(arm)) for arm in arms],
+                    right=arms_table.COUNTS,
                     note=_COLUMNS_EXPLAINED,
                     look="arms",
                     cards=True,
@@ -221,11 +211,11 @@ def _properties(arm: ArmResult) -> Section:
 
 def headline(result: ExperimentResult) -> str:
     """The outcome in one line; a failed test is named first."""
+    arms = _arms_headline(result)
     if not result.failed_tests:
-        return _arms_headline(result)
+        return arms
     count, first = len(result.failed_tests), result.failed_tests[0]
     tests = f"The test {first.test} failed" if count == 1 else f"{count} tests failed"
-    arms = _arms_headline(result)
     return f"{tests}; {arms[0].lower()}{arms[1:]}"
 
 
@@ -237,7 +227,7 @@ def _arms_headline(result: ExperimentResult) -> str:
         return "No arm was run"
     if not broken and not unclear:
         kept = "The only arm did as promised" if total == 1 else f"All {total} arms did as promised"
-        expected = expected_lines(result)
+        expected = arms_table.expected_lines(result)
         more = f"; and {len(expected) - MOST_EXPECTED} more" if len(expected) > MOST_EXPECTED else ""
         return "; ".join([kept, *expected[:MOST_EXPECTED]]) + more
     told = ((broken, "did not do as promised"), (unclear, "are undecided"))
@@ -247,8 +237,10 @@ def _arms_headline(result: ExperimentResult) -> str:
 def sentence(arm: ArmResult) -> str:
     """The outcome of one arm and its reasons, as a sentence."""
     judgement = arm.judgement
-    expected = expected_findings(arm)
-    start = f"{arm.folder}: {PROMISED[judgement.as_promised]}{f' ({expected})' if expected else ''}"
+    expected = arms_table.expected_findings(arm)
+    start = (
+        f"{arm.folder}: {arms_table.PROMISED[judgement.as_promised]}{f' ({expected})' if expected else ''}"
+    )
     reasons = [*judgement.promise_reasons, *judgement.reasons]
     if not reasons:
         return f"{start}."
@@ -261,7 +253,7 @@ def _overall(result: ExperimentResult) -> Status:
     if result.failed_tests:
         return "bad"
     status = status_of(result.exit_code())
-    return "unclear" if status == "good" and expected_lines(result) else status
+    return "unclear" if status == "good" and arms_table.expected_lines(result) else status
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:
