@@ -1,5 +1,4 @@
-"""Counts consecutive runs that break: after several in a row the environment is blamed, not the
-experiment."""
+"""Counts runs that break: after several in a row the environment is blamed, not the experiment."""
 
 from __future__ import annotations
 

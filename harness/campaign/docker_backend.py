@@ -39,8 +39,7 @@ class DockerBackend:
     """Starts clusters in containers, makes runs on them and checks what they leave. It is sent to worker
     processes, so it must be picklable.
 
-    `engine` is what checks the runs ("auto": Apache Spark), with `both_engines` the other one checks them as
-    well."""
+    `engine` checks the runs ("auto": Apache Spark), with `both_engines` the other one does as well."""
 
     def __init__(self, engine: EngineChoice | None = None, *, both_engines: bool = False) -> None:
         self._how = CheckOptions(engine or EngineChoice(), both_engines=both_engines)

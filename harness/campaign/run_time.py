@@ -44,8 +44,7 @@ class RunTimes:
         self._estimated += run_seconds(experiment)
 
     def expected(self, name: str, experiment: Experiment) -> float:
-        """Seconds of the next run: the mean of those of this name, else the estimate, corrected by what all
-        runs took."""
+        """Seconds of the next run: the mean of this name's, else the estimate corrected by what all took."""
         if name in self._seconds:
             return mean(self._seconds[name])
         taken = sum(map(sum, self._seconds.values()))

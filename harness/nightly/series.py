@@ -206,8 +206,7 @@ def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
     """Make these the results that the next night is compared with. Only good nights are kept, so that what is
     worse stays worse until it is fixed."""
     for outcome in outcomes:
-        if outcome.folder is None or outcome.result is None:
-            continue
-        target = last / outcome.version / outcome.experiment / RESULT_FILE
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, (outcome.folder / RESULT_FILE).read_text())
+        if outcome.folder is not None:
+            target = last / outcome.version / outcome.experiment / RESULT_FILE
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, (outcome.folder / RESULT_FILE).read_text())
