@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from faults.shared.fault_cluster import FaultCluster
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import await_rejoined, partition_numbers
 from faults.targets import Target
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import CLIENT

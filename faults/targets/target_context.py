@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from faults.shared.fault_cluster import FaultCluster
+from faults.targets.fault_cluster import FaultCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen

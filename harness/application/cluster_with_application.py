@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from faults.shared.fault_cluster import CommandOutput
+from faults.targets.fault_cluster import CommandOutput
 from harness.application.container_instance import Instance
 from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
@@ -15,7 +15,7 @@ from harness.model.node_layout import FIRST_APPLICATION_ID
 
 
 class ClusterWithApplication:
-    """What faults need of a cluster (`faults.shared.fault_cluster.FaultCluster`), for the nodes of `cluster`
+    """What faults need of a cluster (`faults.targets.fault_cluster.FaultCluster`), for the nodes of `cluster`
     and the instances of `application` (None: there is none, or it has ended).
 
     `on_restart` is called with the node id of each instance that a heal has started again.

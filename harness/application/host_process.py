@@ -43,7 +43,7 @@ class HostProcess:
     """One instance. `mark` names what it belongs to, `log` is the file that takes its output.
 
     Its methods have the names and the meaning of those of a node of the cluster
-    (`faults.shared.fault_cluster.FaultCluster`), so that faults can be aimed at it; a `ContainerInstance` has
+    (`faults.targets.fault_cluster.FaultCluster`), so that faults can be aimed at it; a `ContainerInstance` has
     the same.
     """
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext
+from faults.targets.fault_cluster import FaultCluster
 from harness.model.broker_views import TopologyView
 
 

@@ -18,9 +18,9 @@ from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
 from faults.data_loss import PowerLoss, WipeDisk
 from faults.logs.disk_fault import NOTES_DIR
 from faults.logs.power_loss_model import AllBut, cut_script
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader, NodeIds
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR

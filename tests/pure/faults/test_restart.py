@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 
 from faults.restart import Restart, Restarted
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import InjectionContext
 from faults.shared.process_fault import start_stopped
 from faults.targets import All, BrokerId, Clients, Controllers, Leader, RandomBrokers
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError

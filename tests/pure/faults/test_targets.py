@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import (
     KINDS,
@@ -38,6 +37,7 @@ from faults.targets import (
     Target,
 )
 from faults.targets import nodes as node_targets
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError

@@ -8,8 +8,8 @@ from typing import ClassVar, cast
 
 import pytest
 
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
+from faults.targets.fault_cluster import FaultCluster
 from harness.cluster import state_records
 from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger

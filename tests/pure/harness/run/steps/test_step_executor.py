@@ -15,8 +15,8 @@ import pytest
 from faults.schedules.entries import StepCondition
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, WhenTrue
-from faults.shared.fault_cluster import FaultCluster
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger
