@@ -43,8 +43,8 @@ class HostProcess:
     """One instance. `mark` names what it belongs to, `log` is the file that takes its output.
 
     Its methods have the names and the meaning of those of a node of the cluster
-    (`faults.targets.fault_cluster.FaultCluster`), so that faults can be aimed at it; a `ContainerInstance` has
-    the same.
+    (`faults.targets.fault_cluster.FaultCluster`), so that faults can be aimed at it; a `ContainerInstance`
+    has the same.
     """
 
     def __init__(self, name: str, command: Command, log: Path, mark: str) -> None:
