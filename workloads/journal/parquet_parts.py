@@ -3,9 +3,9 @@ regular times, and an end."""
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -46,22 +46,24 @@ def write_atomic(table: pa.Table, target: Path) -> None:
         JournalError: the file cannot be written.
     """
     scratch = target.with_name(f".{target.name}.tmp")
-    try:
+    with writing(target):
         pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **parquet_options(table.schema))
-        os.replace(scratch, target)
+        scratch.replace(target)
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """In this context a journal's file is written; raises JournalError if it cannot be."""
+    try:
+        yield
     except UNREADABLE as error:
-        raise unwritable(target, error) from error
-
-
-def unwritable(target: Path, error: Exception) -> JournalError:
-    """The error for a journal file that cannot be written."""
-    return JournalError(
-        "a journal cannot be written",
-        where=str(target),
-        expected="a writable folder with free space",
-        found=str(error),
-        next_step="free space or choose another results folder, then run again",
-    )
+        raise JournalError(
+            "a journal cannot be written",
+            where=str(target),
+            expected="a writable folder with free space",
+            found=str(error),
+            next_step="free space or choose another results folder, then run again",
+        ) from error
 
 
 class PartWriter:
@@ -78,12 +80,10 @@ class PartWriter:
         taken = [int(path.stem.removeprefix("part-")) for path in folder.glob("part-*.parquet")]
         self._next = max(taken, default=-1) + 1
 
-    def write(self, table: pa.Table) -> Path:
-        target = self._folder / f"part-{self._next:05d}.parquet"
-        write_atomic(table, target)
+    def write(self, table: pa.Table) -> None:
+        write_atomic(table, self._folder / f"part-{self._next:05d}.parquet")
         self._next += 1
         self.wrote = True
-        return target
 
 
 class Flusher:
@@ -93,7 +93,7 @@ class Flusher:
     journal that cannot be written is always noticed.
     """
 
-    def __init__(self, flush: Callable[[], None], name: str, seconds: float = FLUSH_SECONDS) -> None:
+    def __init__(self, flush: Callable[[], None], name: str, seconds: float) -> None:
         self._flush = flush
         self._seconds = seconds
         self._stop = threading.Event()

@@ -29,16 +29,9 @@ NO_TXN = -1
 """Stands for a record that was sent outside of any transaction."""
 
 SendColumns = dict[str, npt.NDArray[Any]]
-"""What is known of sends, a column each by its name in `_TYPES`, all of one length."""
+"""What is known of sends, a column each by its name in `_KNOWN`, all of one length."""
 
-_TYPES: dict[str, type[np.generic]] = {
-    "sent_ns": np.int64,
-    "key": np.int64,
-    "txn": np.int64,
-    "partition": np.int32,
-    "size": np.int32,
-    "step": np.int32,
-}
+_KNOWN = ("sent_ns", "key", "txn", "partition", "size", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,8 @@ class OpenSends:
     """Sends from the oldest open one on; closed sends before it are dropped as the array grows."""
 
     def __init__(self) -> None:
-        self._columns: SendColumns = {name: np.zeros(4096, kind) for name, kind in _TYPES.items()}
+        types = {name: SENDS.field(name).type.to_pandas_dtype() for name in _KNOWN}
+        self._columns: SendColumns = {name: np.zeros(4096, kind) for name, kind in types.items()}
         self._closed = np.zeros(4096, np.bool_)
         self._mark = np.zeros(4096, np.int32)
         self._base = 0

@@ -177,23 +177,21 @@ def encode(value: Any) -> Any:
 
 def decode(value: Any) -> Any:
     """The opposite of `encode`."""
-    kind, *parts = value
-    if kind == "list":
-        return [decode(one) for one in parts[0]]
-    if kind == "error":
-        return KafkaError(parts[0], parts[1])
-    if kind == "topic_partition":
-        (topic, partition, offset), error, epoch = parts
-        more = {} if epoch is None else {"leader_epoch": epoch}
-        found, failure = TopicPartition(topic, partition, offset, **more), decode(error)
-        if failure is None:
-            return found
-        # The class has no way to take an error.
-        return SimpleNamespace(topic=topic, partition=partition, offset=offset, error=failure)
-    if kind == "message":
-        fields, error = parts
-        return Message(**fields, error=decode(error))
-    return parts[0]
+    match value:
+        case ("list", found):
+            return [decode(one) for one in found]
+        case ("error", code, text):
+            return KafkaError(code, text)
+        case ("topic_partition", (topic, partition, offset), error, epoch):
+            if (failure := decode(error)) is not None:
+                # TopicPartition has no way to take an error.
+                return SimpleNamespace(topic=topic, partition=partition, offset=offset, error=failure)
+            more = {} if epoch is None else {"leader_epoch": epoch}
+            return TopicPartition(topic, partition, offset, **more)
+        case ("message", fields, error):
+            return Message(**fields, error=decode(error))
+        case (_, plain):
+            return plain
 
 
 @dataclass

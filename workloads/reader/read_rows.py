@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Message
 
-from harness.model.journal import READS, UNREADABLE
-from workloads.journal.parquet_parts import parquet_options, unwritable
+from harness.model.journal import READS
+from workloads.journal.parquet_parts import parquet_options, writing
 from workloads.record.identity import STATES, UNDECODABLE, Decoded, decode_keys
 
 KEPT_BYTES = 4096
@@ -80,7 +80,8 @@ class PartitionFile:
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._schema = schema
-        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, schema, **parquet_options(schema)))
+        with writing(self.target):
+            self._writer = pq.ParquetWriter(self._scratch, schema, **parquet_options(schema))
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)
@@ -95,20 +96,16 @@ class PartitionFile:
             JournalError: it cannot be written.
         """
         self._write()
-        self._guard(self._writer.close)
-        self._guard(lambda: self._scratch.replace(self.target))
+        with writing(self.target):
+            self._writer.close()
+            self._scratch.replace(self.target)
 
     def _write(self) -> None:
         table = pa.concat_tables([*self._waiting, self._schema.empty_table()])
         self._waiting = []
         self._rows = 0
-        self._guard(lambda: self._writer.write_table(table.combine_chunks(), row_group_size=_GROUP_ROWS))
-
-    def _guard(self, work: Any) -> Any:
-        try:
-            return work()
-        except UNREADABLE as error:
-            raise unwritable(self.target, error) from error
+        with writing(self.target):
+            self._writer.write_table(table.combine_chunks(), row_group_size=_GROUP_ROWS)
 
 
 def write_empty_files(folder: Path, numbers: Sequence[int], schema: pa.Schema = READS) -> None:
@@ -124,13 +121,10 @@ def write_empty_files(folder: Path, numbers: Sequence[int], schema: pa.Schema = 
         return
     first = PartitionFile(folder, numbers[0], schema)
     first.close()
-    content: bytes | None = None
+    content = first.target.read_bytes()
     for number in numbers[1:]:
         target = folder / f"part-{number:05d}.parquet"
         scratch = folder / f".{target.name}.tmp"
-        try:
-            content = content or first.target.read_bytes()
+        with writing(target):
             scratch.write_bytes(content)
             scratch.replace(target)
-        except OSError as error:
-            raise unwritable(target, error) from error
