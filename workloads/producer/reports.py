@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,7 @@ def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
         return np.array([NO_OFFSET if one is None else one for one in reported], dtype=np.int64)
 
 
+@dataclass(eq=False)
 class DeliveryReports:
     """One producer's reports. Only that producer's thread may touch it: callbacks run inside its poll().
 
@@ -107,27 +108,22 @@ class DeliveryReports:
     partitions, and its reports name them.
     """
 
-    def __init__(
-        self,
-        producer: int,
-        settings: ProducerSettings,
-        journal: SendJournal,
-        tally: Tally,
-        *,
-        partition_known: bool = True,
-    ) -> None:
-        self._producer = producer
-        self._acks = settings.acks
-        self._journal = journal
-        self._tally = tally
-        self._resend_seconds = settings.single_attempt_ns() / 1e9
+    producer: int
+    settings: ProducerSettings
+    journal: SendJournal
+    tally: Tally
+    _: KW_ONLY
+    partition_known: bool = True
+
+    def __post_init__(self) -> None:
+        self._acks = self.settings.acks
+        self._resend_seconds = self.settings.single_attempt_ns() / 1e9
         self._good: list[Any] = []
         self._bad: list[tuple[bytes, str, int, SendOutcome, int]] = []
-        self._success = classify(None, settings.acks)
+        self._success = classify(None, self._acks)
         self._keep = self._good.extend
-        self._partition_known = partition_known
         # Where the partition is known, this saves one call per record.
-        self.callback = self._report if partition_known else self._report_with_partition
+        self.callback = self._report if self.partition_known else self._report_with_partition
         """The one delivery callback of all records (`on_delivery` of produce())."""
 
     def _report(self, error: Any, message: Any) -> None:
@@ -147,7 +143,7 @@ class DeliveryReports:
         latency = message.latency()
         first_try = latency is not None and 0 <= latency < self._resend_seconds
         # None: it failed before the client had chosen a partition.
-        known = None if self._partition_known else message.partition()
+        known = None if self.partition_known else message.partition()
         partition = _NO_PARTITION if known is None else known
         if isinstance(error, JavaError):
             outcome = outcome_of(error.exception, error.message, self._acks)
@@ -165,19 +161,19 @@ class DeliveryReports:
         if self._good:
             good = self._good[:]
             self._good.clear()
-            width = 3 if self._partition_known else 4
+            width = 3 if self.partition_known else 4
             seq = seq_of(good[0::width])
             offsets = None if self._success is SendOutcome.UNCONFIRMED else _offsets(good[1::width])
             times = np.array(good[2::width], dtype=np.int64)
-            partitions = None if self._partition_known else np.array(good[3::width], dtype=np.int32)
-            self._journal.closed(
-                self._producer, seq, times, self._success, offsets=offsets, partitions=partitions
+            partitions = None if self.partition_known else np.array(good[3::width], dtype=np.int32)
+            self.journal.closed(
+                self.producer, seq, times, self._success, offsets=offsets, partitions=partitions
             )
-            self._tally.ended({self._success: len(seq)}, [])
+            self.tally.ended({self._success: len(seq)}, [])
         if self._bad:
             values, errors, at_ns, outcomes, partition = zip(*self._bad, strict=True)
             self._bad.clear()
             seq, times = seq_of(values), np.array(at_ns, dtype=np.int64)
             partitions = np.array(partition, dtype=np.int32)
-            self._journal.closed(self._producer, seq, times, outcomes, errors=errors, partitions=partitions)
-            self._tally.ended(outcomes, errors)
+            self.journal.closed(self.producer, seq, times, outcomes, errors=errors, partitions=partitions)
+            self.tally.ended(outcomes, errors)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -55,6 +55,7 @@ class OpenTransaction:
     broken: str | None = None
 
 
+@dataclass(eq=False)
 class TransactionManager:
     """Begins and ends transactions on `client`, which it replaces after a fatal error.
 
@@ -66,31 +67,21 @@ class TransactionManager:
         prepare: called with the client before each commit, to add to the transaction what else belongs to it.
     """
 
-    def __init__(
-        self,
-        connect: Callable[[], Any],
-        client: Any,
-        spec: TransactionSpec,
-        *,
-        producer: int,
-        seed: int,
-        journal: RowSink,
-        take: Callable[[], None],
-        until: Callable[[], float | None],
-        patience: float,
-        prepare: Callable[[Any], None] | None = None,
-    ) -> None:
-        self.client = client
+    connect: Callable[[], Any]
+    client: Any
+    spec: TransactionSpec
+    _: KW_ONLY
+    producer: int
+    seed: int
+    journal: RowSink
+    take: Callable[[], None]
+    until: Callable[[], float | None]
+    patience: float
+    prepare: Callable[[Any], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._random = Random(f"{self.seed}/transactions")
         self._failed_clients = 0
-        self._connect = connect
-        self._spec = spec
-        self._producer = producer
-        self._random = Random(f"{seed}/transactions")
-        self._journal = journal
-        self._take = take
-        self._until = until
-        self._patience = patience
-        self._prepare = prepare
         self._next = 0
         self._ready = False
         self._last_failure = ""
@@ -107,7 +98,7 @@ class TransactionManager:
         """The number of sends that the open transaction still takes; 0: it must end."""
         if self._open is None or self._open.broken is not None:
             return 0
-        return self._spec.records - self._open.records
+        return self.spec.records - self._open.records
 
     def initialise(self) -> None:
         """Call `init_transactions` unless this client has done so. The coordinator of a new cluster may first
@@ -140,8 +131,8 @@ class TransactionManager:
             except KafkaException as error:
                 self._replace_client(error.args[0].name())
         number, self._next = self._next, self._next + 1
-        aborting = self._random.random() < self._spec.abort
-        every = self._spec.fence_every
+        aborting = self._random.random() < self.spec.abort
+        every = self.spec.fence_every
         self._open = OpenTransaction(
             number,
             "abort" if aborting else "commit",
@@ -161,12 +152,12 @@ class TransactionManager:
         if ending is None:
             return None
         outcome, error, answered = self._commit_fenced(ending) or self._outcome(ending)
-        self._take()
+        self.take()
         if answered:
             self._failed_clients = 0
-        self._journal.append(
+        self.journal.append(
             {
-                "producer": self._producer,
+                "producer": self.producer,
                 "txn": ending.number,
                 "begun_ns": ending.begun_ns,
                 "ended_ns": time.time_ns() if answered else None,
@@ -215,7 +206,7 @@ class TransactionManager:
             return None
         self._flush()
         old = self.client
-        successor = self._connect()
+        successor = self.connect()
         try:
             self._initialise(successor)
         except ClientUnusable:
@@ -225,7 +216,7 @@ class TransactionManager:
         error = self._call(old.commit_transaction if ending.asked == "commit" else old.abort_transaction)
         self.client = successor
         purge_and_close(old)
-        self._take()
+        self.take()
         if error is None and ending.asked == "commit" and ending.records:
             return TxnOutcome.COMMITTED, None, True
         return TxnOutcome.ABORTED, error.name() if error else None, True
@@ -234,13 +225,13 @@ class TransactionManager:
         """Wait for the delivery reports, so that the records are in the log before the transaction ends."""
         give_up = self._deadline()
         while flush(self.client, SLICE_SECONDS) and time.monotonic() < give_up:
-            self._take()
+            self.take()
             give_up = min(give_up, self._deadline())
-        self._take()
+        self.take()
 
     def _deadline(self) -> float:
-        until = self._until()
-        own = time.monotonic() + self._patience
+        until = self.until()
+        own = time.monotonic() + self.patience
         return own if until is None else min(own, until)
 
     def _call(self, work: Callable[[float], Any]) -> KafkaError | None:
@@ -251,7 +242,7 @@ class TransactionManager:
                 work(SLICE_SECONDS)
                 return None
             except KafkaException as error:
-                self._take()
+                self.take()
                 cause: KafkaError = error.args[0]
                 give_up = min(give_up, self._deadline())
                 if not cause.retriable() or time.monotonic() >= give_up:
@@ -265,19 +256,19 @@ class TransactionManager:
             raise ClientUnusable(f"init_transactions: {cause.name()}: {cause.str()}")
 
     def _call_prepare(self, _: float) -> None:
-        if self._prepare is not None:
-            prepare = partial(self._prepare, self.client)
+        if self.prepare is not None:
+            prepare = partial(self.prepare, self.client)
             call_with_timeout(STUCK_SECONDS, prepare, "send_offsets_to_transaction")
 
     def _replace_client(self, why: str, end: Callable[[Any], None] = purge_and_close) -> None:
         """Replace the client, and `end` the old one. The next transaction initialises the new one."""
-        closing = self._until()
+        closing = self.until()
         # A stuck client must be purged even then: the end of the run would wait for its close().
         if end is purge_and_close and closing is not None and time.monotonic() >= closing:
             return
-        old, self.client = self.client, self._connect()
+        old, self.client = self.client, self.connect()
         self._ready = False
         self._failed_clients += 1
         self._last_failure = why
         end(old)
-        self._take()
+        self.take()

@@ -148,15 +148,15 @@ class ReaderJournal:
         self._flushed = now
 
 
+@dataclass(eq=False)
 class Commits:
     """The commits that a reader asks for, whose clients follow each other: each is journaled once, with its
     answer or that none came. `kind` is that of commits whose answers come by the client's callback."""
 
-    def __init__(self, journal: ReaderJournal, topic: str, kind: CommitKind) -> None:
-        self._journal = journal
-        self._topic = topic
-        self._kind: CommitKind = kind
-        self._asked: dict[tuple[int, int], deque[int]] = {}
+    journal: ReaderJournal
+    topic: str
+    kind: CommitKind
+    _asked: dict[tuple[int, int], deque[int]] = field(default_factory=dict)
 
     def ask(self, consumer: Any, offsets: Sequence[TopicPartition], *, wait: bool) -> None:
         """Commit these offsets; without `wait` the answer arrives by the client's callback (`answered`)."""
@@ -166,21 +166,21 @@ class Commits:
         try:
             answered = consumer.commit(offsets=offsets, asynchronous=not wait)
         except KafkaException as error:
-            self._journal.committed(error.args[0].name(), offsets, asked=self._asked_at)
+            self.journal.committed(error.args[0].name(), offsets, asked=self._asked_at)
         else:
             if wait:
-                self._journal.committed(None, answered, asked=self._asked_at)
+                self.journal.committed(None, answered, asked=self._asked_at)
 
     def answered(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         """Take the answer to a commit that was not waited for, or that the client made by itself."""
         name = None if error is None else error.name()
-        self._journal.committed(name, partitions, kind=self._kind, asked=self._asked_at)
+        self.journal.committed(name, partitions, kind=self.kind, asked=self._asked_at)
 
     def client_ended(self) -> None:
         """Journal the commits that a client has left without an answer: they may count all the same."""
         for (number, offset), times in list(self._asked.items()):
-            unanswered = [TopicPartition(self._topic, number, offset)] * len(times)
-            self._journal.committed("NO_ANSWER", unanswered, asked=self._asked_at)
+            unanswered = [TopicPartition(self.topic, number, offset)] * len(times)
+            self.journal.committed("NO_ANSWER", unanswered, asked=self._asked_at)
 
     def _asked_at(self, topic_partition: TopicPartition) -> int | None:
         waiting = self._asked.get((topic_partition.partition, topic_partition.offset))

@@ -97,15 +97,15 @@ def word_of(settings: MemberSettings, record: Given) -> str:
     return "accept" if share < 70 else "release" if share < 90 else "reject"
 
 
+@dataclass(frozen=True)
 class Teller:
     """Writes lines to the harness. Ends the process if nobody reads them any more."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    out: TextIO
 
     def say(self, **fields: Any) -> None:
-        self._out.write(json.dumps(fields, separators=(",", ":")) + "\n")
-        self._out.flush()
+        self.out.write(json.dumps(fields, separators=(",", ":")) + "\n")
+        self.out.flush()
 
     def answers(self, found: Sequence[Answer]) -> None:
         if found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from harness.model.run import ShareInfo
 from workloads.config.share_spec import ShareSpec
@@ -16,41 +17,34 @@ _CLOSE_SECONDS = 60.0
 BEGIN_SECONDS = 30.0
 
 
+@dataclass(eq=False)
 class ShareGroup:
     """The members of one share group, which may be replaced until `close` ends them.
 
     `settings` makes the settings of a client from the name and number of its session.
     """
 
-    def __init__(
-        self,
-        spec: ShareSpec,
-        *,
-        group_id: str,
-        topic: str,
-        sinks: ShareSinks,
-        settings: Callable[[str, int], MemberSettings],
-        command: Sequence[str] = LIBRDKAFKA_MEMBER,
-        brokers: Mapping[str, str] | None = None,
-    ) -> None:
-        self.spec = spec
-        self.lock_seconds = spec.lock_seconds(brokers or {})
-        self._limit = spec.limit(brokers or {})
-        self.group_id = group_id
-        self._topic = topic
-        self._sinks = sinks
-        self._settings = settings
-        self._command = command
+    spec: ShareSpec
+    _: KW_ONLY
+    group_id: str
+    topic: str
+    sinks: ShareSinks
+    settings: Callable[[str, int], MemberSettings]
+    command: Sequence[str] = LIBRDKAFKA_MEMBER
+    brokers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lock_seconds = self.spec.lock_seconds(self.brokers)
         self._stop = threading.Event()
         self._lock = threading.RLock()
         self._current: dict[str, MemberProcess] = {}
         self._all: list[MemberProcess] = []
-        self._sessions = dict.fromkeys(spec.member_names, -1)
+        self._sessions = dict.fromkeys(self.spec.member_names, -1)
         self._problems: list[str] = []
         self._closed = False
         self.last_kill: float | None = None
         """When a member was last killed (time.monotonic()); None: never."""
-        self._clock = threading.Thread(target=self._events, name=f"share-{spec.name}", daemon=True)
+        self._clock = threading.Thread(target=self._events, name=f"share-{self.spec.name}", daemon=True)
 
     def await_members(self, deadline: float) -> None:
         """Wait until every member has subscribed, at most until a time.monotonic() value."""
@@ -76,7 +70,7 @@ class ShareGroup:
 
     def alter(self, detail: str) -> None:
         """Journal that an administrator changed the group."""
-        self._sinks.events.append(
+        self.sinks.events.append(
             {"at_ns": time.time_ns(), "group": self.group_id, "event": "altered", "detail": detail}
         )
 
@@ -116,7 +110,7 @@ class ShareGroup:
             acknowledge=self.spec.acknowledge,
             hold_seconds=self.spec.hold,
             lock_seconds=self.lock_seconds,
-            delivery_limit=self._limit,
+            delivery_limit=self.spec.limit(self.brokers),
             client=self.spec.client,
             deliveries=self.deliveries,
             closed=self._closed,
@@ -136,9 +130,9 @@ class ShareGroup:
         self._sessions[name] += 1
         session = self._sessions[name]
         journal = MemberJournal(
-            self._sinks, group=self.group_id, member=name, session=session, topic=self._topic
+            self.sinks, group=self.group_id, member=name, session=session, topic=self.topic
         )
-        process = MemberProcess(self._settings(name, session), journal, self._command)
+        process = MemberProcess(self.settings(name, session), journal, self.command)
         self._current[name] = process
         self._all.append(process)
 
