@@ -199,10 +199,8 @@ def fetch_offsets_of_groups(
     for group in answer.groups:
         whole = error_name(group.error_code)
         parts = [part for one in group.topics for part in one.partitions]
-        if whole is not None or not parts:
-            found[str(group.group_id)] = CommittedOffset(None, error=whole or "UNKNOWN_SERVER_ERROR")
-        else:
-            found[str(group.group_id)] = _committed(parts[0])
+        unknown = CommittedOffset(None, error=whole or "UNKNOWN_SERVER_ERROR")
+        found[str(group.group_id)] = _committed(parts[0]) if whole is None and parts else unknown
     return found
 
 

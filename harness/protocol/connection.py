@@ -86,11 +86,8 @@ class BrokerConnection(ClosesAtEnd):
 
     def metadata(self, topics: Iterable[str] | None) -> metadata_v7.MetadataResponse:
         """Metadata as this broker holds it; None asks for all topics. Never creates a topic."""
-        names = (
-            None
-            if topics is None
-            else tuple(metadata_v7.request.MetadataRequestTopic(name=TopicName(name)) for name in topics)
-        )
+        named = metadata_v7.request.MetadataRequestTopic
+        names = None if topics is None else tuple(named(name=TopicName(name)) for name in topics)
         request = metadata_v7.MetadataRequest(topics=names, allow_auto_topic_creation=False)
         return self.ask(request, metadata_v7.MetadataResponse)
 

@@ -86,11 +86,8 @@ def texts(template: Any) -> Iterator[str]:
     """All texts in a template, names of fields left out."""
     if isinstance(template, str):
         yield template
-    elif isinstance(template, dict):
-        for value in template.values():
-            yield from texts(value)
-    elif isinstance(template, list | tuple):
-        for value in template:
+    elif isinstance(template, dict | list | tuple):
+        for value in template.values() if isinstance(template, dict) else template:
             yield from texts(value)
 
 

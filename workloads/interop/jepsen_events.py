@@ -82,8 +82,7 @@ class Legend:
         return np.where(fine, seq * fine * count + at, 0), fine
 
     def key_numbers(self, topics: pa.ChunkedArray, partitions: Int64Array) -> Int64Array:
-        names = topics.to_pylist()
-        return self.keys.numbers(zip(names, partitions.tolist(), strict=True))
+        return self.keys.numbers(zip(topics.to_pylist(), partitions.tolist(), strict=True))
 
 
 def odd_value(*content: Any) -> int:
