@@ -53,8 +53,7 @@ class ClockShifted(OnNodes):
         in_parallel(self.nodes, lambda node: sidecar(context, node, shift_script(self.seconds)))
 
     def verify(self, context: InjectionContext) -> Evidence:
-        readings, wrong = _read_clocks(context, self.nodes, self.seconds, 0.0)
-        skews = {node: round(one.skew, 3) for node, one in readings.items()}
+        skews, wrong = _read_clocks(context, self.nodes, self.seconds, 0.0)
         facts: dict[str, object] = {"asked_seconds": self.seconds, "measured_seconds": skews}
         if wrong is not None:
             return Evidence(False, wrong, facts)
@@ -68,12 +67,11 @@ class ClockShifted(OnNodes):
 
     def healed(self, context: InjectionContext) -> Evidence:
         await_rejoined(context, self.nodes)
-        readings, wrong = _read_clocks(context, self.nodes, 0.0, self.seconds)
+        skews, wrong = _read_clocks(context, self.nodes, 0.0, self.seconds)
         if wrong is not None:
             raise FaultError("a clock is still wrong", where=self.target, found=wrong)
         # The step of the clock may itself have removed replicas from the ISR.
         await_rejoined(context, self.nodes)
-        skews = {node: round(one.skew, 3) for node, one in readings.items()}
         return Evidence(True, f"{self.target} has the true time again", {"measured_seconds": skews})
 
 
@@ -161,9 +159,9 @@ def logged_seconds(log: str) -> float | None:
 
 def _read_clocks(
     context: InjectionContext, nodes: tuple[int, ...], skew: float, other: float
-) -> tuple[dict[int, ClockReading], str | None]:
+) -> tuple[dict[int, float], str | None]:
     """Read the nodes' clocks until each can be `skew` seconds off, and cannot be `other` seconds off. Returns
-    the readings, and what is wrong if the time limit has passed."""
+    by how many seconds they are off, and what is wrong if the time limit has passed."""
     readings: dict[int, ClockReading] = {}
 
     def missing() -> str | None:
@@ -179,7 +177,8 @@ def _read_clocks(
                 return f"{node_name(node)} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
         return None
 
-    return readings, poll_within(_SECONDS, missing, every=0.3)
+    wrong = poll_within(_SECONDS, missing, every=0.3)
+    return {node: round(one.skew, 3) for node, one in readings.items()}, wrong
 
 
 def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:

@@ -77,9 +77,8 @@ class Commanded(Injection):
 
     def healed(self, context: InjectionContext) -> Evidence:
         def missing() -> str | None:
-            silent = [
-                seen.broker for seen in context.cluster.view((context.topic,)).views if not seen.answered
-            ]
+            view = context.cluster.view((context.topic,))
+            silent = [seen.broker for seen in view.views if not seen.answered]
             return f"{node_names(silent)} does not answer" if silent else None
 
         left = poll_within(_BACK_SECONDS, missing, _AGAIN_SECONDS)

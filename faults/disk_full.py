@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -68,9 +67,9 @@ class DiskFilled(OnNodes):
             return Evidence(False, left, facts)
         ended = set(self.nodes) - set(context.running(self.nodes))
         what = f"; {node_names(ended)} has ended itself" if ended else ""
-        return Evidence(
-            True, f"{node_names(lines)} was refused a write ({', '.join(_causes(lines))}){what}", facts
-        )
+        pages = "no page of a mapped file"
+        causes = sorted({_NO_SPACE if _NO_SPACE in line else pages for line in lines.values()})
+        return Evidence(True, f"{node_names(lines)} was refused a write ({', '.join(causes)}){what}", facts)
 
     def undo(self, context: InjectionContext) -> None:
         in_parallel(self.nodes, lambda node: sidecar(context, node, f"rm -f {ballast(context.tag)}"))
@@ -181,10 +180,6 @@ def no_space_line(log: str) -> str | None:
     """The first line of a broker's log that says that the disk refused a write, or a page."""
     found = (line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line or _NO_PAGE in line)
     return next(found, None)
-
-
-def _causes(lines: Mapping[int, str]) -> list[str]:
-    return sorted({_NO_SPACE if _NO_SPACE in line else "no page of a mapped file" for line in lines.values()})
 
 
 def _describe_unaffected(context: InjectionContext, nodes: set[int]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -177,15 +177,13 @@ class DiskSlowed(OnNodes):
             for name, value in (("bps", rate), ("iops", self.iops))
         }
 
-    def _io_limits(self) -> list[IoLimit]:
-        found = []
+    def _io_limits(self) -> Iterator[IoLimit]:
         for way in self._ways():
             if self.mib_per_second is not None:
                 probe = bytes_probe(way, self.mib_per_second * MIB)
-                found.append(IoLimit(self.mib_per_second, "MiB", probe.block / MIB, probe))
+                yield IoLimit(self.mib_per_second, "MiB", probe.block / MIB, probe)
             if self.iops is not None:
-                found.append(IoLimit(self.iops, "operations", 1, operations_probe(way, self.iops)))
-        return found
+                yield IoLimit(self.iops, "operations", 1, operations_probe(way, self.iops))
 
     def _throttle(self, context: InjectionContext, node: int, limits: Limits) -> None:
         device = dict(self.devices)[node]

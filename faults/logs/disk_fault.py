@@ -19,10 +19,9 @@ from faults.logs.log_dir_files import BatchHeader, LogDir, list_script, parse_li
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name
 from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
-from faults.targets import AnyOf, Both, Controller, Controllers, NodeIds
-from faults.targets.target_context import BaseTarget, ClusterShape
+from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
-from harness.model.node_layout import FIRST_CONTROLLER_ID
+from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID
 
 NOTES_DIR = "/mnt/shared/config"
 """A volume of the image from which Kafka reads only files with names that it knows."""
@@ -134,7 +133,8 @@ class DiskFault(ProcessFault):
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         warnings = super().warnings(shape)
-        if not shape.combined and _means_controllers(self.target):
+        last = max(self.target.possible_nodes(shape), default=CLIENT)
+        if not shape.combined and last >= FIRST_CONTROLLER_ID:
             raise ValueError(
                 f"target `{self.target}`: a separate controller holds no topic's log, and everything "
                 "that it has acknowledged is flushed; use a `kill`"
@@ -146,17 +146,6 @@ class DiskFault(ProcessFault):
         if self.target.max_brokers(shape) < shape.replication_factor:
             return ()
         return ("every replica may be hit: acknowledged records will be lost",)
-
-
-def _means_controllers(target: BaseTarget) -> bool:
-    """Whether separate controllers can be among the nodes."""
-    if isinstance(target, NodeIds):
-        return any(node >= FIRST_CONTROLLER_ID for node in target.nodes)
-    if isinstance(target, AnyOf):
-        return any(_means_controllers(part) for part in target.any_)
-    if isinstance(target, Both):
-        return all(_means_controllers(part) for part in target.both)
-    return isinstance(target, Controller | Controllers)
 
 
 def _joined(by_node: dict[int, Evidence]) -> Evidence:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
-from faults.network.namespaces import address, refuse_failure, run_script
+from faults.network.namespaces import address, run_script, run_undoing
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.shared.waiting import Measured, await_rejoined, in_parallel
 from faults.targets import Target, surely_within
@@ -94,7 +94,9 @@ class Shaped(OnLinks):
 
     def undo(self, context: InjectionContext) -> None:
         # A namespace dies with its container, and its disciplines with it.
-        in_parallel(context.running(self.senders), lambda node: self._unshape(context, node))
+        problem = "the queueing discipline of a network fault could not be removed"
+        next_step = "restart that node's container: its disciplines die with it"
+        run_undoing(context, self.senders, unshape_script(self.minor), problem, next_step)
 
     def restarted(self, context: InjectionContext, node: int) -> bool:
         return node in self.senders and "put" in self._shape(context, node).split()
@@ -113,14 +115,6 @@ class Shaped(OnLinks):
                 "`kafka-chaos doctor` shows what this kernel supports",
             )
         return output.text
-
-    def _unshape(self, context: InjectionContext, node: int) -> None:
-        output = run_script(context, node, unshape_script(self.minor))
-        if output is not None:
-            problem = "the queueing discipline of a network fault could not be removed"
-            refuse_failure(
-                output, node, problem, "restart that node's container: its disciplines die with it"
-            )
 
 
 class LinkFault(FaultSpec):

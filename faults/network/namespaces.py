@@ -59,6 +59,23 @@ def refuse_failure(output: CommandOutput, node: int, problem: str, next_step: st
     return output.text
 
 
+def run_undoing(
+    context: InjectionContext, nodes: Iterable[int], text: str, problem: str, next_step: str
+) -> None:
+    """Run a script that undoes something, in the namespaces of all running nodes at once.
+
+    Raises:
+        FaultError: `problem`, where it failed and the node still runs.
+    """
+
+    def undo(node: int) -> None:
+        output = run_script(context, node, text)
+        if output is not None:
+            refuse_failure(output, node, problem, next_step)
+
+    in_parallel(context.running(nodes), undo)
+
+
 def probe_and_query(
     context: InjectionContext, nodes: Iterable[int], script: Callable[[int], str], *, query: bool
 ) -> tuple[dict[int, str], set[int]]:
@@ -116,7 +133,9 @@ class IptablesInjection(Measured):
 
     def undo(self, context: InjectionContext) -> None:
         # Not only the holders: a proof that was interrupted leaves counting rules at other nodes too.
-        in_parallel(context.running(self.nodes), lambda node: self._remove(context, node))
+        problem = "the rules of a network fault could not be removed"
+        next_step = "restart that node's container: its rules die with it"
+        run_undoing(context, self.nodes, remove_script(context.tag), problem, next_step)
 
     def restarted(self, context: InjectionContext, node: int) -> bool:
         return node in self.holders and self._insert(context, node)
@@ -128,12 +147,6 @@ class IptablesInjection(Measured):
         problem = "the rules of a network fault could not be set"
         text = refuse_failure(output, node, problem, "`kafka-chaos doctor` shows whether iptables works here")
         return "put" in text.split()
-
-    def _remove(self, context: InjectionContext, node: int) -> None:
-        output = run_script(context, node, remove_script(context.tag))
-        if output is not None:
-            problem = "the rules of a network fault could not be removed"
-            refuse_failure(output, node, problem, "restart that node's container: its rules die with it")
 
 
 class Placed(NamedTuple):

@@ -112,13 +112,8 @@ class Cuts(IptablesInjection):
         for node, peers in found.items():
             if peers:
                 return f"{node_name(node)} does not reach {node_names(peers)}"
-        return self._unanswered(context, up)
-
-    def _unanswered(self, context: InjectionContext, up: tuple[int, ...]) -> str | None:
         asked = {node for placed in self.placed for node in placed.cut if CLIENT in placed.cut} & set(up)
-        if not asked:
-            return None
-        quiet = asked - context.answering()
+        quiet = asked and asked - context.answering()
         return f"{node_names(quiet)} does not answer the client" if quiet else None
 
 

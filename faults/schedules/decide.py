@@ -8,6 +8,7 @@ do: it runs `decide` with faults that take no time to inject and heal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -152,13 +153,13 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
             candidates.append(
                 Start(Occurrence(number, cursor.begun), fault, lasting, cursor.due, now.seconds)
             )
+    limit = math.inf if schedule.at_most_down is None else schedule.at_most_down - now.down_before
     started = []
     blocked = False
     for start in sorted(candidates, key=lambda one: (one.due, one.occurrence)):
         number = start.occurrence.track
         downs = start.fault.max_brokers_down(schedule.shape)
-        room = _room(schedule, opened, now)
-        full = downs > 0 and (blocked or (room is not None and downs > room))
+        full = downs > 0 and (blocked or downs + sum(one.downs for one in opened) > limit)
         # A fault that waits for brokers to come back is not overtaken by others that take some down.
         blocked = blocked or full
         if full or _is_full(schedule.tracks[number], number, opened, start in waiting):
@@ -188,13 +189,6 @@ def _is_full(track: Track, number: int, opened: Sequence[OpenFaultState], retrie
     """Whether a repeating track has the greatest permitted number of faults open."""
     mine = sum(one.start.occurrence.track == number for one in opened)
     return isinstance(track.begin, Repeating) and not retried and mine >= track.begin.at_once
-
-
-def _room(schedule: Schedule, opened: Sequence[OpenFaultState], now: Now) -> int | None:
-    """The number of further brokers that may go down; None: any number."""
-    if schedule.at_most_down is None:
-        return None
-    return schedule.at_most_down - now.down_before - sum(one.downs for one in opened)
 
 
 def _next(schedule: Schedule, number: int, cursor: Cursor, now: Now) -> Cursor:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from faults.schedules.entries import (
     IfImpossible,
     NestedEntry,
-    Part,
     Random,
     ScheduleEntry,
     SequencePart,
@@ -141,14 +140,6 @@ def _unfold(
 ) -> tuple[int, ...]:
     """Add an entry's tracks; returns the numbers of those that end it."""
     names = (*around, entry.name) if entry.name is not None else around
-    key = entry.name or where
-    if isinstance(entry, Random):
-        picks = tuple(
-            Pick(one.fault, one.lasting, f"{where}.random.menu[{index}].fault", one.weight, one.if_impossible)
-            for index, one in enumerate(entry.random.menu)
-        )
-        found.append(Track(where, key, names, begin, picks))
-        return (len(found) - 1,)
     if isinstance(entry, SequencePart):
         last: tuple[int, ...] = ()
         for number, part in enumerate(entry.sequence):
@@ -160,9 +151,13 @@ def _unfold(
         for number, part in enumerate(entry.together):
             ends += _unfold(part, f"{where}.together[{number}]", begin, names, found)
         return tuple(ends)
-    assert isinstance(entry, Part)
-    pick = Pick(
-        entry.fault, (entry.lasting, entry.lasting), f"{where}.fault", if_impossible=entry.if_impossible
-    )
-    found.append(Track(where, key, names, begin, (pick,)))
+    if isinstance(entry, Random):
+        picks = tuple(
+            Pick(one.fault, one.lasting, f"{where}.random.menu[{index}].fault", one.weight, one.if_impossible)
+            for index, one in enumerate(entry.random.menu)
+        )
+    else:
+        span = (entry.lasting, entry.lasting)
+        picks = (Pick(entry.fault, span, f"{where}.fault", if_impossible=entry.if_impossible),)
+    found.append(Track(where, entry.name or where, names, begin, picks))
     return (len(found) - 1,)

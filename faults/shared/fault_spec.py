@@ -179,22 +179,20 @@ class FaultSpec(Frozen, ABC):
         """
         for target in self.targets():
             target.refuse_impossible(shape)
-            if target.may_include_application():
-                self._check_application(target, shape)
+            if not target.may_include_application():
+                continue
+            if self.applications == "none":
+                able = sorted(name for name, kind in KINDS.items() if kind.applications != "none")
+                raise ValueError(
+                    f"target `{target}`: {self.name()} cannot be aimed at an application; possible are "
+                    f"{', '.join(able)}"
+                )
+            if self.applications == "containers" and not shape.application_in_container:
+                raise ValueError(
+                    f"target `{target}`: {self.name()} needs an application with a network and control "
+                    "groups of its own: run it as a `container`"
+                )
         return ()
-
-    def _check_application(self, target: Any, shape: ClusterShape) -> None:
-        if self.applications == "none":
-            able = sorted(name for name, kind in KINDS.items() if kind.applications != "none")
-            raise ValueError(
-                f"target `{target}`: {self.name()} cannot be aimed at an application; possible are "
-                f"{', '.join(able)}"
-            )
-        if self.applications == "containers" and not shape.application_in_container:
-            raise ValueError(
-                f"target `{target}`: {self.name()} needs an application with a network and control groups of "
-                "its own: run it as a `container`"
-            )
 
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""

@@ -11,7 +11,6 @@ from faults.shared.waiting import await_rejoined, partition_numbers
 from faults.targets import Target
 from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import BaseTarget, ClusterShape
-from harness.model.broker_views import TopologyView
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within
 
@@ -75,20 +74,13 @@ def resolve_nodes(context: InjectionContext, target: BaseTarget) -> dict[str, An
     touches_controllers = bool(set(numbers) & set(snapshot.cluster.controller_ids))
     return {
         "numbers": numbers,
-        "led": partitions_led_by(snapshot.view, context.topic, numbers),
+        "led": tuple(
+            (number, state.leader)
+            for number in partition_numbers(snapshot.view)
+            if (state := snapshot.view.partition(context.topic, number)) and state.leader in numbers
+        ),
         "active_controller": snapshot.cluster.controller() if touches_controllers else None,
     }
-
-
-def partitions_led_by(
-    view: TopologyView, topic: str, brokers: tuple[int, ...]
-) -> tuple[tuple[int, int], ...]:
-    """(partition, leader) of every partition of the topic that one of the brokers leads."""
-    return tuple(
-        (number, state.leader)
-        for number in partition_numbers(view)
-        if (state := view.partition(topic, number)) is not None and state.leader in brokers
-    )
 
 
 def start_stopped(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:

@@ -27,22 +27,17 @@ class Measured(Injection):
     proof_pause: ClassVar[float] = 0.0
 
     def verify(self, context: InjectionContext) -> Evidence:
-        return evidence_within(self.proof_seconds, lambda: self.measure(context), self.proof_pause)
+        deadline = time.monotonic() + self.proof_seconds
+        while True:
+            # A busy machine may spoil one measurement.
+            evidence = self.measure(context)
+            if evidence.seen or time.monotonic() > deadline:
+                return evidence
+            time.sleep(self.proof_pause)
 
     @abstractmethod
     def measure(self, context: InjectionContext) -> Evidence:
         """Measure once."""
-
-
-def evidence_within(seconds: float, measure: Callable[[], Evidence], pause: float = 0.0) -> Evidence:
-    """Measure until the effect is seen, for at most `seconds`; returns the last evidence. A busy machine may
-    spoil one measurement."""
-    deadline = time.monotonic() + seconds
-    while True:
-        evidence = measure()
-        if evidence.seen or time.monotonic() > deadline:
-            return evidence
-        time.sleep(pause)
 
 
 def await_or_fail(
