@@ -111,8 +111,7 @@ def open_engine(decision: Decision) -> ConnectEngine:
 
 
 def engine(choice: EngineChoice) -> ConnectEngine:
-    """The engine of a choice that names one; waits until it is up. An engine that has ended or did not start
-    is started again.
+    """The engine of a choice that names one, when it is up. One that ended or did not start is started anew.
 
     Raises:
         PrerequisiteMissing, CheckError: it did not start.

@@ -1,5 +1,4 @@
-"""Checks the saved folder of a run, or of an experiment with all its arms, without Docker and brokers, as the
-options of `kafka-chaos check` say."""
+"""Checks saved runs, or whole experiments, as `kafka-chaos check` does, without Docker and brokers."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def check_options(
     from_topic: bool,
     engine: str = "auto",
 ) -> CheckOptions:
-    """How to check `folder`. Fetches the jars that Apache Spark needs for it, unless a Spark Connect server
-    has its own; Sail reads S3 without any.
+    """How to check `folder`. Fetches the jars for Apache Spark; Sail needs none, Connect servers have theirs.
 
     Raises:
         BadInput: the options contradict each other, or an engine or master is not valid.
@@ -164,11 +162,7 @@ def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:
 
 
 def _saved_result(path: StoragePath) -> ExperimentResult | None:
-    """The experiment's result as it was saved; None: there is none.
-
-    Raises:
-        JournalError: it cannot be read.
-    """
+    """The experiment's result as it was saved; None: there is none."""
     if not path.exists():
         return None
     try:

@@ -1,8 +1,7 @@
 """Jars that Spark's distribution does not contain: its Kafka source, and Hadoop's file system for S3.
 
 Most users need neither, so Maven fetches them at their first use (or by `make spark-jars`) into a cache of
-this user. The files and their SHA-256 are listed in `compose/spark`: only files that are identical to the
-tested ones are used.
+this user. Only files that are identical to the tested ones, by the SHA-256 in `compose/spark`, are used.
 """
 
 from __future__ import annotations

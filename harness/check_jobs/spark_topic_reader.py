@@ -1,9 +1,8 @@
 """Reads a run's topic with Spark's Kafka source: executors read it, decode identities, and write the journal.
 
 This is for topics that one process reads too slowly. It reads the offsets for which the run's final read was
-proved complete (`RunMeta.final_read`), and writes a journal like that of the final reader, so all checks work
-on it. The leader epoch is null, because Spark's Kafka source does not return it; findings then count no
-epochs.
+proved complete (`RunMeta.final_read`), and writes a journal like that of the final reader, for all checks.
+The leader epoch is null, because Spark's Kafka source does not return it; findings then count no epochs.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +94,10 @@ def topic_frame(
         "unix_millis(timestamp) AS timestamp_ms",
         f"get(filter(headers, one -> one.key = '{IDENTITY_HEADER}'), 0).value AS identity",
     )
-    rows = records.mapInArrow(decoder(run_id, time.time_ns()), from_arrow_schema(READS))
+    read_ns = time.time_ns()
+    rows = records.mapInArrow(
+        lambda batches: (rows_of(batch, run_id, read_ns) for batch in batches), from_arrow_schema(READS)
+    )
     return rows.sortWithinPartitions("producer", "seq", "offset")
 
 
@@ -110,17 +111,8 @@ def offsets(bounds: tuple[PartitionBounds, ...]) -> tuple[str, str]:
     return json.dumps(starting), json.dumps(ending)
 
 
-Batches = Iterator[pa.RecordBatch]
-
-
-def decoder(run_id: int, read_ns: int) -> Callable[[Batches], Batches]:
-    """A function for `mapInArrow` that turns Kafka's records into rows of READS."""
-    return lambda batches: (rows_of(batch, run_id, read_ns) for batch in batches)
-
-
 def rows_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:
-    """Rows of READS from records with `key`, `value`, `topic`, `partition`, `offset`, `timestamp_ms` and
-    `identity`, the header of that name."""
+    """Rows of READS from records as `topic_frame` selects them; `identity` is the header of that name."""
     count = batch.num_rows
     values = batch.column("value").to_pylist()
     identities = batch.column("identity").to_pylist()

@@ -32,8 +32,7 @@ indeterminate sends and the rejected one were written."""
 
 
 def warm(spark: SparkSession) -> None:
-    """Check a run of eight sends in a temporary folder. It has the usual findings, a live reader, a fault's
-    window, and samples of the leader.
+    """Check a run of eight sends, with the usual findings, a reader, a fault, and samples of the leader.
 
     Raises:
         CheckError: the engine failed.

@@ -44,8 +44,7 @@ CheckJob = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
 
 @cache
 def _jobs() -> queue.SimpleQueue[CheckJob]:
-    """Calls that one daemon thread makes in order; a running check does not keep an interrupted process
-    alive."""
+    """Calls that one thread makes in order, a daemon: no check keeps an interrupted process alive."""
     jobs: queue.SimpleQueue[CheckJob] = queue.SimpleQueue()
 
     def work() -> None:
@@ -67,8 +66,7 @@ def _jobs() -> queue.SimpleQueue[CheckJob]:
 class CheckOptions:
     """How runs are checked: by which engine ("auto": by the size of the run), where findings are written
     (None: into the run's folder). With `bootstrap`, Spark reads the topic instead of the journal. With
-    `both_engines`, the counts of one engine are compared with the other's; if they differ, the verdict is
-    unknown."""
+    `both_engines`, the other engine counts too, and if the counts differ, the verdict is unknown."""
 
     engine: EngineChoice = field(default_factory=EngineChoice)
     results: StoragePath | None = None
