@@ -1,5 +1,4 @@
-"""Reads properties files like Java (java.util.Properties.load); librdkafka's `name=value` files are a
-subset."""
+"""Reads properties files like java.util.Properties.load; librdkafka's `name=value` files are a subset."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, without comments; a line that ends in an odd number of \\ continues on the
-    next."""
+    """Lines with their numbers, without comments; an odd number of \\ at the end continues on the next."""
     pending: tuple[int, str] | None = None
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         line = raw.lstrip(" \t\f")

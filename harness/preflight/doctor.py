@@ -9,6 +9,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -56,10 +57,8 @@ def examine() -> tuple[Prerequisite, ...]:
         client = engine.connect()
     except PrerequisiteMissing as error:
         return (*rows, *without_engine(error))
-    try:
+    with closing(client):
         return (*rows, *with_engine(client))
-    finally:
-        client.close()
 
 
 def on_this_machine() -> tuple[Prerequisite, ...]:
@@ -116,8 +115,7 @@ def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
 
 
 def capability(row: kernel_probes.Capability) -> Prerequisite:
-    """A kernel capability as a row. Only iptables, which cuts brokers off, is required; without another one
-    some faults are not available."""
+    """A kernel capability as a row. Only iptables, which cuts brokers off, is required."""
     remedy = {
         True: "",
         False: f"no {row.needed_for} on this kernel; other faults work",
@@ -242,9 +240,8 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
     if info is not None:
         return Prerequisite("Kafka image", "ok", info.reference, "every cluster", "", True)
     found = f"not on this machine yet; pulled from {images.OFFICIAL} or built at first use"
-    return Prerequisite(
-        "Kafka image", "limited", found, "every cluster", "run compose/setup.sh to get it now", True
-    )
+    remedy = "run compose/setup.sh to get it now"
+    return Prerequisite("Kafka image", "limited", found, "every cluster", remedy, True)
 
 
 def _toolbox(reference: str | None) -> Prerequisite:

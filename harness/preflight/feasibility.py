@@ -26,8 +26,7 @@ def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[
 def without_impossible_faults(
     experiment: Experiment, found: Sequence[Capability]
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment without the faults that are impossible here and may be skipped, and a sentence about
-    each.
+    """The experiment without the faults that are impossible here, and a sentence about each.
 
     Raises:
         BadInput: a fault is impossible and may not be skipped; names its path and what is missing.

@@ -79,8 +79,7 @@ def not_probed(reason: str) -> tuple[Capability, ...]:
 
 
 def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
-    """Probe everything in containers of the image `toolbox` without network; takes seconds, leaves nothing
-    behind."""
+    """Probe everything in containers of the image `toolbox` without network, which are then removed."""
     with ExitStack() as stack:
         try:
             container = stack.enter_context(_probe_container(client, toolbox, capabilities.NETWORK))
