@@ -146,8 +146,7 @@ class ArmRun(ArmSetting):
         return {name: str(reader.group) for reader in readers for name in reader.member_names}
 
     def open(self, stack: ExitStack) -> None:
-        """Open the journals, and start the sampler and the questions about committed offsets; leaving the
-        stack ends them."""
+        """Open the journals, start the sampler and the pollers of offsets; leaving the stack ends them."""
         samples = stack.enter_context(RowJournal(self.folder / journal.SAMPLES_DIR, journal.SAMPLES))
         self.faults = stack.enter_context(TableFile(self.folder / journal.FAULTS_FILE, journal.FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / journal.ANSWERS_DIR, journal.ANSWERS))
@@ -155,7 +154,6 @@ class ArmRun(ArmSetting):
             self.application.open(stack)
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
-        self.sampler.start()
         self.coordinator_poller: CoordinatorPoller | None = None
         self.broker_poller: BrokerPoller | None = None
         groups = self.committing()
@@ -210,8 +208,7 @@ class ArmRun(ArmSetting):
         )
 
     def finish(self, timings: dict[str, float]) -> RunMeta:
-        """Do the final read, and save the metadata of the finished run. `timings` holds the seconds of each
-        phase so far, by its name."""
+        """Do the final read, and save the metadata of the run; `timings` are the seconds of other phases."""
         began = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)

@@ -63,12 +63,8 @@ class ArmSetting:
     def metadata(
         self, topic_config: dict[str, str], skipped: tuple[str, ...], application: ApplicationMeta | None
     ) -> RunMeta:
-        """What is known of the run before its first step.
-
-        Args:
-            topic_config: the topic's settings, those of the arm included.
-            skipped: what cannot be done on this cluster.
-        """
+        """What is known of the run before its first step. `topic_config` is the topic's, with the arm's
+        settings; `skipped` is what cannot be done on this cluster."""
         settings, workload, cluster = self.arm.producer, self.workload_spec, self.cluster
         given = self._client_properties()
         return RunMeta(

@@ -113,8 +113,7 @@ def prepare_runs(
     experiments: Sequence[Experiment], choice: EngineChoice, *, owned_containers: bool = False
 ) -> EngineChoice:
     """Refuse what is impossible on existing clusters, then decide on the engine of the checks and start it.
-    Every way to run experiments begins with this; `ExperimentRun` refuses the same things again, when other
-    experiments may already have run.
+    Every way to run experiments begins with this; `ExperimentRun` refuses the same, but later.
 
     Raises:
         BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
@@ -129,9 +128,7 @@ def capabilities_for(experiments: Sequence[Experiment]) -> tuple[Capability, ...
     """What kernel and engine can do, as far as a fault that acts on containers needs it; and whether there is
     an engine at all, if one is needed."""
     in_containers = [
-        one
-        for one in experiments
-        if one.cluster.existing is None or one.cluster.existing.containers is not None
+        one for one in experiments if (its := one.cluster.existing) is None or its.containers is not None
     ]
     return feasibility.probe_for(engine.connect(), in_containers) if in_containers else ()
 

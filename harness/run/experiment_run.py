@@ -32,9 +32,8 @@ class ExperimentRun:
     """One execution of one arm, or of several side by side under the same steps and faults.
 
     `arms` are by the run folder of each; the folder of a run that breaks is partial and says why. `skipped`
-    names the faults of the experiment that this machine cannot inject. `started` is called with the names of
-    arm and topic when all topics exist, before anything is written. `owned_containers`: faults may act on the
-    containers of an external cluster.
+    names the faults that this machine cannot inject. `started` is called with the names of arm and topic when
+    all topics exist and are empty. `owned_containers`: faults may act on those of an external cluster.
 
     Raises:
         BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
@@ -62,16 +61,24 @@ class ExperimentRun:
 
         Raises:
             BadInput: the client or the broker refuses an arm's settings.
+            ClusterError: what an earlier run has left on the cluster cannot be healed.
             KeyboardInterrupt: raised again after the journals are closed.
         """
         self._timer.enter("looking for faults left open")
         with self._progress():
-            self._start_clean()
+            healed = heal_cluster(self.cluster)
+        if not healed.clean:
+            raise ClusterError(
+                "the cluster is not clean at the start of a run",
+                where=self.cluster.name,
+                expected="nothing left of faults that were injected before",
+                found="; ".join((*healed.failures, *healed.traces)),
+                next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
+            )
         self._timer.enter("topics")
         topics = tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics)
-        self.cluster.note_run_resources(
-            topics, set().union(*(arm_run.groups() for arm_run in self._arm_runs))
-        )
+        groups = set().union(*(arm_run.groups() for arm_run in self._arm_runs))
+        self.cluster.note_run_resources(topics, groups)
         try:
             return self._on_topics()
         finally:
@@ -97,25 +104,9 @@ class ExperimentRun:
             self._timer.enter(None)
             return tuple(arm_run.finish(self._timer.seconds()) for arm_run in self._arm_runs)
 
-    def _start_clean(self) -> None:
-        """Heal the faults that an earlier run has left open on the cluster.
-
-        Raises:
-            ClusterError: the cluster is not clean afterwards.
-        """
-        healed = heal_cluster(self.cluster)
-        if not healed.clean:
-            raise ClusterError(
-                "the cluster is not clean at the start of a run",
-                where=self.cluster.name,
-                expected="nothing left of faults that were injected before",
-                found="; ".join((*healed.failures, *healed.traces)),
-                next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
-            )
-
     def _produce(self, ledger: FaultLedger) -> None:
         """Carry out the steps, heal, close the producers."""
-        first = self._arm_runs[0]
+        applications = [one.application for one in self._arm_runs if one.application is not None]
         self._timer.enter("clients ready")
         with ExitStack() as stack:
             for arm_run in self._arm_runs:
@@ -127,14 +118,13 @@ class ExperimentRun:
                 ledger,
                 max(arm_run.clients.delivery_seconds for arm_run in self._arm_runs),
                 lambda now: self._save_so_far(now, ledger),
-                view=lambda: first.sampler.latest,
+                view=lambda: self._arm_runs[0].sampler.latest,
                 seed=self.seed,
             )
             try:
                 report_progress("waiting until the producers may begin")
-                for arm_run in self._arm_runs:
-                    if arm_run.application is not None:
-                        arm_run.application.start()
+                for application in applications:
+                    application.start()
                 for arm_run in self._arm_runs:
                     arm_run.clients.start()
                 self._timer.enter("steps")
@@ -152,9 +142,8 @@ class ExperimentRun:
                 report_progress("closing the producers, and the readers at the end")
                 for arm_run in self._arm_runs:
                     executor.problems += arm_run.clients.end()
-                for arm_run in self._arm_runs:
-                    if arm_run.application is not None:
-                        arm_run.application.finish()
+                for application in applications:
+                    application.finish()
             except BaseException as error:
                 # Journals first. The cluster may end with this run, so nothing waits until it is healthy.
                 for arm_run in self._arm_runs:

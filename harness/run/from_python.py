@@ -34,7 +34,7 @@ class ExperimentOutcome:
 
     @property
     def as_promised(self) -> bool:
-        """Whether every arm did what the experiment promises; an arm of which it is not known did not."""
+        """Whether it is known of every arm that it did what the experiment promises."""
         return self.result.exit_code() == 0
 
     def arm(self, name: str) -> ArmResult:

@@ -28,8 +28,7 @@ _ROOM_SECONDS = 15.0
 class InjectedFault:
     """One fault of a run as journaled: its spec with the nodes that were chosen, and its times (epoch ns).
 
-    `at` and `lasting` are the seconds of the schedule, if it was part of one. `healed_ns` is when it was
-    undone (None: it was not).
+    `at` and `lasting` are the schedule's seconds, if it had one; `healed_ns` is when it was undone (or None).
     """
 
     name: str
@@ -137,17 +136,10 @@ def _replayed_write(write: Write, info: StepInfo, injected: Sequence[InjectedFau
     entries: list[dict[str, Any]] = []
     for one in injected:
         at = max(0.0, (one.decided_ns - info.started_ns) / 1e9) if one.at is None else one.at
-        lasting = one.lasting
-        if lasting is None:
-            lasting = ((one.healed_ns or info.ended_ns or one.decided_ns) - one.decided_ns) / 1e9
-        entries.append(
-            {
-                "fault": one.fault,
-                "at": to_the_millisecond(at),
-                "for": max(0.001, round(lasting, 3)),
-                "name": one.name,
-            }
-        )
+        ended_ns = one.healed_ns or info.ended_ns or one.decided_ns
+        lasting = (ended_ns - one.decided_ns) / 1e9 if one.lasting is None else one.lasting
+        times = {"at": to_the_millisecond(at), "for": max(0.001, round(lasting, 3))}
+        entries.append({"fault": one.fault, "name": one.name, **times})
     entries.sort(key=lambda entry: entry["at"])
     limit = brokers_down_limit(write.faults, write.at_most_down)
     seconds = write.seconds
@@ -194,8 +186,7 @@ def _injected_fault(name: str, phases: dict[str, tuple[int, dict[str, Any]]]) ->
 
 
 def with_named_nodes(spec: Any, chosen: Sequence[dict[str, Any]]) -> Any:
-    """A fault's JSON with every target replaced by the nodes that it matched; `chosen` holds objects with the
-    keys `target` and `nodes`."""
+    """A fault's JSON with each `target` in `chosen` replaced by the `nodes` there, which it matched."""
     for pair in chosen:
         if spec == pair["target"]:
             return {"nodes": pair["nodes"]}

@@ -21,8 +21,8 @@ _OF_PARTITION = SAMPLES.names[SAMPLES.names.index("topic") :]
 
 @dataclass(eq=False)
 class Sampler:
-    """Samples in one thread, with one connection per broker. `connect` opens a connection from a broker's id
-    and a time-out in seconds; rows of SAMPLES go to `sink`; `latest` is the last complete view."""
+    """Samples until `stop`, in one thread, with one connection per broker. `connect` opens it from a broker's
+    id and a time-out in seconds; rows of SAMPLES go to `sink`; `latest` is the last complete view."""
 
     connect: Callable[[int, float], BrokerConnection]
     brokers: Iterable[int]
@@ -33,19 +33,16 @@ class Sampler:
         # A partitioned or paused broker must not delay a sample for longer than one interval.
         self._connections = [self.connect(number, EVERY_SECONDS) for number in self.brokers]
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._controller: int | None = None
         self.latest: TopologyView | None = None
         self.failure: BaseException | None = None
-
-    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End the thread and close the connections; safe to call again."""
         self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
         for connection in self._connections:
             connection.close()
 

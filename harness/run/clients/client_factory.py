@@ -121,8 +121,7 @@ def java_client(cluster: LiveCluster, version: str | None, unknown: BadInput) ->
 
 
 def reader_clients(readers: Sequence[ReaderSpec], cluster: LiveCluster) -> dict[str, Callable[..., Any]]:
-    """What makes a consumer from its settings, by the name of the reader; readers with the client of this
-    process are left out.
+    """What makes a consumer from its settings, by the name of each reader that has not this process's client.
 
     Raises:
         BadInput: the version of a Java client is not known.

@@ -101,8 +101,7 @@ class RunClients(ClosesAtEnd):
         self.share.start()
 
     def end(self) -> list[str]:
-        """Close the producers, wait until the readers have reached the end, and close them; returns what went
-        wrong.
+        """Close the producers, and the readers when they have reached the end; returns what went wrong.
 
         Raises:
             JournalError: a journal could not be written.

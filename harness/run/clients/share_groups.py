@@ -205,8 +205,7 @@ class ShareGroups(ClosesAtEnd):
         )
 
     def _ask(self, group: ShareGroup, *, last: bool = False) -> tuple[ShareStart, ...]:
-        """Ask the group's coordinator and journal what is new; with `last`, the members still being there,
-        everything."""
+        """Ask the group's coordinator and journal what is new, or everything with `last`."""
         asked_ns = time.time_ns()
         topic, partitions = self._setting.topic, range(self._setting.partitions)
         starts: tuple[ShareStart, ...] = ()

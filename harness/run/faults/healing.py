@@ -82,8 +82,7 @@ def heal_recorded(
 
 
 def heal_cluster(cluster: LiveCluster) -> HealedCluster:
-    """Undo all recorded faults of one cluster, the last one first; then check that each is healed and that no
-    trace is left."""
+    """Undo all recorded faults of a cluster, the last first; then check that all are gone without a trace."""
     healed: list[str] = []
     failures: list[str] = []
     undone: list[tuple[state_records.OpenFaultRecord, Injection, InjectionContext]] = []

@@ -71,11 +71,8 @@ class FaultLedger:
     ) -> OpenFault:
         """Inject a fault now; its window opens now, before it is aimed.
 
-        Args:
-            name: a name that was reserved for it.
-            why: journaled with the decision.
-            yielding: do not stop a node that another open fault has stopped.
-            topic: used instead of the context's topic.
+        `name` was reserved for it, `why` is journaled with the decision, and `topic` is used instead of the
+        context's. `yielding`: do not stop a node that another open fault has stopped.
 
         Raises:
             FaultError, ClusterError: the target matches nothing, or the injection failed; journaled too. A
@@ -146,7 +143,7 @@ class FaultLedger:
                 self._undo(fault)
                 self._see_healed(fault)
             except FaultError:
-                if not fault.undone or not self._others_open(fault):
+                if not fault.undone or all(one is fault or one.closed_ns is not None for one in self._faults):
                     raise
 
     def undo(self, fault: OpenFault) -> None:
@@ -220,9 +217,6 @@ class FaultLedger:
         fault.closed_ns = time.time_ns()
         state_records.close_fault(self._cluster, fault.context.tag)
         self._journal_of(fault, FaultPhase.HEALED, {"what": evidence.what, **evidence.facts})
-
-    def _others_open(self, fault: OpenFault) -> bool:
-        return any(other is not fault and other.closed_ns is None for other in self._faults)
 
     def open_names(self) -> str:
         """The names and targets of the open faults, for a progress message."""

@@ -16,9 +16,7 @@ from harness.spec.group_steps import CommitOffsets
 
 NO_MEMBER = "alone"
 """The kind of these commits in the journal: no member of a group made them."""
-_ELSEWHERE = frozenset(
-    {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", NO_ANSWER}
-)
+_ELSEWHERE = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", NO_ANSWER)
 _ONE_SECONDS = 6.0
 """A coordinator answers after offsets.commit.timeout.ms, 5 s, at the latest."""
 _RETRY_SECONDS = 0.2
@@ -27,9 +25,8 @@ _RETRY_SECONDS = 0.2
 class MemberlessCommits:
     """The commits of one run, to partitions of `topic`; rows go to `sink`.
 
-    A row's reader has the name of the group. `answered` has the rows without an error and those of
-    transactions, and `infos` describes their readers, which read nothing. Call `end` before the journal is
-    closed.
+    A row's reader has the name of the group. `answered` has the rows without an error and of transactions;
+    `infos` describes their readers, which read nothing. Call `end` before the journal is closed.
     """
 
     def __init__(self, cluster: LiveCluster, topic: str, sink: RowSink) -> None:

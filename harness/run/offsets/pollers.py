@@ -1,8 +1,7 @@
 """Asks coordinators and brokers for the committed offsets of a run's groups.
 
 A commit that was answered is lost if its coordinator forgets it. What the coordinator answers is therefore
-journaled while the run goes on, after every commit (several within a short time share one question) and after
-the coordinator moved, and at the end.
+journaled after every commit (several within a short time share one question), after it moved, and at the end.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _SILENT_SECONDS = 0.05
 
 
 class AnsweredCommits:
-    """Passes rows of commits on to a journal, and calls back for those that were answered without an
-    error."""
+    """Passes rows of commits on to a journal, and calls back for those without an error."""
 
     def __init__(self, sink: RowSink, answered: Callable[[dict[str, Any]], None]) -> None:
         self._sink = sink
@@ -48,8 +46,7 @@ class AnsweredCommits:
 
 @dataclass(eq=False)
 class CoordinatorPoller:
-    """Asks coordinators in one thread from `start` to `stop`; `last` asks once more when nothing is committed
-    any more.
+    """Asks coordinators in one thread from `start` to `stop`; `last` asks again when all is committed.
 
     `groups` are by the readers that commit for them; `connect` opens a connection from a broker's id and a
     time-out in seconds; rows of `harness.model.journal.OFFSETS` go to `sink`.
@@ -63,8 +60,7 @@ class CoordinatorPoller:
 
     def __post_init__(self) -> None:
         self._connections: dict[int, BrokerConnection] = {}
-        self._coordinators: dict[str, int] = {}
-        self._asked_who: dict[str, float] = {}
+        self._coordinators: dict[str, tuple[int, float]] = {}
         self._answers = NewAnswers(self.sink)
         self._committed: dict[tuple[str, TopicPartition], int] = {}
         self._turn = 0
@@ -161,8 +157,8 @@ class CoordinatorPoller:
     def _coordinator(self, group: str) -> int | None:
         """The group's coordinator, by the first broker that answers; it is looked up again every second,
         because a former coordinator may still answer."""
-        known = self._coordinators.get(group)
-        if known is not None and time.monotonic() < self._asked_who[group] + _IDLE_SECONDS:
+        known, asked = self._coordinators.get(group, (None, 0.0))
+        if known is not None and time.monotonic() < asked + _IDLE_SECONDS:
             return known
         for _ in self.brokers:
             self._turn += 1
@@ -172,8 +168,7 @@ class CoordinatorPoller:
             except OSError:
                 continue
             if isinstance(found, int) and found in self.brokers:
-                self._coordinators[group] = found
-                self._asked_who[group] = time.monotonic()
+                self._coordinators[group] = (found, time.monotonic())
                 return found
         return known
 
@@ -207,12 +202,8 @@ class BrokerPoller:
         `stable` is require_stable (KIP-447)."""
         deadline = time.monotonic() + seconds
         for broker in self.brokers:
-            thread = threading.Thread(
-                target=self._run,
-                args=(broker, partitions, stable, deadline),
-                name=f"offsets-{broker}",
-                daemon=True,
-            )
+            args = (broker, partitions, stable, deadline)
+            thread = threading.Thread(target=self._run, args=args, name=f"offsets-{broker}", daemon=True)
             self._threads.append(thread)
             thread.start()
 

@@ -3,8 +3,7 @@
 The brokers settle (see `harness.cluster.convergence`), every partition is read to its end, and after a pause
 both are done again. Both passes and both sets of bounds must be equal, and every missing offset must be
 accounted for. If only leaders moved between the passes, another pass replaces the second one: two consecutive
-passes must see no change. A record that was acknowledged but not read is searched for in the segment files of
-all replicas before it is called lost.
+passes must see no change. Before a record is called lost, it is searched for in all replicas' segment files.
 
 If producers were transactional, the read begins when no transaction is open any more, because the marker that
 ends one would move the end. Every pass is then made twice, with read_uncommitted and with read_committed. A
@@ -63,8 +62,7 @@ Passes = Mapping[int, PartitionDigest]
 Bounds = tuple[PartitionBounds, ...]
 OnePass = Callable[[Bounds, Mapping[int, int], bool], tuple[Passes, Passes | None]]
 """Reads a topic within these bounds, of partitions with an open transaction up to their last stable offset;
-of two passes only the first (True) keeps rows. Returns what read_uncommitted got, and read_committed (None:
-it was not used)."""
+only the first (True) keeps rows. Returns what read_uncommitted got, and read_committed (None: unused)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +231,7 @@ def offsets_of(bounds: Bounds) -> list[tuple[int, int, int]]:
 
 def held_back(bounds: Bounds, stable: Mapping[int, int]) -> dict[int, int]:
     """Partition -> its last stable offset, for each partition that has an open transaction."""
-    return {
-        bound.partition: stable[bound.partition]
-        for bound in bounds
-        if stable[bound.partition] != bound.end_offset
-    }
+    return {one.partition: stable[one.partition] for one in bounds if stable[one.partition] != one.end_offset}
 
 
 def read_pass(

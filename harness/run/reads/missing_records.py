@@ -8,6 +8,7 @@ engine reads the files, from running and stopped brokers, so no broker is truste
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,7 @@ def _gone(files: Mapping[str, bytes], digests: list[PartitionDigest]) -> npt.NDA
 def unexplained_gaps(
     bounds: tuple[PartitionBounds, ...], digests: Digests, explained: Mapping[int, npt.NDArray[np.int64]]
 ) -> list[str]:
-    """One sentence for each partition that has gaps with offsets that are not in `explained` (partition ->
-    ascending offsets)."""
+    """One sentence for each partition with gaps that `explained` (ascending offsets) does not cover."""
     reasons = []
     for bound in bounds:
         digest = digests.get(bound.partition)
@@ -111,19 +111,18 @@ def unexplained_gaps(
 def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
     """Partitions of `topic` with at least one acknowledged send whose identity was not read back. Journals
     are streamed, with one byte of memory per send."""
-    read: dict[int, np.ndarray] = {}
+    read: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(0, dtype=bool))
     for batch in journal_batches(folder / READS_DIR, ["state", "producer", "seq"]):
         ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
         for producer, seqs, _ in _by_producer(ours):
-            marks = _grown(read.get(producer), int(seqs.max()) + 1)
-            marks[seqs] = True
-            read[producer] = marks
+            read[producer] = _grown(read[producer], int(seqs.max()) + 1)
+            read[producer][seqs] = True
     unread: set[int] = set()
     for batch in journal_batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "topic", "partition"]):
         here = pc.equal(batch["topic"], topic)
         acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], SendOutcome.ACKED.value)))
         for producer, seqs, mine in _by_producer(acked):
-            marks = _grown(read.get(producer), int(seqs.max()) + 1)
+            marks = _grown(read[producer], int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())
     return frozenset(unread)
 
@@ -134,12 +133,9 @@ def _by_producer(table: pa.Table) -> Iterator[tuple[int, np.ndarray, pa.Table]]:
         yield producer, mine["seq"].to_numpy(), mine
 
 
-def _grown(marks: np.ndarray | None, size: int) -> np.ndarray:
-    if marks is None:
-        return np.zeros(size, dtype=bool)
-    if len(marks) >= size:
-        return marks
-    return np.concatenate([marks, np.zeros(max(size, 2 * len(marks)) - len(marks), dtype=bool)])
+def _grown(marks: np.ndarray, size: int) -> np.ndarray:
+    missing = size - len(marks)
+    return marks if missing <= 0 else np.pad(marks, (0, max(missing, len(marks))))
 
 
 def inspect_replicas(

@@ -53,15 +53,11 @@ class OutputRead:
 def read_output_topic(
     cluster: LiveCluster, target: FinalReadTarget, identity: OutputIdentity, folder: Path
 ) -> OutputRead:
-    """Read an output topic into `folder`/outputs. Failures of the cluster are reasons, not raised.
-
-    Args:
-        target: with `transaction_seconds` if only committed outputs count.
-    """
+    """Read an output topic into `folder`/outputs. `target` has `transaction_seconds` if only committed
+    outputs count. Failures of the cluster are reasons, not raised."""
 
     def one_pass(bounds: Bounds, held: Mapping[int, int], first: bool) -> tuple[Passes, Passes | None]:
-        """One read_uncommitted pass and, if only committed outputs count, a read_committed one before it. The
-        first time, the rows are written."""
+        """One read_uncommitted pass; after a read_committed one, if only committed outputs count."""
         committed = None
         if target.transaction_seconds is not None:
             committed = read_pass(cluster, target, bounds, "output", held=held)
@@ -114,13 +110,8 @@ class _Rows:
 def read_output_table(
     folders: Sequence[Path], form: str, name: str, identity: OutputIdentity, run_id: int, folder: Path
 ) -> OutputRead:
-    """Read the files of a table into `folder`/outputs.
-
-    Args:
-        folders: the table's folder of each instance.
-        form: "parquet", or "lines": one record per line of text.
-        name: the table's, for the rows.
-    """
+    """Read the files of a table into `folder`/outputs. `folders` has the table's folder of each instance;
+    `form` is "parquet", or "lines": one record per line of text; `name` is that of the table in the rows."""
     report_progress("reading the application's output")
     try:
         before = _listed(folders)

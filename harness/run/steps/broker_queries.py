@@ -1,14 +1,13 @@
 """What single brokers of a live cluster report: for the conditions of wait steps, and for ask steps.
 
-Of an ask step every broker gets a query before any of them gets the next one, so that answers to an earlier
-query are older.
+Of an ask step every broker gets a query before any gets the next one: answers to earlier queries are older.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -63,11 +62,10 @@ class BrokerObserver:
         return None
 
     def checkpoint(self, broker: int, file: str, partition: int) -> int | None:
-        rows: Iterable[dict[str, Any]]
         if file == EPOCH_FILE:
             text = self.cluster.log_files(broker, self.topic, partition).get(file, b"").decode()
-            rows = epoch_rows(broker, self.topic, partition, text)
-            return max((row["leader_epoch"] for row in rows), default=None)
+            epochs = [row["leader_epoch"] for row in epoch_rows(broker, self.topic, partition, text)]
+            return max(epochs, default=None)
         text = self.cluster.log_dir_file(broker, file).decode()
         rows = offset_rows(broker, file, text, self.topic)
         return next((row["offset"] for row in rows if row["partition"] == partition), None)
@@ -87,8 +85,7 @@ class BrokerAnswer:
 
 @dataclass(frozen=True, slots=True)
 class BrokerQuery:
-    """A broker, the topic (that of `observer`) and the step that it is queried for. `link` is None if no
-    connection is needed."""
+    """A broker, the step and observed topic that it is queried for; `link` None: it needs no connection."""
 
     observer: BrokerObserver
     broker: int

@@ -37,10 +37,9 @@ class StepExecutor:
     """The steps of one run. `done` holds the steps that have begun, `problems` what went wrong, in words.
 
     All `arms` write at the same time. A wait step waits until every arm's topic has the state, and an ask
-    step queries the brokers about each topic. Faults act on the first arm's topic; only partition faults of
-    inject steps act on every arm's topic. `note` is called whenever a step begins or ends, so that a run that
-    is killed can be checked. `view` returns the last sample of the brokers; `seed` decides the random choices
-    of schedules.
+    step queries the brokers about each topic. Faults act on the first arm's topic, but partition faults of
+    inject steps on every arm's. `note` is called whenever a step begins or ends, so that a killed run can be
+    checked. `view` returns the last sample of the brokers; `seed` decides the schedules' random choices.
     """
 
     cluster: LiveCluster
