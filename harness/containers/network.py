@@ -38,9 +38,9 @@ def create_network(client: DockerClient, name: str, labels: dict[str, str]) -> t
         except APIError as error:
             # Another harness may have taken the subnet between the two calls.
             last = error
-            continue
-        hosts = ipaddress.ip_network(subnet).hosts()
-        return str(next(hosts)), [str(next(hosts)) for _ in range(64)]
+        else:
+            hosts = ipaddress.ip_network(subnet).hosts()
+            return str(next(hosts)), [str(next(hosts)) for _ in range(64)]
     raise ClusterError(
         "the Docker engine could not create a network",
         where=name,

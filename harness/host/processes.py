@@ -62,20 +62,15 @@ class GroupMember:
 
 def members(group: int) -> tuple[GroupMember, ...]:
     """The processes of a process group, without those that have ended."""
-    found = (_member(path, group) for path in Path("/proc").glob("[0-9]*/stat"))
-    return tuple(one for one in found if one is not None and one.state not in "ZX")
-
-
-def _member(path: Path, group: int) -> GroupMember | None:
-    try:
-        # The second field may contain spaces and brackets, so count after the last one.
-        fields = path.read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    if len(fields) < 13 or int(fields[2]) != group:
-        return None
-    ticks = int(fields[11]) + int(fields[12])
-    return GroupMember(int(path.parent.name), fields[0], ticks * 10**9 // _TICKS)
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError):  # it may end meanwhile
+            # The second field may contain spaces and brackets, so count after the last one.
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] not in "ZX":
+                ticks = int(fields[11]) + int(fields[12])
+                found.append(GroupMember(int(path.parent.name), fields[0], ticks * 10**9 // _TICKS))
+    return tuple(found)
 
 
 def send(group: int, number: signal.Signals) -> bool:
