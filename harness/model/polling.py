@@ -11,13 +11,9 @@ from harness.model.errors import ClusterError
 
 def poll_within(seconds: float, missing: Callable[[], str | None], every: float = 0.1) -> str | None:
     """Call `missing` every `every` seconds until it returns None; after `seconds` return its last answer."""
-    retrying = Retrying(
-        stop=stop_after_delay(seconds),
-        wait=wait_fixed(every),
-        retry=retry_if_result(lambda text: text is not None),
-    )
+    still_missing = retry_if_result(lambda text: text is not None)
     try:
-        retrying(missing)
+        Retrying(stop=stop_after_delay(seconds), wait=wait_fixed(every), retry=still_missing)(missing)
     except RetryError as error:
         return str(error.last_attempt.result())
     return None

@@ -36,7 +36,7 @@ S3_SCHEMES = ("s3", "s3a", "s3n")
 """Names of Hadoop and Amazon for the same store; Spark reads `s3a`."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_S3_TIMEOUT_SECONDS = 30
+_S3_SECONDS = {"connect_timeout": 30, "request_timeout": 30}
 _PAUSES = (0.0, 0.1, 0.2, 0.4)
 """Seconds after which intermediate files are removed, and again if tasks may still write some."""
 
@@ -77,15 +77,9 @@ class UrlPath:
     def glob(self, pattern: str) -> list[UrlPath]:
         """Paths that match `pattern`, whose parts are shell patterns; empty if the folder is missing."""
         head, _, rest = pattern.partition("/")
-        inside = fs.FileSelector(self.path, allow_not_found=True)
-        found = [
-            self / info.base_name
-            for info in self.filesystem().get_file_info(inside)
-            if fnmatchcase(info.base_name, head)
-        ]
-        if not rest:
-            return sorted(found)
-        return [deeper for one in sorted(found) if one.is_dir() for deeper in one.glob(rest)]
+        inside = self.filesystem().get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        found = sorted(self / info.base_name for info in inside if fnmatchcase(info.base_name, head))
+        return [deeper for one in found if one.is_dir() for deeper in one.glob(rest)] if rest else found
 
     def read_bytes(self) -> bytes:
         with self.filesystem().open_input_file(self.path) as file:
@@ -277,11 +271,7 @@ def s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
 @lru_cache(maxsize=32)
 def _system(scheme: str, authority: str) -> Any:
     if scheme in S3_SCHEMES:
-        return fs.S3FileSystem(
-            **s3_settings(os.environ),
-            connect_timeout=_S3_TIMEOUT_SECONDS,
-            request_timeout=_S3_TIMEOUT_SECONDS,
-        )
+        return fs.S3FileSystem(**s3_settings(os.environ), **_S3_SECONDS)
     try:
         return fs.FileSystem.from_uri(f"{scheme}://{authority}/")[0]
     except pa.ArrowInvalid:
