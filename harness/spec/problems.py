@@ -73,11 +73,10 @@ def commit_problems(steps: Sequence[Step], partitions: int) -> Iterator[Problem]
     earlier: set[str] = set()
     for number, step in enumerate(steps):
         commit = step.commit_offsets
+        where = f"steps[{number}].ask_offsets.of"
         for name in () if step.ask_offsets is None else step.ask_offsets.of:
             if name not in earlier:
-                yield Problem(
-                    f"steps[{number}].ask_offsets.of", f"no earlier step commits offsets as {name!r}"
-                )
+                yield Problem(where, f"no earlier step commits offsets as {name!r}")
         if commit is None:
             continue
         where = f"steps[{number}].commit_offsets"

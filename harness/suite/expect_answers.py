@@ -80,15 +80,13 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = run.answer(ask, "files", broker)["detail"]["batches"]
         epochs = {one["leader_epoch"] for one in found}
-        expected_offset = 0
+        end = 0
         for one in found:
-            if one["base_offset"] != expected_offset or not one["crc_ok"]:
-                return f"a broken batch at offset {expected_offset}", False
-            expected_offset = one["last_offset"] + 1
-        words = (
-            f"offsets 0 to {expected_offset - 1}, leader epoch {format_value(epochs)}, {len(found)} batch(es)"
-        )
-        return words, expected_offset == records and epochs == {leader_epoch}
+            if one["base_offset"] != end or not one["crc_ok"]:
+                return f"a broken batch at offset {end}", False
+            end = one["last_offset"] + 1
+        words = f"offsets 0 to {end - 1}, leader epoch {format_value(epochs)}, {len(found)} batch(es)"
+        return words, end == records and epochs == {leader_epoch}
 
     expected = f"offsets 0 to {records - 1}, leader epoch {leader_epoch}"
     return Expectation(f"dump of broker {broker} in {ask}", expected, look)
@@ -225,9 +223,8 @@ def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expecta
                 return _outcome_text(one.error), one.error == error
         raise EvidenceMissing(f"controller {node} has answered no request for an ISR with broker {broker}")
 
-    return Expectation(
-        f"the controller on a request for broker {broker} in the ISR", _outcome_text(error), look
-    )
+    what = f"the controller on a request for broker {broker} in the ISR"
+    return Expectation(what, _outcome_text(error), look)
 
 
 def _members(request: dict[str, Any]) -> Iterator[int]:

@@ -6,14 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from operator import itemgetter
 
-from harness.model.journal import (
-    APPLICATION_DIR,
-    ASSIGNMENTS_DIR,
-    COMMITS_DIR,
-    OFFSETS_DIR,
-    TRANSACTIONS_DIR,
-    TxnOutcome,
-)
+from harness.model import journal
 from harness.model.result import FindingClass
 from harness.model.run import ApplicationMeta
 from harness.model.share_journal import DELIVERIES_DIR
@@ -22,6 +15,7 @@ from harness.suite.expectations import Expectation, between, exactly, preconditi
 from harness.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
 
 _AT = itemgetter("at_ns")
+_QUESTION = itemgetter("group", "partition", "source")
 _TRANSACTION = itemgetter("producer", "txn")
 
 
@@ -30,7 +24,7 @@ def commits_answered(step: str, least: int, most: int | None = None) -> Expectat
     None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        mine = [row for row in run.rows(COMMITS_DIR) if row["reader"].rpartition("-")[0] == step]
+        mine = [row for row in run.rows(journal.COMMITS_DIR) if row["reader"].rpartition("-")[0] == step]
         required(mine, f"no commits of step {step} were journaled")
         return len({row["reader"] for row in mine if row["error"] is None})
 
@@ -42,7 +36,7 @@ def moved(reader: str, step: str, least: int, most: int | None = None) -> Expect
     ended (`most` None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        rows = run.rows(ASSIGNMENTS_DIR)
+        rows = run.rows(journal.ASSIGNMENTS_DIR)
         assigned = any((row["reader"], row["event"]) == (reader, "assigned") for row in rows)
         required(assigned, f"consumer {reader} was never assigned a partition")
         return _partitions(run, reader, step, assigned=False)
@@ -74,7 +68,7 @@ def _changes(run: FinishedRun, reader: str, step: str, *, assigned: bool) -> lis
     since = run.step(step).started_ns
     return [
         row
-        for row in run.rows(ASSIGNMENTS_DIR)
+        for row in run.rows(journal.ASSIGNMENTS_DIR)
         if row["reader"] == reader and (row["event"] == "assigned") is assigned and row["at_ns"] >= since
     ]
 
@@ -111,15 +105,14 @@ def still_committed(group: str, offset: int, expected: bool) -> Expectation:
 
 def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
     """The answers of coordinators about a group's committed offset of partition 0."""
-    asked = (group, 0, "fetch")
-    return [row for row in run.rows(OFFSETS_DIR) if (row["group"], row["partition"], row["source"]) == asked]
+    return [row for row in run.rows(journal.OFFSETS_DIR) if _QUESTION(row) == (group, 0, "fetch")]
 
 
-def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
+def transaction(producer: int, number: int, outcome: journal.TxnOutcome) -> Expectation:
     """The outcome of a transaction as its client learned it."""
 
     def of(run: FinishedRun) -> str:
-        rows = (row for row in run.rows(TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
+        rows = (row for row in run.rows(journal.TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
         return str(required(next(rows, None), f"producer {producer} has no transaction {number}")["outcome"])
 
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
@@ -164,7 +157,7 @@ def ended_by_itself() -> Expectation:
     """A precondition: an instance of the application ended by itself, and was started again."""
 
     def of(run: FinishedRun) -> bool:
-        events = [row["event"] for row in run.rows(APPLICATION_DIR)]
+        events = [row["event"] for row in run.rows(journal.APPLICATION_DIR)]
         return "exited" in events and "restarted" in events
 
     return precondition(exactly("the application ended by itself and was started again", True, of))
@@ -174,7 +167,7 @@ def logged(text: str) -> Expectation:
     """An instance of the application has printed this text."""
 
     def of(run: FinishedRun) -> bool:
-        files = (run.folder / APPLICATION_DIR).glob("instance-*.log")
+        files = (run.folder / journal.APPLICATION_DIR).glob("instance-*.log")
         return any(text in file.read_text(errors="replace") for file in files)
 
     return exactly(f"{text} in the application's log", True, of)

@@ -159,10 +159,8 @@ def slowest_ack(
     step: str, least: float, most: float | None = None, partition: int | None = None
 ) -> Expectation:
     """The longest time from a send of a write step to its acknowledgement, in seconds."""
-    where = "" if partition is None else f", partition {partition}"
-    return between(
-        f"slowest ack in {step}{where}", least, most, lambda run: _slowest(run, step, partition), "s"
-    )
+    what = f"slowest ack in {step}" + ("" if partition is None else f", partition {partition}")
+    return between(what, least, most, lambda run: _slowest(run, step, partition), "s")
 
 
 def _slowest(run: FinishedRun, step: str, partition: int | None) -> float:

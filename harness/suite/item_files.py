@@ -198,9 +198,7 @@ class _Values:
         for match in found:
             value = "$" if match[1] else self._value(match, node).value
             if not isinstance(value, str):
-                raise self._file.wrong(
-                    f"{match.group()} stands within a text", node, "a value that is a text"
-                )
+                raise self._file.wrong(f"{match[0]} stands within a text", node, "a value that is a text")
             texts += [node.value[end : match.start()], value]
             end = match.end()
             self._file.grow(len(value))

@@ -152,15 +152,8 @@ def columns(suite: Suite) -> tuple[str, ...]:
     """The names of the columns."""
     shows, controls = suite.roles
     first = "" if shows == suite.item else f"{shows} "
-    return (
-        suite.item,
-        f"{first}expected",
-        f"{first}seen",
-        f"{controls} expected",
-        f"{controls} seen",
-        "verdict",
-        "seconds",
-    )
+    arms = (f"{role}{what}" for role in (first, f"{controls} ") for what in ("expected", "seen"))
+    return (suite.item, *arms, "verdict", "seconds")
 
 
 def cells(suite: Suite, runs: Sequence[SuiteResult]) -> tuple[str, ...]:

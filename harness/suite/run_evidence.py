@@ -15,17 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.model import journal
 from harness.model.broker_views import newest_rows, newness
-from harness.model.journal import (
-    ANSWERS_DIR,
-    APPLICATION_DIR,
-    ASSIGNMENTS_DIR,
-    COMMITS_DIR,
-    READS_DIR,
-    REPLICAS_DIR,
-    SAMPLES_DIR,
-    SENDS_DIR,
-)
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta, StepInfo
@@ -33,14 +24,15 @@ from harness.model.run import RunMeta, StepInfo
 SECOND = 10**9
 JournalRow = dict[str, Any]
 Found = TypeVar("Found")
+_BELIEF = itemgetter("broker", "leader", "leader_epoch")
 _ORDERS = {
-    APPLICATION_DIR: ("at_ns",),
-    ASSIGNMENTS_DIR: ("at_ns",),
-    COMMITS_DIR: ("at_ns",),
-    READS_DIR: ("partition", "offset"),
-    REPLICAS_DIR: ("broker", "partition", "offset"),
-    SAMPLES_DIR: ("at_ns", "broker"),
-    SENDS_DIR: ("producer", "seq"),
+    journal.APPLICATION_DIR: ("at_ns",),
+    journal.ASSIGNMENTS_DIR: ("at_ns",),
+    journal.COMMITS_DIR: ("at_ns",),
+    journal.READS_DIR: ("partition", "offset"),
+    journal.REPLICAS_DIR: ("broker", "partition", "offset"),
+    journal.SAMPLES_DIR: ("at_ns", "broker"),
+    journal.SENDS_DIR: ("producer", "seq"),
 }
 """Columns by which the rows of a journal are sorted; those of others stay as they were written."""
 
@@ -116,7 +108,7 @@ class FinishedRun:
     @property
     def all_sends(self) -> list[JournalRow]:
         """Sends in the order of the producers and of their sequence numbers."""
-        return self.rows(SENDS_DIR)
+        return self.rows(journal.SENDS_DIR)
 
     def sends(self, step: str) -> list[JournalRow]:
         index = self.step(step).index
@@ -125,12 +117,12 @@ class FinishedRun:
     @property
     def final_log(self) -> list[JournalRow]:
         """The final read in the order of partitions and offsets."""
-        return self.rows(READS_DIR)
+        return self.rows(journal.READS_DIR)
 
     @cached_property
     def by_moment(self) -> dict[int, list[JournalRow]]:
         """The samples, one row per broker and partition, by the moment at which they were taken."""
-        moments = groupby(self.rows(SAMPLES_DIR), key=itemgetter("at_ns"))
+        moments = groupby(self.rows(journal.SAMPLES_DIR), key=itemgetter("at_ns"))
         return {at_ns: list(rows) for at_ns, rows in moments}
 
     def decided_ns(self) -> list[int]:
@@ -149,23 +141,16 @@ class FinishedRun:
         for at_ns, rows in self.by_moment.items():
             beliefs = [row for row in rows if row["partition"] == partition]
             if beliefs:
-                best = max(
-                    beliefs, key=lambda row: newness(row["broker"], row["leader"], row["leader_epoch"])
-                )
-                yield PartitionBelief(
-                    at_ns,
-                    best["leader"],
-                    best["leader_epoch"],
-                    tuple(sorted(best["isr"])),
-                    best["high_watermark"],
-                )
+                best = max(beliefs, key=lambda row: newness(*_BELIEF(row)))
+                isr, high_watermark = tuple(sorted(best["isr"])), best["high_watermark"]
+                yield PartitionBelief(at_ns, best["leader"], best["leader_epoch"], isr, high_watermark)
 
     def first_led(self, leaders: Collection[int], since_ns: int) -> int | None:
         """The first sample after `since_ns` in which, by the newest belief of each partition, every partition
         is led by one of `leaders`; None if there is none. It uses arrays, because there may be thousands of
         partitions."""
         columns = ["at_ns", "partition", "leader_epoch", "leader", "broker"]
-        samples = journal_batches(self._journal(SAMPLES_DIR), columns)
+        samples = journal_batches(self._journal(journal.SAMPLES_DIR), columns)
         later = [batch.filter(_later_than(batch, since_ns)) for batch in samples]
         if not later:
             return None
@@ -185,7 +170,7 @@ class FinishedRun:
     @cached_property
     def all_answers(self) -> list[JournalRow]:
         """Answers in the order of ask steps, rounds and questions, with their detail parsed from JSON."""
-        rows = [row | {"detail": json.loads(row["detail"])} for row in self.rows(ANSWERS_DIR)]
+        rows = [row | {"detail": json.loads(row["detail"])} for row in self.rows(journal.ANSWERS_DIR)]
         return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
 
     def answers(self, ask: str, question: str) -> dict[int, JournalRow]:
