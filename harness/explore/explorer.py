@@ -70,10 +70,9 @@ class Exploration:
         names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
         if needed or not names:
             name = (needed or list(self._left_out))[0]
+            what = f"the fault {name!r} is not" if needed else "no fault of the menu is"
             raise BadInput(
-                f"the fault {name!r} is not possible on this machine"
-                if needed
-                else "no fault of the menu is possible on this machine",
+                f"{what} possible on this machine",
                 where=self._menu.name,
                 found=self._left_out[name],
                 next_step="leave it out; `kafka-chaos faults` lists what is possible here",

@@ -38,7 +38,7 @@ class ExploreBudget:
         return float(self.seconds if self.seconds is not None else self.runs or 0)
 
     def for_one(self, spent: float) -> float:
-        """What the next violation may use for shrinking after what earlier ones `spent`: at least one run."""
+        """What the next violation may use, after what others `spent` on shrinking: of runs at least one."""
         return max(0.0 if self.runs is None else 1.0, (self.whole * self.share - spent) * _ONE_VIOLATION)
 
 
@@ -74,11 +74,11 @@ class ExplorationPlan:
         drawn = [choose(menu, names, Coverage(), (), f"{self.seed}/{number}").trial for number in range(1, 6)]
         seconds = sum(run_seconds(experiment_of(menu, trial)) for trial in drawn) / len(drawn)
         budget = self.budget
-        length = (
-            f"{budget.runs} runs"
-            if budget.seconds is None
-            else f"{format_duration(budget.seconds)}, about {max(1, round(budget.seconds / seconds))} runs"
-        )
+        length = f"{budget.runs} runs"
+        if budget.seconds is not None:
+            length = (
+                f"{format_duration(budget.seconds)}, about {max(1, round(budget.seconds / seconds))} runs"
+            )
         return [
             f"{menu.name}: {menu.title}",
             f"  to cover: {len(all_phases(menu, names))} of fault and phase, "

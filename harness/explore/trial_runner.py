@@ -18,7 +18,7 @@ from harness.explore.result import ExploreStore, TrialRun
 from harness.explore.selection import DrawnTrial
 from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.result import VerdictWord
 from harness.spec.experiment import Experiment
 
 _NOT_KNOWN = "not known: the process that made the run ended before it was kept"
@@ -90,27 +90,24 @@ class TrialRunner:
             self._backend.run(cluster, experiment, {folder: arm}, seed)
         result = self._backend.check(folder.parent, folder.name).result()
         summary, verdict = result.summary, result.judgement.verdict
-        return {
+        found: dict[str, Any] = {
             "seen": observed_faults(folder, experiment.topic.replication_factor),
             "verdict": verdict,
             "reasons": result.judgement.reasons,
-            "findings": summary.findings if summary else {},
-            "broken": broken_in(result) if verdict is VerdictWord.INVALID else (),
-            "sent": summary.sent if summary else 0,
-            "acked": summary.outcomes.get("acked", 0) if summary else 0,
-            "shares": summary.shares if summary else (),
             "reset": condition,
+        }
+        if summary is None:
+            return found
+        bounds = bounds_of(result.meta) if verdict is VerdictWord.INVALID else {}
+        return {
+            **found,
+            "findings": summary.findings,
+            "broken": tuple(one for one, bound in bounds.items() if bound.exceeded(summary.count(one))),
+            "sent": summary.sent,
+            "acked": summary.outcomes.get("acked", 0),
+            "shares": summary.shares,
         }
 
     def _reset(self, cluster: Any) -> str:
         report_progress("resetting the cluster")
         return self._backend.reset(cluster)
-
-
-def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
-    """The classes of findings that exceed what the run's settings allow."""
-    meta, summary = result.meta, result.summary
-    if summary is None:
-        return ()
-    bounds = bounds_of(meta)
-    return tuple(finding for finding, bound in bounds.items() if bound.exceeded(summary.count(finding)))
