@@ -53,7 +53,7 @@ class Trial(Frozen):
         return f"{describe_settings(self.settings)}: {faults or 'no fault'}"
 
     def holds(self, other: Trial) -> bool:
-        """Whether this schedule includes another: its settings, and each of its faults as often."""
+        """Whether this schedule includes another: its settings, and each of its faults at least as often."""
         mine = [one.name for one in self.faults]
         theirs = [one.name for one in other.faults]
         return all(self.settings.get(axis) == label for axis, label in other.settings.items()) and all(

@@ -167,7 +167,7 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
 
 
 def silent_at(moments: Sequence[SampledMoment], at_ns: int) -> frozenset[int]:
-    """The brokers that did not answer the last two samples; on a busy machine one may miss a single one."""
+    """The brokers that missed the last two samples before a moment: one may be missed on a busy machine."""
     before = [moment.silent for moment in moments if moment.at_ns <= at_ns][-2:]
     return frozenset.intersection(*before) if before else frozenset()
 

@@ -110,7 +110,7 @@ class SecondsFigure(Frozen):
 
 class ArmFigures(Frozen):
     """Figures over the runs of an arm whose verdict is known: shares of runs, seconds, rates per million
-    records (lost: of those acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of all)."""
+    records (lost: of acknowledged, unconfirmed_absent: of unconfirmed, duplicates: of sent ones)."""
 
     runs: int
     left_out: int

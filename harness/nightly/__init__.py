@@ -1,1 +1,1 @@
-"""The nightly series: experiments and matrices on several Kafka versions, compared with the last."""
+"""The nightly series: experiments and matrices on several versions, compared with the last good night."""
