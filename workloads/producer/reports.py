@@ -80,13 +80,10 @@ class Tally:
 def total(parts: Iterable[Progress]) -> Progress:
     """Sum over producers; `last_error` is that of the last producer that has one."""
     parts = list(parts)
-    errors: Counter[str] = Counter()
-    for part in parts:
-        errors.update(part.errors)
     return Progress(
         sent=sum(part.sent for part in parts),
         last_error=next((part.last_error for part in reversed(parts) if part.last_error), None),
-        errors=dict(errors),
+        errors=dict(sum((Counter(part.errors) for part in parts), Counter[str]())),
         **{one.value: sum(getattr(part, one.value) for part in parts) for one in SendOutcome},
     )
 
@@ -99,7 +96,7 @@ def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
         return np.array([NO_OFFSET if one is None else one for one in reported], dtype=np.int64)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DeliveryReports:
     """One producer's reports. Only that producer's thread may touch it: callbacks run inside its poll().
 

@@ -17,7 +17,7 @@ _CLOSE_SECONDS = 60.0
 BEGIN_SECONDS = 30.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ShareGroup:
     """The members of one share group, which may be replaced until `close` ends them.
 
