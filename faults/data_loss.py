@@ -19,13 +19,15 @@ from faults.logs.disk_fault import (
     read_batches,
     replica_holders,
 )
-from faults.logs.log_dir_files import METADATA, loaded_end_offsets, log_path
-from faults.logs.power_loss_model import (
+from faults.logs.log_dir_files import (
+    METADATA,
     KeptUpTo,
     PartitionCutOff,
     cut_partition,
     cut_script,
     describe_uncut,
+    loaded_end_offsets,
+    log_path,
     segments_to_read,
 )
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names

@@ -17,7 +17,7 @@ from faults import corrupt_segment, data_loss
 from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
 from faults.data_loss import PowerLoss, WipeDisk
 from faults.logs.disk_fault import NOTES_DIR
-from faults.logs.power_loss_model import AllBut, cut_script
+from faults.logs.log_dir_files import AllBut, cut_script
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader, NodeIds
 from faults.targets.fault_cluster import FaultCluster

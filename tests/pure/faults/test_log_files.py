@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.logs.log_dir_files import (
+    AllBut,
+    AtRandom,
     BatchHeader,
+    KeptUpTo,
     LogDir,
+    PartitionCutOff,
     Segment,
+    cut_partition,
+    cut_script,
+    describe_uncut,
     invalid_batches,
     list_script,
     loaded_end_offsets,
@@ -22,17 +29,8 @@ from faults.logs.log_dir_files import (
     parse_checkpoint,
     parse_listing,
     parse_walk,
-    walk_script,
-)
-from faults.logs.power_loss_model import (
-    AllBut,
-    AtRandom,
-    KeptUpTo,
-    PartitionCutOff,
-    cut_partition,
-    cut_script,
-    describe_uncut,
     segments_to_read,
+    walk_script,
 )
 from harness.model.node_layout import DATA_DIR
 from tests.support.builders.batches import batch, old_message, segment
