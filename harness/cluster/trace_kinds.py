@@ -49,12 +49,15 @@ def _route(printed: str) -> str:
     return f"{IPv4Network((to, str(mask)), strict=False)} {how}"
 
 
+_AS_STARTED = "as when the cluster was started or connected to"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """`name` names one thing of this kind, `expected` says what should be there, `next_step` what to do."""
 
     name: str
-    expected: str
+    expected: str = _AS_STARTED
     next_step: str
     compared: bool = False
 
@@ -82,7 +85,6 @@ class AskedKind(Kind):
     ask: Callable[[LiveCluster, int], tuple[str, ...]]
 
 
-_AS_STARTED = "as when the cluster was started or connected to"
 _RESTART = "restart the node's container: they die with it"
 
 SCRIPTED: tuple[ScriptedKind, ...] = (
@@ -151,7 +153,6 @@ if [ -r /proc/net/route ]; then
       echo "route: $device $flags $to $mask $via"
     done; } </proc/net/route
 fi""",
-        expected=_AS_STARTED,
         next_step="`ip route` in its network namespace, or restart the node's container",
         compared=True,
         read=_route,
@@ -167,7 +168,6 @@ for folder in /sys/class/net/*; do
   [ $((flags & 1)) = 1 ] && up=up || up=down
   echo "interface: ${folder##*/} $up mtu $mtu"
 done""",
-        expected=_AS_STARTED,
         next_step="`ip link` in its network namespace, or restart the node's container",
         compared=True,
     ),
@@ -189,7 +189,6 @@ else
     limits blkio/blkio.throttle.${way}_bps_device blkio/blkio.throttle.${way}_iops_device
   done
 fi""",
-        expected=_AS_STARTED,
         next_step="`docker update` for CPU, memory and processes; a restart of the container ends the others",
         compared=True,
         read=_limit,
@@ -201,7 +200,6 @@ ASKED: tuple[AskedKind, ...] = (
         name="dynamic setting",
         each="broker",
         ask=lambda cluster, number: cluster.dynamic_settings(number),
-        expected=_AS_STARTED,
         next_step="`kafka-configs.sh --entity-type brokers --alter` deletes it or sets it back",
         compared=True,
     ),

@@ -118,10 +118,9 @@ def toolbox(client: DockerClient) -> str:
             if refusal is None:
                 try:
                     image_build.build_toolbox(client, TOOLBOX, TOOLBOX_BASE, "default")
+                    return TOOLBOX
                 except PrerequisiteMissing as error:
                     report_progress(f"{error.what} on {TOOLBOX_BASE}: {error.found}")
-                else:
-                    return TOOLBOX
             else:
                 report_progress(f"{TOOLBOX_BASE} cannot be pulled ({refusal})")
         base = image_build.build_base(client)
