@@ -186,14 +186,14 @@ def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
     return pq.ParquetFile(where.path, filesystem=where.filesystem(), pre_buffer=True, **options)
 
 
-def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
+def write_parquet(table: pa.Table, target: str | Path | UrlPath) -> None:
     """Call `pyarrow.parquet.write_table` for a local path or a URL. Raises OSError or
     pyarrow.ArrowException, as that does."""
     where = storage_path(target) if isinstance(target, str) else target
     if isinstance(where, Path):
-        pq.write_table(table, where, **options)
-        return
-    pq.write_table(table, where.path, filesystem=where.filesystem(), **options)
+        pq.write_table(table, where)
+    else:
+        pq.write_table(table, where.path, filesystem=where.filesystem())
 
 
 @contextmanager

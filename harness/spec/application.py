@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -52,10 +52,9 @@ class ApplicationRun(Frozen):
         return self
 
     @property
-    def texts(self) -> Iterator[str]:
+    def texts(self) -> tuple[str, ...]:
         """The texts that may hold placeholders."""
-        yield from self.process or ()
-        yield from (self.container.command or () if self.container else ())
+        return self.process or (self.container and self.container.command) or ()
 
 
 RUN_KINDS = ("process", "container", "builtin")
