@@ -14,10 +14,10 @@ from typing import Annotated
 
 import typer
 
-from harness.docgen import faults, reference, run_folders, suites
+from harness.docgen import reference, run_folders, suites
 
 _PAGES = {
-    "faults": faults.PAGES,
+    "faults": reference.FAULT_PAGES,
     "findings": run_folders.FINDINGS,
     "journals": reference.JOURNALS_PAGES,
     "claims": suites.CLAIM_PAGES,

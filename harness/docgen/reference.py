@@ -1,7 +1,8 @@
-"""The reference pages that come from code: commands, experiment files, the Python interface, journals.
+"""The pages that come from code: commands, experiment files, the Python interface, journals, faults.
 
-Typer writes the sections of the commands, and griffe2md those of the Python interface. The site is built by
-MkDocs from docs/ (`make site`).
+`docs/faults/<kind>.md` is each fault's page. `docs/faults/README.md` lists them with the evidence in
+`docs/faults/evidence.json`, which a run of the tests writes (`make evidence`). Typer writes the sections of
+the commands, and griffe2md those of the Python interface. MkDocs builds the site from docs/ (`make site`).
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from typing import Any
 
 import pyarrow as pa
 import typer.main
+import yaml
 from griffe import GriffeLoader, Parser
 from griffe2md import ConfigDict, render_object_docs
 from typer.cli import get_docs_for_click
 
+from faults import targets
 from harness.docgen import files
+from harness.listings.faults import page, summary
 from harness.model.journal import SCHEMA_VERSION, SendOutcome, TxnOutcome
 from harness.model.journal_format import JOURNALS
-from harness.page.markdown import cell
+from harness.page.markdown import cell, table
 from harness.spec.experiment import Experiment
+from harness.spec.fault_index import fault_specs
 
 FOLDER = files.DOCS / "reference"
+_FAULTS = files.DOCS / "faults"
 JOURNALS_PAGE = FOLDER / "journals.md"
 _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "ReaderSpec", "Arm")
 """Models that come first on the page; all others follow in alphabetical order."""
@@ -79,8 +85,6 @@ def _section(name: str, command: Any) -> str:
 
 
 def _experiment_files() -> str:
-    from harness.spec.fault_index import fault_specs
-
     schema = Experiment.model_json_schema()
     known: dict[str, Any] = schema["$defs"]
     faults = {spec.__name__ for spec in fault_specs().values()}
@@ -91,7 +95,7 @@ def _experiment_files() -> str:
         models=[("The file", schema), *((name, known[name]) for name in shown)],
         one_line=_one_line,
         type=lambda field: _type(field, known),
-        default=lambda field: _short(field["default"]) if "default" in field else "",
+        default=_default,
     )
 
 
@@ -102,7 +106,8 @@ def _expectations() -> str:
     models: dict[str, Any] = Claim.model_json_schema()["$defs"]
     groups: dict[str, list[tuple[str, str, str]]] = {}
     for name, function in EXPECTATIONS.items():
-        about = _one_line((inspect.getmodule(function).__doc__ or "").split("\n\n")[0])
+        module = _one_line((inspect.getmodule(function).__doc__ or "").split("\n\n")[0])
+        about = module.removeprefix("Expectations on ").partition(":")[0].rstrip(".")
         arguments = ", ".join(
             f"`{key}`" if key in models[name].get("required", ()) else f"(`{key}`)"
             for key in models[name].get("properties", ())
@@ -110,10 +115,7 @@ def _expectations() -> str:
         groups.setdefault(about, []).append((name, arguments, _one_line(function.__doc__ or "")))
     return files.render(
         "expectations.md.j2",
-        groups=[
-            (about.removeprefix("Expectations on ").partition(":")[0].rstrip("."), rows)
-            for about, rows in groups.items()
-        ],
+        groups=groups.items(),
         sends=list(SendOutcome),
         transactions=list(TxnOutcome),
     )
@@ -123,8 +125,10 @@ def _is_on_page(model: dict[str, Any]) -> bool:
     return bool(model.get("properties") or model.get("enum"))
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value)
+def _default(field: dict[str, Any]) -> str:
+    if "default" not in field:
+        return ""
+    text = json.dumps(field["default"])
     return f"`{text}`" if len(text) <= 60 else "see below"
 
 
@@ -199,5 +203,41 @@ def _kind(column: pa.DataType) -> str:
     return f"list of {column.value_type}" if pa.types.is_list(column) else str(column)
 
 
+def fault_pages() -> dict[str, str]:
+    """Every generated file's text, by its name below docs/faults."""
+    evidence = files.saved(_FAULTS / "evidence.json", {"machine": "", "rows": [], "impossible": []})
+    impossible = [(row["kind"], cell(row["reason"])) for row in evidence["impossible"]]
+    listed = [(f"[{kind}]({kind}.md)", summary(spec)) for kind, spec in fault_specs().items()]
+    readme = files.render(
+        "faults.md.j2",
+        faults=table(("fault", "what it does"), listed, str),
+        machine=evidence["machine"],
+        proofs=_proofs(evidence["rows"]),
+        impossible=table(("fault", "reason"), impossible, str) if impossible else "",
+    )
+    pages_of_faults = {f"{kind}.md": page(kind) for kind in fault_specs()}
+    return {**pages_of_faults, "README.md": readme, "targets.md": _targets()}
+
+
+def _proofs(rows: list[dict[str, Any]]) -> str:
+    """One row per fault that the tests proved on real brokers."""
+    shown = []
+    for row in sorted(rows, key=lambda row: (row["kind"], json.dumps(row["spec"]))):
+        spec = {key: value for key, value in row["spec"].items() if key != "kind"}
+        written = yaml.safe_dump(spec, default_flow_style=True, sort_keys=False, width=10**6).strip()
+        times = (f"{row[name]:,.0f}" for name in ("inject_ms", "seen_ms", "heal_ms"))
+        elsewhere = f" (on {row['machine']})" if "machine" in row else ""
+        shown.append((row["kind"], f"`{written}`", cell(row["what"] + elsewhere), *times))
+    return table(("fault", "as written", "proof", "injected", "seen", "healed"), shown, str)
+
+
+def _targets() -> str:
+    """Every target with its meaning, from its docstring."""
+    about = (targets.__doc__ or "").partition("\n\n")[2].strip()
+    rows = [(f"`{key}`", " ".join((model.__doc__ or "").split())) for key, model in targets.KINDS.items()]
+    return f"# Targets\n\n{about}\n\n{table(('target', 'means'), rows, str)}"
+
+
 PAGES = files.Pages(FOLDER, pages)
+FAULT_PAGES = files.Pages(_FAULTS, fault_pages, (".md",))
 JOURNALS_PAGES = files.Pages(FOLDER, lambda: {JOURNALS_PAGE.name: journals_page(JOURNALS_PAGE.read_text())})

@@ -32,8 +32,7 @@ _HEADER = ("application", "guarantee", "what happens", *_COUNTED, "verdict", "ru
 
 
 def _runs_below(folder: Path) -> Iterator[tuple[Path, RunMeta, Summary]]:
-    """The checked runs below a folder, by their own folders; interrupted ones and those of another version
-    are left out."""
+    """The checked runs below a folder, without interrupted ones and those of another version."""
     for path in sorted(folder.glob(f"**/{SUMMARY_FILE}")):
         try:
             meta = RunMeta.model_validate_json((path.parent / RUN_FILE).read_text())
@@ -80,8 +79,7 @@ def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
 
 
 def _saved_examples() -> dict[FindingClass, dict[str, Any]]:
-    saved = files.saved(_EXAMPLES, {})
-    return {FindingClass(name): example for name, example in saved.items()}
+    return {FindingClass(name): example for name, example in files.saved(_EXAMPLES, {}).items()}
 
 
 def _take_examples(folders: Sequence[Path], *, more: bool) -> None:  # noqa: ARG001 - older examples stay anyway
@@ -146,8 +144,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def seen_run(folder: Path, meta: RunMeta, summary: Summary) -> SeenRun | None:
-    """What the run in this folder has shown; None: it had no built-in application, shows nothing, or its
-    experiment cannot be read."""
+    """What a run has shown; None: nothing, it had no built-in application, or no readable experiment."""
     try:
         experiment = Experiment.model_validate_json((folder.parent / EXPERIMENT_FILE).read_text())
     except (OSError, ValueError):

@@ -136,17 +136,15 @@ def bugs_page(runs: BugRuns) -> str:
 
 
 def _render(template: str, **values: Any) -> str:
-    blocks = {"observations": _observations, "plan_block": _plan_block, "code_block": code_block}
+    def plan_block(experiment: Experiment) -> str:
+        """The plan of an experiment with seed 0, without empty lines, as a block of Markdown."""
+        return code_block("\n".join(filter(None, lines(plan_of(experiment, 0)))))
+
+    def seen(arm: SuiteArmResult) -> str:
+        return table(("", "expected", "seen", ""), observations(arm).rows, cell)
+
+    blocks = {"observations": seen, "plan_block": plan_block, "code_block": code_block}
     return files.render(template, **blocks, **values)
-
-
-def _observations(arm: SuiteArmResult) -> str:
-    return table(("", "expected", "seen", ""), observations(arm).rows, cell)
-
-
-def _plan_block(experiment: Experiment) -> str:
-    """The plan of an experiment with seed 0, without empty lines, as a block of Markdown."""
-    return code_block("\n".join(line for line in lines(plan_of(experiment, 0)) if line))
 
 
 def _take(kind: type[Runs[Any]], saved: Path, results: Sequence[Path], *, more: bool) -> None:

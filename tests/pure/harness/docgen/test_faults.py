@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from faults.shared.fault_spec import FaultSpec, Injection
-from harness.docgen import faults as fault_pages
+from harness.docgen import reference
 from harness.listings import faults
 from harness.model.errors import BadInput
 from harness.preflight import feasibility
@@ -20,7 +20,7 @@ KINDS = fault_specs()
 
 
 def test_the_generated_pages_are_up_to_date() -> None:
-    assert fault_pages.PAGES.drifted() == [], "make docs writes them anew"
+    assert reference.FAULT_PAGES.drifted() == [], "make docs writes them anew"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,8 +76,8 @@ def test_evidence_is_shown_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"kind": "kill", "spec": {"kind": "kill", "target": {"leader": 0}}, "what": "gone | moved"}
     times = {"inject_ms": 12.4, "seen_ms": 4000.0, "heal_ms": 9000.0}
     evidence = {"machine": "here", "rows": [row | times], "impossible": [{"kind": "latency", "reason": "no"}]}
-    monkeypatch.setattr(fault_pages.files, "saved", lambda *_: evidence)
-    text = fault_pages.pages()["README.md"]
+    monkeypatch.setattr(reference.files, "saved", lambda *_: evidence)
+    text = reference.fault_pages()["README.md"]
     assert "| kill | `{target: {leader: 0}}` | gone \\| moved | 12 | 4,000 | 9,000 |" in text
     assert "| latency | no |" in text
 
