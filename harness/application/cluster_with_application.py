@@ -129,7 +129,6 @@ class ClusterWithApplication:
 
 
 def _is_node(number: int) -> bool:
-    """Whether this is a node of the cluster."""
     return number < FIRST_APPLICATION_ID
 
 

@@ -1,5 +1,4 @@
-"""When an application is ready, when it has nothing left to do, and when it writes more than its input can
-produce."""
+"""When an application is ready, when it has nothing left to do, and when it floods its output."""
 
 from __future__ import annotations
 

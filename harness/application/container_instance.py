@@ -174,9 +174,8 @@ class ContainerInstance:
         self._keep()
 
     def remove(self) -> None:
-        if self.containers.handle(self._number) is not None:
-            self._keep()
-            self.containers.forget(self._number)
+        self._keep()
+        self.containers.forget(self._number)
 
     def last_lines(self, count: int = 8) -> str:
         if self.containers.handle(self._number) is None:
@@ -257,12 +256,8 @@ Instance = HostProcess | ContainerInstance
 
 def _below(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
     """The members of an archive of a folder, without the name of the folder itself."""
-    found = []
-    for member in archive.getmembers():
-        _, _, name = member.name.partition("/")
-        if name:
-            found.append(member.replace(name=name, deep=False))
-    return found
+    named = ((member, member.name.partition("/")[2]) for member in archive.getmembers())
+    return [member.replace(name=name, deep=False) for member, name in named if name]
 
 
 def _archive(files: Mapping[str, str]) -> bytes:

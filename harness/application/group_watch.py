@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import (
@@ -54,8 +55,7 @@ class GroupWatch:
         self._client = AdminClient({**self._settings, **own})
 
     def describe_inactive(self) -> str | None:
-        """Why the group does not read the topic yet, in words; None: it is stable, and its members have
-        every partition."""
+        """Why the group does not read the topic yet, in words; None: it is stable and has every partition."""
         if self.group is None:
             return None
         try:
@@ -122,12 +122,10 @@ class GroupWatch:
         )
         found = {}
         for topic_partition, answer in answers.items():
-            try:
+            with suppress(KafkaException, TimeoutError):
                 offset = answer.result(_PATIENCE).offset
-            except (KafkaException, TimeoutError):
-                continue
-            if offset >= 0:  # librdkafka answers -1001 for a partition without a leader.
-                found[topic_partition.partition] = offset
+                if offset >= 0:  # librdkafka answers -1001 for a partition without a leader.
+                    found[topic_partition.partition] = offset
         return found
 
     def _records_from(self, partition: int, offset: int, end: int) -> int:

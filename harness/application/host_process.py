@@ -42,16 +42,14 @@ class Command:
 class HostProcess:
     """One instance. `mark` names what it belongs to, `log` is the file that takes its output.
 
-    Its methods have the names and the meaning of those of a node of the cluster
-    (`faults.targets.fault_cluster.FaultCluster`), so that faults can be aimed at it; a `ContainerInstance`
-    has the same.
+    Its methods, which a `ContainerInstance` has too, have the names and the meaning of those of a node of the
+    cluster (`faults.targets.fault_cluster.FaultCluster`), so that faults can be aimed at it.
     """
 
     def __init__(self, name: str, command: Command, log: Path, mark: str) -> None:
         self.name, self._command, self._log, self._mark = name, command, log, mark
         self._process: subprocess.Popen[bytes] | None = None
         self._started_ns = 0
-        self._ended_ns: int | None = None
         self._last_end_ns = 0
         self._code: int | None = None
         self._begin = 0
@@ -84,7 +82,7 @@ class HostProcess:
         environment = {**users_environment(), **self._command.environment, MARK: self._mark}
         with out:
             self._begin = out.tell()
-            self._started_ns, self._ended_ns, self._code = time.time_ns(), None, None
+            self._started_ns, self._code = time.time_ns(), None
             self._terminated = False
             with BadInput.for_os_errors(
                 "the application cannot be started",
@@ -104,15 +102,15 @@ class HostProcess:
     def is_running(self) -> bool:
         """Whether its first process has not ended. When it has, the rest of its group is killed."""
         process = self._process
-        if process is None or self._ended_ns is not None:
+        if process is None or self._code is not None:
             return False
         with suppress(ChildProcessError):
             if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return True
         processes.send(process.pid, signal.SIGKILL)
         code = process.wait()
+        self._last_end_ns = time.time_ns()
         self._code = _KILLED - code if code < 0 else code
-        self._ended_ns = self._last_end_ns = time.time_ns()
         return False
 
     def kill(self) -> None:
@@ -180,11 +178,9 @@ class HostProcess:
         """Name and size of every file below a folder, in order of their names."""
         found = []
         for path in Path(folder).rglob("*"):
-            try:
+            with suppress(OSError):  # It was renamed or removed meanwhile.
                 if path.is_file():
                     found.append((str(path.relative_to(folder)), path.stat().st_size))
-            except OSError:
-                continue  # It was renamed or removed meanwhile.
         return tuple(sorted(found))
 
     def table_bytes(self, folder: str) -> int:
@@ -209,8 +205,7 @@ class HostProcess:
         end_marked(self._mark)
 
     def _await_end(self, seconds: float) -> None:
-        left = poll_within(seconds, lambda: "running" if self.is_running() else None, every=0.05)
-        if left is not None:
+        if poll_within(seconds, lambda: "running" if self.is_running() else None, every=0.05) is not None:
             self.kill()
             poll_within(STOP_SECONDS, lambda: "running" if self.is_running() else None, every=0.05)
         self._terminated = False

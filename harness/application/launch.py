@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.application.container_instance import (
@@ -136,30 +136,6 @@ class Surroundings:
         return (self.folder / APPLICATION_DIR / f"state-{number}").absolute()
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholders:
-    """The values for one instance. `bootstrap` is `host:port` of the brokers as the instance sees them,
-    `output_bootstrap` that of the output's brokers, which are the same unless there is a second cluster.
-
-    `input` is the topic that it reads, `output` the topic (or the folder of the table) that it writes,
-    `state` a folder of its own that survives restarts.
-    """
-
-    bootstrap: str
-    input: str
-    output: str
-    state: Path
-    group: str
-    instance: int
-    output_bootstrap: str
-
-    def filled(self, text: str) -> str:
-        """The text with the values of its placeholders; other braces stay."""
-        for name in PLACEHOLDERS:
-            text = text.replace(f"{{{name}}}", str(getattr(self, name)))
-        return text
-
-
 def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> RunningApplication:
     """Make the instances of an application; nothing is started yet.
 
@@ -191,7 +167,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     def checkpoints() -> dict[int, int]:
         found: dict[int, int] = {}
         for one in placeholders:
-            for partition, offset in processed_offsets(one.state).items():
+            for partition, offset in processed_offsets(Path(one["state"])).items():
                 found[partition] = max(offset, found.get(partition, 0))
         return found
 
@@ -202,7 +178,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         ready=prepared.ready,
         drained=prepared.drained,
         output=None if around.output is None else output_watch,
-        tables=[one.output for one in placeholders],
+        tables=[one["output"] for one in placeholders],
         value_bytes=around.value_bytes,
         checkpoints=checkpoints if prepared.built_in and prepared.built_in.checkpoint == "spark" else None,
         events=events,
@@ -228,8 +204,11 @@ def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[C
     ]
 
 
-def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> Placeholders:
-    """The values of placeholders for an instance; also creates its state folder.
+def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> dict[str, str]:
+    """The values of `PLACEHOLDERS` for an instance, by name; also creates its state folder.
+
+    Addresses of brokers are as the instance sees them, those of the output's brokers the same unless there is
+    a second cluster. `output` is a topic, or the folder of a table; `state` survives restarts.
 
     Raises:
         BadInput: the folder cannot be made.
@@ -246,29 +225,33 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
         assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
         state, bootstrap = Path(STATE), bootstrap_of(around.cluster)
         output_bootstrap = bootstrap  # There is no second cluster for containers.
-    return Placeholders(
-        bootstrap=bootstrap,
-        input=around.input,
-        output=around.output or str(state / spec.output.path),
-        state=state,
-        group=group,
-        instance=number,
-        output_bootstrap=output_bootstrap,
-    )
+    return {
+        "bootstrap": bootstrap,
+        "output_bootstrap": output_bootstrap,
+        "input": around.input,
+        "output": around.output or str(state / spec.output.path),
+        "state": str(state),
+        "group": group,
+        "instance": str(number),
+    }
 
 
-def command_of(prepared: Prepared, placeholders: Placeholders) -> Command:
+def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> Command:
     """The command line of an instance."""
+
+    def filled(text: str) -> str:
+        for name in PLACEHOLDERS:  # Other braces stay.
+            text = text.replace(f"{{{name}}}", placeholders[name])
+        return text
+
     spec = prepared.spec
-    environment = {name: placeholders.filled(text) for name, text in spec.env.items()}
+    environment = {name: filled(text) for name, text in spec.env.items()}
     if prepared.built_in is not None:
         assert prepared.options is not None
         if prepared.jars:
             environment = {JARS_VARIABLE: os.pathsep.join(map(str, prepared.jars)), **environment}
-        return Command(
-            command_line(prepared.built_in.name, asdict(placeholders), prepared.options), environment
-        )
-    return Command(tuple(placeholders.filled(text) for text in spec.run.texts), environment)
+        return Command(command_line(prepared.built_in.name, placeholders, prepared.options), environment)
+    return Command(tuple(map(filled, spec.run.texts)), environment)
 
 
 def group_of(topic: str) -> str:

@@ -115,8 +115,7 @@ class RunningApplication:
         return True
 
     def end_instance(self, node: int, how: Callable[[Instance], None], event: str) -> None:
-        """End an instance by `how`, and record that the harness did it, so that it does not count as a
-        crash."""
+        """End an instance by `how`, and record that the harness did it: it does not count as a crash."""
         with self._lock:
             self._down.add(node)
             how(self.instances[node])
@@ -176,8 +175,7 @@ class RunningApplication:
         return self._ended == set(self.instances) and all(map(self._had_to_end, self._ended))
 
     def await_state(self, wanted: ApplicationState, within: float) -> str | None:
-        """Wait until it has drained, or its output has a number of offsets; returns what is missing after
-        `within` seconds."""
+        """Wait until it has drained or its output has so many offsets; returns what is missing in the end."""
         if wanted == "drained":
             drain = self._drain()
             return poll_within(within, lambda: self._unready() or drain.missing(), every=0.25)

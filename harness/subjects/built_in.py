@@ -1,5 +1,4 @@
-"""The descriptions of built-in applications: YAML files in `built_ins/`, one for each; and what checkpoints
-in their state folders tell."""
+"""Descriptions of built-in applications (`built_ins/*.yaml`), and what checkpoints in state folders tell."""
 
 from __future__ import annotations
 

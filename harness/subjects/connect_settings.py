@@ -1,5 +1,4 @@
-"""The settings of a Connect worker, of its connectors, and of MirrorMaker, as data, and the clusters that
-they are made for."""
+"""Settings of Connect workers, connectors and MirrorMaker as data, and the clusters they are made for."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ class Reader:
         messages = [one for one in self._consumer.consume(max(most, 1), _POLL_SECONDS) if not one.error()]
         if not messages:
             return
-        self._file.write(b"".join(map(line_of, messages)))
+        lines = (base64.b64encode(one.value() or b"") + b"\n" for one in messages)
+        self._file.write(b"".join(lines))
         self._file.flush()
         patiently(lambda: self._consumer.commit(offsets=_after(messages), asynchronous=False))
         if self._left is not None:
@@ -106,11 +107,6 @@ def patiently(ask: Callable[[], _T]) -> _T:
             if time.monotonic() > deadline:
                 raise
             time.sleep(_LOOK_SECONDS)
-
-
-def line_of(message: Message) -> bytes:
-    """The line of a record."""
-    return base64.b64encode(message.value() or b"") + b"\n"
 
 
 def _after(messages: list[Message]) -> list[TopicPartition]:

@@ -26,7 +26,6 @@ class Copier:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._exactly = options.guarantee == "exactly-once"
-        self._topic = options.output
         self._failed: list[str] = []
         self._number = 0
         self._consumer = Consumer(
@@ -57,15 +56,13 @@ class Copier:
         if self._exactly:
             self._in_a_transaction(records)
         elif self._options.guarantee == "at-least-once":
-            self._write(records)
-            self._flush()
+            self._write_all(records)
             self._die_if_planned()
             self._consumer.commit(offsets=self._after(records), asynchronous=False)
         else:
             self._consumer.commit(offsets=self._after(records), asynchronous=False)
             self._die_if_planned()
-            self._write(records)
-            self._flush()
+            self._write_all(records)
         self._number += 1
 
     def close(self) -> None:
@@ -103,7 +100,7 @@ class Copier:
             while True:
                 try:
                     self._producer.produce(
-                        self._topic,
+                        self._options.output,
                         one.value(),
                         one.key(),
                         headers=one.headers() or [],
@@ -114,7 +111,9 @@ class Copier:
                 else:
                     break
 
-    def _flush(self) -> None:
+    def _write_all(self, records: list[Message]) -> None:
+        """Write the records, and wait for their reports."""
+        self._write(records)
         left = self._producer.flush(_SECONDS)
         if self._failed or left:
             reason = self._failed[0] if self._failed else "no report"

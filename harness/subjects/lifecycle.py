@@ -21,9 +21,9 @@ JARS_VARIABLE = "APPLICATION_JARS"
 """Names the jars of an application that has some, as a class path."""
 
 
-def command_line(name: str, placeholders: Mapping[str, object], options: Frozen) -> tuple[str, ...]:
+def command_line(name: str, placeholders: Mapping[str, str], options: Frozen) -> tuple[str, ...]:
     """The command line of one instance; `placeholders` has a value for each name in `PLACEHOLDERS`."""
-    told = [text for one in PLACEHOLDERS for text in (f"--{one.replace('_', '-')}", str(placeholders[one]))]
+    told = [text for one in PLACEHOLDERS for text in (f"--{one.replace('_', '-')}", placeholders[one])]
     return (sys.executable, "-m", "harness.subjects", name, *told, "--options", options.model_dump_json())
 
 

@@ -52,7 +52,7 @@ def test_placeholders_are_filled_in_arguments_and_environment(tmp_path: Path) ->
 def test_the_output_of_a_table_is_its_folder_below_the_state(tmp_path: Path) -> None:
     spec = _spec(output={"table": "lines", "path": "a/b"})
     placeholders = placeholders_of(spec, _around(tmp_path, None), "g", 0)
-    assert placeholders.output == str(tmp_path / "application" / "state-0" / "a" / "b")
+    assert placeholders["output"] == str(tmp_path / "application" / "state-0" / "a" / "b")
 
 
 def test_a_state_folder_that_cannot_be_made(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.application.launch import Placeholders, Prepared, command_of
+from harness.application.launch import Prepared, command_of
 from harness.model.errors import BadInput
 from harness.spec.application import ApplicationSpec
 from harness.subjects import __main__ as program
@@ -38,7 +38,15 @@ def _parsed(name: str, folder: Path, **options: Any) -> tuple[argparse.Namespace
     jars = (Path("x.jar"), Path("y.jar")) if built_in.jars is not None else ()
     command = command_of(
         Prepared(spec, built_in, built_in.parsed(options), jars),
-        Placeholders("b:1", "in", "out", folder, "group", 2, "c:1"),
+        {
+            "bootstrap": "b:1",
+            "output_bootstrap": "c:1",
+            "input": "in",
+            "output": "out",
+            "state": str(folder),
+            "group": "group",
+            "instance": "2",
+        },
     )
     assert command.arguments[1:4] == ("-m", "harness.subjects", name)
     again, told = parsed(command.arguments[3:])
