@@ -1,5 +1,4 @@
-"""Options that several commands share, how a shell completes arguments, and what commands print: lines,
-progress, files to start from."""
+"""What commands share: options, completion of arguments, and the printing of lines, progress and examples."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How the result of an experiment is printed, the one command that is worth typing next, and the page of all
-results."""
+"""How results of experiments are printed, the one command worth typing next, and the page of all results."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ def refresh_index(results: Path) -> None:
 
 
 def print_result(out: Console, result: ExperimentResult) -> None:
-    """Print the table of an experiment, and below it why each arm got its verdict, and what its settings
-    should be instead if it is `invalid`."""
+    """Print the table of an experiment, and why each arm got its verdict; remedies if it is `invalid`."""
     print_table(out, table(result))
     for arm in result.arms:
         print_text(out, explanation(arm))

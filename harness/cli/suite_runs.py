@@ -82,7 +82,7 @@ def suite_command(
             page = write_page(adapted, ran, own)
         done += ran
     if options.as_json:
-        typer.echo(_as_text(done))
+        print_json([one.model_dump(mode="json") for one in done])
     else:
         print_blocks(out, outcome(suite, done))
         print_text(out, f"results: {folder}, a page of them: {page.name}")
@@ -157,10 +157,7 @@ def _run(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions) 
     return results
 
 
-def _as_text(results: Sequence[SuiteResult]) -> str:
-    return json.dumps([one.model_dump(mode="json") for one in results], indent=2)
-
-
 def _save(results: Sequence[SuiteResult], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(_as_text(results) + "\n")
+    text = json.dumps([one.model_dump(mode="json") for one in results], indent=2)
+    file.write_text(text + "\n")

@@ -22,8 +22,7 @@ class Running:
     also writes it."""
 
     def __init__(self, bootstrap: str, results: Path) -> None:
-        self.bootstrap = bootstrap
-        self._results = results
+        self.bootstrap, self._results = bootstrap, results
         self.topic = ""
         self._topic_or_end = threading.Event()
         self._run: Future[ChaosResult] = Future()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,12 +80,10 @@ def describe(
     shown = ranges[:MOST_RANGES]
     more = f", and {len(ranges) - len(shown):,} more ranges" if len(ranges) > len(shown) else ""
     lines = [f"partition:offset {', '.join(map(str, shown))}{more}"]
-    try:
+    times: dict[OffsetRange, tuple[int, int]] = {}
+    with suppress(JournalError):
         times = _times(shown, meta.topic, run)
-    except JournalError:
-        times = {}
-    for one in shown:
-        lines.append(f"  {_range_text(one)}{_written(times.get(one), meta)}")
+    lines += [f"  {_range_text(one)}{_written(times.get(one), meta)}" for one in shown]
     lines += [f"  {line}" for line in _groups(positions, meta, committed, missed)]
     faults = ", ".join(_with_times(window, meta) for window in meta.windows)
     return "\n".join([*lines, f"faults of the run: {faults or 'none'}"])

@@ -42,11 +42,8 @@ class Chaos:
     def __init__(
         self, settings: Settings, clusters: SessionClusters, mark: ChaosMarker, nodeid: str, beside: Path
     ) -> None:
-        self._settings = settings
-        self._clusters = clusters
-        self._mark = mark
-        self._nodeid = nodeid
-        self._beside = beside
+        self._settings, self._clusters, self._mark = settings, clusters, mark
+        self._nodeid, self._beside = nodeid, beside
         self._folder: Path | None = None
         self.results: list[ChaosResult] = []
         self.failed = False

@@ -33,10 +33,8 @@ def image_line(settings: Settings) -> str:
     which = settings.image or f"of Kafka {version}"
     try:
         client = engine.connect()
-        if settings.image is None:
-            here = images.local(client, version)
-        else:
-            here = images.present(client, settings.image)
+        image = settings.image
+        here = images.local(client, version) if image is None else images.present(client, image)
     except KafkaChaosError as error:
         return f"image {which}: {error.what}"
     if here is None:

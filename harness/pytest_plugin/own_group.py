@@ -118,8 +118,7 @@ def _answers(
     members: Sequence[ConsumerJournal],
     committed: Callable[[], Committed | str | None],
 ) -> list[Row]:
-    """Rows of OFFSETS: what a coordinator answers now, of the partitions that have commits; none if no
-    coordinator could be asked."""
+    """Rows of OFFSETS: a coordinator's answers now, if one can be asked, for partitions that have commits."""
     asked_ns = time.time_ns()
     answer = committed()
     if answer is None or isinstance(answer, str):

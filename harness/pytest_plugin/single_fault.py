@@ -30,8 +30,7 @@ _FAULT: TypeAdapter[Any] = TypeAdapter(WrittenFault)
 
 @dataclass(frozen=True, slots=True)
 class OpenedFault:
-    """A fault that is open: `target` describes what it was aimed at, `evidence` how its effect was
-    verified."""
+    """An open fault: `target` describes what it was aimed at, `evidence` how its effect was verified."""
 
     name: str
     target: str
@@ -57,11 +56,8 @@ def _fault_of(written: dict[str, Any]) -> Any:
 def open_fault(
     cluster: ManagedCluster, written: dict[str, Any], topic: str, folder: Path, seed: int, missing: Missing
 ) -> Iterator[OpenedFault]:
-    """Inject and verify a fault, yield, then heal it.
-
-    Errors end the test: the fault is not valid or not possible here, has no visible effect, or cannot be
-    healed.
-    """
+    """Inject and verify a fault, yield, then heal it. One that is not valid or not possible here, has no
+    visible effect, or cannot be healed ends the test."""
     __tracebackhide__ = True
     mark = secrets.token_hex(4)
     with TableFile(folder / mark / FAULTS_FILE, FAULTS) as events:
@@ -98,14 +94,13 @@ def open_fault(
 
 
 def _refuse_impossible(cluster: ManagedCluster, spec: Any) -> None:
-    needed = spec.needs
-    if not needed:
+    if not spec.needs:
         return
-    lacks = unmet_needs(needed, kernel_probes.probe(cluster.client, images.toolbox(cluster.client)))
-    if lacks:
+    found = kernel_probes.probe(cluster.client, images.toolbox(cluster.client))
+    if lacks := unmet_needs(spec.needs, found):
         raise PrerequisiteMissing(
             f"the fault {spec.name()!r} is not possible on this machine",
-            expected=f"a kernel and an engine that have {', '.join(needed)}",
+            expected=f"a kernel and an engine that have {', '.join(spec.needs)}",
             found="; ".join(lacks),
             next_step="`kafka-chaos faults` lists what is possible here",
         )
