@@ -1,5 +1,4 @@
-"""An experiment under way in a thread, for tests whose own application consumes its topic; and the errors
-that end threads of such an application."""
+"""An experiment under way in a thread, beside an application of the test; and errors that end its threads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Judges the consumer groups of an application under test by the journals of their members.
 
-A member is a live reader like those of a run: it gets the same journals, and the check finds in them what it
-finds of the run's own groups.
+A member is a live reader like a run's own: it gets the same journals, and they are checked in the same way.
 """
 
 from __future__ import annotations
