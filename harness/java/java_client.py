@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 
 from harness.java.jvm import Jvm, java_map
 from harness.model.errors import BadInput
-from harness.model.secrets import masked
+from harness.model.secrets import format_settings
 from workloads.producer.java_outcomes import JVM_ENDED, JavaError, exception_name
 
 _POLL_SECONDS = 0.01
@@ -37,10 +37,9 @@ def create_producer(packages: Any, properties: Mapping[str, str], access: Mappin
     try:
         return packages.org.apache.kafka.clients.producer.KafkaProducer(config, serializer(), serializer())
     except Py4JJavaError as error:
-        shown = ", ".join(f"{name}={masked(name, value)}" for name, value in properties.items())
         raise BadInput(
             "the Java client refuses the producer settings",
-            where=f"producer settings: {shown}",
+            where=f"producer settings: {format_settings(properties)}",
             expected="properties and values that the Java client knows and that fit together",
             found=error_of(error).str(),
             next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
