@@ -70,12 +70,16 @@ topic: {assignment: [[1, 2, 3]], config: {min.insync.replicas: 3}}
 steps:
   - inject: {kill: {target: {broker: 3}}}
   - wait: {isr: 2, within: 60}
-  # One after the other, and each once: a refusal that is the answer to the only attempt.
+  # One after the other, and each once: a refusal is the answer to the only attempt if it comes before the
+  # client could have sent again. A busy broker takes longer than the usual 100 ms.
   - write: {name: w, records: 20}
   - heal:
 arms:
-  - {name: fallback, producer: {acks: all, retries: 0}, promise: {rejected_present: 5}}
-  - {name: alone, producer: {acks: all, retries: 0}}
+  - name: fallback
+    producer: {acks: all, retries: 0, extra: {retry.backoff.ms: 20000, retry.backoff.max.ms: 20000}}
+    promise: {rejected_present: 5}
+  - name: alone
+    producer: {acks: all, retries: 0, extra: {retry.backoff.ms: 20000, retry.backoff.max.ms: 20000}}
 """
 
 
