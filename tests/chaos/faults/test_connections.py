@@ -80,7 +80,7 @@ def test_connections_over_which_nothing_is_sent_prove_nothing(
         injection.apply(at)
         try:
             with monkeypatch.context() as short:
-                short.setattr("faults.connections.ConnectionsHeld.proof_seconds", 0.0)
+                short.setattr("faults.client_traffic.ConnectionsHeld.proof_seconds", 0.0)
                 evidence = injection.verify(at)
             assert not evidence.seen
             assert "no packet was dropped" in evidence.what

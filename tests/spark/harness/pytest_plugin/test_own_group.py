@@ -70,7 +70,7 @@ def worked(member: str = "a") -> ConsumerJournal:
 
 
 def test_a_member_that_commits_what_it_has_processed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_group, "_session", None)  # Without a suspicion no engine is asked.
+    monkeypatch.setattr(own_group.engines, "engine", None)  # Without a suspicion no engine is asked.
     one = worked()
     assert problems(tmp_path, one, committed={"g": {0: 20}}) == []
     assert problems(tmp_path, one, committed="the brokers do not answer") == []
