@@ -103,9 +103,12 @@ def start_server(
             token = secrets.token_urlsafe(24)
             environment |= _environment_of_spark(choice, token)
             parameters = f"/;authorization=Bearer%20{token}"
-        elif s3_settings(os.environ).get("endpoint_override", "").startswith("http://"):
-            # Sail reads the variables `AWS_*` itself, but talks without TLS only where it is told to.
-            environment["AWS_ALLOW_HTTP"] = "true"
+        else:
+            # A command asks again after any time; Sail would end a session after 15 idle minutes.
+            environment.setdefault("SAIL_SPARK__SESSION_TIMEOUT_SECS", str(365 * 24 * 3600))
+            if s3_settings(os.environ).get("endpoint_override", "").startswith("http://"):
+                # Sail reads the variables `AWS_*` itself, but talks without TLS only where it is told to.
+                environment["AWS_ALLOW_HTTP"] = "true"
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

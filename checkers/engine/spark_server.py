@@ -217,6 +217,8 @@ def server_settings(choice: EngineChoice, scratch: Path, environment: Mapping[st
         # Port 0 is any free one, so no other program can have taken it.
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
+        # A command asks again after any time; else a session ends after an idle hour.
+        "spark.connect.session.manager.defaultSessionTimeout": "-1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),

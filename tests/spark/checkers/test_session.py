@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -77,6 +78,37 @@ def test_a_server_says_nothing_on_the_terminal_and_leaves_nothing(engine: str, t
     )
     assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
     _await_end(scratch)
+
+
+def _ask_now_and_then(session: SparkSession) -> None:
+    """With pauses that are longer than a second, in which the session is idle."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        time.sleep(3)
+        session.range(1).count()
+
+
+def test_sail_keeps_an_idle_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Beyond its own 15 minutes. The control: the variable that says so ends one here after a second."""
+    seconds = "SAIL_SPARK__SESSION_TIMEOUT_SECS"
+    environments: list[dict[str, str]] = []
+    popen = subprocess.Popen
+
+    def noted(command: list[str], env: dict[str, str], **more: Any) -> Any:
+        environments.append(env)
+        return popen(command, env=env, **more)
+
+    monkeypatch.setattr("checkers.engine.server.subprocess.Popen", noted)
+    engine = start_engine(SAIL, scratch=tmp_path / "kept")
+    engine.stop()
+    assert int(environments[0][seconds]) > 24 * 3600
+    engine = start_engine(SAIL, scratch=tmp_path / "ended", more_environment={seconds: "1"})
+    try:
+        session = engine.session()
+        with pytest.raises(Exception, match="is not running"):
+            _ask_now_and_then(session)
+    finally:
+        engine.stop()
 
 
 FORKS = """
