@@ -175,7 +175,7 @@ class RunningApplication:
         return self._ended == set(self.instances) and all(map(self._had_to_end, self._ended))
 
     def await_state(self, wanted: ApplicationState, within: float) -> str | None:
-        """Wait until it has drained or its output has so many offsets; returns what is missing in the end."""
+        """Wait until it has drained or its output has enough offsets; returns what is missing at the end."""
         if wanted == "drained":
             drain = self._drain()
             return poll_within(within, lambda: self._unready() or drain.missing(), every=0.25)
