@@ -195,7 +195,8 @@ def journals_page(text: str) -> str:
     """The page on journals `text`, which is written by hand but for its tables, with these made anew."""
     before, begin, rest = text.partition("<!-- columns:begin -->")
     _, end, after = rest.partition("<!-- columns:end -->")
-    tables = files.render("journals.md.j2", journals=JOURNALS, version=SCHEMA_VERSION, kind=_kind)
+    journals = sorted(JOURNALS, key=lambda one: one.path)  # and not in the order in which modules are imported
+    tables = files.render("journals.md.j2", journals=journals, version=SCHEMA_VERSION, kind=_kind)
     return f"{before}{begin}\n{tables}{end}{after}"
 
 
