@@ -82,7 +82,7 @@ class HostProcess:
         environment = {**users_environment(), **self._command.environment, MARK: self._mark}
         with out:
             self._begin = out.tell()
-            self._started_ns, self._code = time.time_ns(), None
+            self._started_ns = time.time_ns()
             self._terminated = False
             with BadInput.for_os_errors(
                 "the application cannot be started",
@@ -98,6 +98,7 @@ class HostProcess:
                     env=environment,
                     start_new_session=True,
                 )
+                self._code = None  # Not before: else the number of the group that has ended would be signalled.
 
     def is_running(self) -> bool:
         """Whether its first process has not ended. When it has, the rest of its group is killed."""

@@ -129,6 +129,25 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     assert not one.is_running()
 
 
+def test_a_restart_that_fails_signals_no_group_that_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of the group may belong to others by then."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexit 7\n")
+    program.chmod(0o755)
+    one = HostProcess("application 0", Command((str(program),), {}), tmp_path / "log", f"kc-test {tmp_path}")
+    one.start()
+    assert poll_within(30, lambda: "running" if one.is_running() else None) is None
+    program.unlink()
+    sent: list[int | None] = []
+    monkeypatch.setattr(processes, "send", lambda pid, signal: sent.append(pid))
+    with pytest.raises(BadInput, match="the application cannot be started"):
+        one.start()
+    assert not one.is_running()
+    assert sent == []
+
+
 def test_it_does_not_inherit_what_a_library_has_set_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
