@@ -98,7 +98,7 @@ class HostProcess:
                     env=environment,
                     start_new_session=True,
                 )
-                self._code = None  # Not before: else the number of the group that has ended would be signalled.
+                self._code = None  # Not before: the group that has ended would be signalled.
 
     def is_running(self) -> bool:
         """Whether its first process has not ended. When it has, the rest of its group is killed."""

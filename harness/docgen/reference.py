@@ -195,7 +195,7 @@ def journals_page(text: str) -> str:
     """The page on journals `text`, which is written by hand but for its tables, with these made anew."""
     before, begin, rest = text.partition("<!-- columns:begin -->")
     _, end, after = rest.partition("<!-- columns:end -->")
-    journals = sorted(JOURNALS, key=lambda one: one.path)  # and not in the order in which modules are imported
+    journals = sorted(JOURNALS, key=lambda one: one.path)  # not in the order of imports
     tables = files.render("journals.md.j2", journals=journals, version=SCHEMA_VERSION, kind=_kind)
     return f"{before}{begin}\n{tables}{end}{after}"
 
