@@ -24,7 +24,7 @@ DEFAULT_LIMIT = 5
 LIMIT_PROPERTY = "group.share.delivery.count.limit"
 
 
-class Pause(Frozen):
+class MemberPause(Frozen):
     """A member's process is stopped (SIGSTOP) `at` seconds after the first step began, for `seconds`."""
 
     at: float = Field(ge=0)
@@ -65,7 +65,7 @@ class ShareSpec(Frozen):
         default=None, pattern=r"^\d+\.\d+\.\d+$", description="of the Java client; default: the cluster's"
     )
     kills: tuple[Time, ...] = ()
-    pauses: tuple[Pause, ...] = ()
+    pauses: tuple[MemberPause, ...] = ()
     restarts: tuple[Time, ...] = ()
     extra: dict[str, Setting] = {}
 
