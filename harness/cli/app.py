@@ -226,7 +226,6 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "import": (interop.import_run, "results/mine --producer producer.jsonl --consumer consumer.jsonl"),
         "import-sends": (interop.import_sends, "results/mine --journal sent --bootstrap-servers kafka:9092"),
         "export": (interop.export_run, "results/mine history.edn --to jepsen"),
-        "chaos-mesh": (interop.chaos_mesh, "kill-leader --namespace kafka > mesh.yaml"),
     },
     "Machine": {
         "doctor": (machine.doctor, ""),

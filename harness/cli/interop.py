@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from harness.cli.options import ClientConfigOption, ExperimentArgument
+from harness.cli.options import ClientConfigOption
 from harness.model.run import RunMeta
 
 
@@ -128,20 +128,3 @@ def export_run(
     for name in done.left_out:
         typer.echo(f"left out: reader {name}, which may read uncommitted records")
     typer.echo(f"{done.lines:,} lines written to {target}")
-
-
-def chaos_mesh(
-    experiment: ExperimentArgument,
-    namespace: Annotated[str, Option(help="Namespace of Kafka's pods.")] = "kafka",
-    pod: Annotated[str, Option(help="Name of a broker's pod, with {broker} for its id.")] = "kafka-{broker}",
-) -> None:
-    """Print an experiment whose faults are custom resources of Chaos Mesh, applied with kubectl.
-
-    Run the printed file with `run FILE --bootstrap-servers`, see docs/how-to/own-cluster.md. A fault that
-    Chaos Mesh does not have is refused.
-    """
-    from harness.interop import chaos_mesh as mesh
-    from harness.spec import experiment_files
-
-    pods = mesh.PodNaming(namespace, pod)
-    typer.echo(mesh.text_of(mesh.to_chaos_mesh(experiment_files.load(experiment), pods)), nl=False)

@@ -1,1 +1,1 @@
-"""Histories from and for other tools: Kafka's verifiable clients, Jepsen, Chaos Mesh."""
+"""Histories from and for other tools: Kafka's verifiable clients, Jepsen."""

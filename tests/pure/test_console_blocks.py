@@ -23,7 +23,7 @@ pytestmark = pytest.mark.pure
 GROUP: Any = typer.main.get_command(app)
 WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
 OTHER_PROGRAMS = {"pip", "mv", "pytest", "java", "export", "spark-submit", ".venv/bin/pre-commit"}
-AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema", "chaos-mesh"}
+AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema"}
 """Commands that need no brokers and no minutes, whatever their arguments are (except --prove)."""
 AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--help", "--version"}
 """With one of these options every command is such a command."""
@@ -72,7 +72,7 @@ def wrong_with(words: tuple[str, ...]) -> str | None:
 
 def wrong_name(command: str, given: dict[str, Any]) -> str | None:
     """A file, experiment, matrix, claim or bug that is named and does not exist."""
-    folders = {"run": "experiments", "matrix": "matrices", "plan": "experiments", "chaos-mesh": "experiments"}
+    folders = {"run": "experiments", "matrix": "matrices", "plan": "experiments"}
     if command in folders:
         named = [given.get(key) for key in ("experiment", "spec", "show")] + list(
             given.get("experiments") or ()
