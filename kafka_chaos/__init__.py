@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
     from harness.spec.experiment import Arm, Experiment
     from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
+    from harness.spec.rival import Rival
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
     from harness.spec.topic import DeleteRecords, RecreateTopic, TopicSpec
@@ -109,6 +110,7 @@ __all__ = [
     "ReadyWhen",
     "RecreateTopic",
     "RestartReader",
+    "Rival",
     "RunMeta",
     "RunViews",
     "Running",
@@ -153,6 +155,7 @@ _HOME = {
     "harness.spec.experiment": "Arm Experiment",
     "harness.spec.topic": "DeleteRecords RecreateTopic TopicSpec",
     "harness.spec.group_steps": "AskOffsets CommitOffsets RestartReader",
+    "harness.spec.rival": "Rival",
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
     "workloads.config.reader_spec": "ReaderSpec",

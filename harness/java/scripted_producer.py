@@ -15,6 +15,7 @@ from harness.model.journal import RowSink, TxnOutcome
 from harness.spec.group_steps import SendOffsets
 from harness.spec.steps import Send
 from workloads.producer.java_outcomes import outcome_of
+from workloads.producer.outcomes import FENCED
 from workloads.producer.reports import Tally
 from workloads.producer.send_journal import NO_KEY, NO_OFFSET, NO_TXN, SendBatch, SendJournal
 from workloads.record.identity import ValueBuilder
@@ -71,30 +72,27 @@ class ScriptedProducer:
         self._begun += 1
         return None
 
-    def end(self, request: str) -> None:
-        """Commit or abort (`request`) the open transaction, and journal its outcome."""
+    def end(self, request: str, *, taken_over: bool = False) -> None:
+        """Commit or abort (`request`) the open transaction, and journal its outcome. `taken_over`: another
+        producer with its transactional.id has been initialised since it began, so Kafka has aborted it."""
         ending, self._open = self._open, None
-        asked_ns, error = time.time_ns(), None
-        try:
-            if request == "commit":
-                self.producer.commitTransaction()
-            else:
-                self.producer.abortTransaction()
-        except Py4JJavaError as failure:
-            error = error_of(failure).exception
+        asked_ns, error = time.time_ns(), self._ask_to_end(request)
+        if taken_over and error is not None and error not in FENCED:
+            # A send was refused first. That the producer is fenced it learns from the coordinator.
+            error = self._ask_to_end("abort") or error
         self.collect_reports()
         if ending is None or self.transactions is None:
             return
         # Without a request to commit, a transaction cannot become committed (KIP-98).
         outcome = TxnOutcome.COMMITTED if request == "commit" else TxnOutcome.ABORTED
         if error is not None and request == "commit":
-            outcome = TxnOutcome.INDETERMINATE
+            outcome = TxnOutcome.ABORTED if taken_over else TxnOutcome.INDETERMINATE
         self.transactions.append(
             {
                 "producer": self.number,
                 "txn": ending.number,
                 "begun_ns": ending.begun_ns,
-                "ended_ns": None if error is not None else time.time_ns(),
+                "ended_ns": time.time_ns() if error is None or taken_over else None,
                 "asked": request,
                 "outcome": outcome.value,
                 "records": ending.records,
@@ -116,6 +114,17 @@ class ScriptedProducer:
                     "asked_ns": asked_ns,
                 }
             )
+
+    def _ask_to_end(self, request: str) -> str | None:
+        """Commit or abort; returns the name of the exception if that failed, else None."""
+        try:
+            if request == "commit":
+                self.producer.commitTransaction()
+            else:
+                self.producer.abortTransaction()
+        except Py4JJavaError as error:
+            return error_of(error).exception
+        return None
 
     def send_offsets(self, offsets: SendOffsets) -> str | None:
         """Add an offset to the open transaction; returns the exception in words if that failed, else None."""

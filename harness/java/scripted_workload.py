@@ -15,7 +15,8 @@ from harness.java.scripted_producer import ScriptedProducer
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
 from harness.spec.group_steps import SendOffsetsCall
-from harness.spec.steps import Drive, SendCall
+from harness.spec.rival import Rival
+from harness.spec.steps import Drive, Send, SendCall
 from workloads.config.java_settings import scripted_properties
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
@@ -54,6 +55,7 @@ class PyScriptedWorkload(ClosesAtEnd):
         self._settings = settings
         self._cluster = cluster
         self._producers: dict[str, ScriptedProducer] = {}
+        self._ids: dict[str, str | None] = {}
         self._closed = False
         self._names = (f"kafka-chaos-driven-{number}" for number in count())
         version = spec.drive.version or cluster.image.kafka_version
@@ -95,9 +97,29 @@ class PyScriptedWorkload(ClosesAtEnd):
                 producer.end(call)
         return problems
 
-    def _create_producer(self, name: str) -> ScriptedProducer:
+    def rival(self, step: int, rival: Rival) -> list[str]:
+        """Carry out a rival step; returns a sentence for each transaction that could not begin.
+
+        Raises:
+            BadInput, ClusterError: as `drive`.
+        """
+        name, first = list(self._producers.items())[rival.of]
+        same = rival.transactional_id == "same"
+        send = Send(records=rival.records)
+        refusals = [first.begin()]
+        first.send(step, send)
+        second = self._create_producer(rival.name, self._ids[name] if same else None)
+        refusals.append(second.begin())
+        second.send(step, send)
+        second.end("commit")
+        first.send(step, send)
+        first.end("commit", taken_over=same)
+        return [f"step {rival.name}: begin: {refusal}" for refusal in refusals if refusal]
+
+    def _create_producer(self, name: str, transactional_id: str | None = None) -> ScriptedProducer:
         drive, bootstrap = self._spec.drive, self._cluster.bootstrap
-        transactional_id = self._transactional_id() if drive.transactional else None
+        if transactional_id is None and drive.transactional:
+            transactional_id = self._transactional_id()
         given = scripted_properties(drive, self._settings, bootstrap, transactional_id)
         properties = {"client.id": name, **given}
         client = create_producer(self._jvm.packages, properties, self._cluster.access.java())
@@ -112,6 +134,7 @@ class PyScriptedWorkload(ClosesAtEnd):
                 next_step="see the brokers' logs in the experiment's folder",
             ) from error
         self._producers[name] = producer
+        self._ids[name] = transactional_id
         return producer
 
     def _transactional_id(self) -> str:

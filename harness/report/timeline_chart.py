@@ -129,12 +129,14 @@ def _rates(most: float) -> tuple[float, ...]:
 def _steps(scale: Scale, meta: RunMeta, y: float) -> tuple[Box, ...]:
     boxes = []
     for step in meta.steps:
-        if step.kind != "write":
+        if step.kind not in ("write", "rival"):
             continue
         left = scale.x(step.started_ns)
         width = max(1.0, round(scale.x(step.ended_ns) - left, 1))
         label = step.name if len(step.name) * timeline_rows.LETTER + 6 <= width else ""
-        boxes.append(Box(left, y, width, _STEP_ROW_HEIGHT - 3, "step", label, f"write step {step.name}"))
+        boxes.append(
+            Box(left, y, width, _STEP_ROW_HEIGHT - 3, "step", label, f"{step.kind} step {step.name}")
+        )
     return tuple(boxes)
 
 

@@ -18,7 +18,7 @@ from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
 from harness.model.journal_reader import fault_events, journal_rows, reason_of
 from harness.model.run import RunMeta, StepInfo
 from harness.spec.experiment import Experiment
-from harness.spec.steps import KIND, Inject, Write
+from harness.spec.steps import Inject, Write, name_of
 
 _ROOM_SECONDS = 15.0
 """A replayed step with a limit on brokers down continues for this long after its last fault is due."""
@@ -108,10 +108,7 @@ def _initial_assignment(experiment: Experiment, samples: Path, topic: str) -> li
 
 
 def _require_same_experiment(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
-    mine = [
-        step.action.name if isinstance(step.action, Write) else f"{KIND[type(step.action)]}-{index}"
-        for index, step in enumerate(experiment.steps)
-    ]
+    mine = [name_of(step.action, index) for index, step in enumerate(experiment.steps)]
     theirs = [step.name for step in meta.steps]
     if (experiment.name, mine) == (meta.experiment, theirs):
         return

@@ -24,9 +24,10 @@ from harness.spec.problems import (
     fault_problems,
     reader_problems,
     restart_problems,
+    rival_problems,
     share_problems,
 )
-from harness.spec.steps import KIND, Drive, Step, Write
+from harness.spec.steps import KIND, Sending, Step
 from harness.spec.topic import TopicSpec
 from workloads.config.java_settings import java_problem, settings_problem
 from workloads.config.reader_spec import ReaderSpec
@@ -102,9 +103,9 @@ class Experiment(Frozen):
 
     @property
     def write_names(self) -> tuple[str, ...]:
-        """Names of the write steps and drive steps."""
+        """Names of the steps in which producers send."""
         actions = (step.action for step in self.steps)
-        return tuple(action.name for action in actions if isinstance(action, Write | Drive))
+        return tuple(action.name for action in actions if isinstance(action, Sending))
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Experiment:
@@ -141,7 +142,7 @@ class Experiment(Frozen):
         writes = {
             f"steps[{number}].{KIND[type(step.action)]}.name": step.action.name
             for number, step in enumerate(self.steps)
-            if isinstance(step.action, Write | Drive)
+            if isinstance(step.action, Sending)
         }
         arms = {f"arms[{number}].name": arm.name for number, arm in enumerate(self.arms)}
         for what, names in (("fault", faults), ("write step", writes), ("arm", arms)):
@@ -236,7 +237,9 @@ class Experiment(Frozen):
                     why = words_of(error) if isinstance(error, ValidationError) else error
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {why}")
         partitions = self.topic.partitions
-        yield from driving_problems(self.steps, [self.workload_of(arm) for arm in self.arms], partitions)
+        workloads = [self.workload_of(arm) for arm in self.arms]
+        yield from driving_problems(self.steps, workloads, partitions)
+        yield from rival_problems(self.steps, workloads)
         yield from restart_problems(self.steps, {arm.name: self.readers_of(arm) for arm in self.arms})
         yield from commit_problems(self.steps, partitions)
         yield from fault_problems(self.steps, self.shape, together=self.together)

@@ -48,6 +48,38 @@ def driving_problems(
             yield Problem(f"{where}.drive.do", "transactions need `driven: {transactional: true}`")
 
 
+def rival_problems(steps: Sequence[Step], workloads: Sequence[WorkloadSpec]) -> Iterator[Problem]:
+    """Rivals of producers that a workload does not have, or that have one already; `workloads` are those of
+    the arms."""
+    driven: list[str] = []
+    taken: set[int] = set()
+    for number, step in enumerate(steps):
+        if step.drive is not None and step.drive.by not in driven:
+            driven.append(step.drive.by)
+        rival = step.rival
+        if rival is None:
+            continue
+        where = f"steps[{number}].rival"
+        if rival.name in driven:
+            yield Problem(f"{where}.name", f"an earlier drive step has a producer {rival.name!r}")
+        if rival.of in taken:
+            yield Problem(f"{where}.of", f"producer {rival.of} has a rival already")
+        for workload in workloads:
+            steered = workload.client == "driven"
+            count = len(driven) if steered else workload.producers
+            if workload.transactions is None and not workload.drive.transactional:
+                yield Problem(
+                    where,
+                    "a rival needs a producer with transactions: set `transactions` below `workload`, or "
+                    "`client: driven` with `driven: {transactional: true}`",
+                )
+            elif rival.of >= count:
+                whose = "earlier drive steps name" if steered else "the workload has"
+                yield Problem(f"{where}.of", f"{whose} {count} producer(s), of which the first is 0")
+        taken.add(rival.of)
+        driven.append(rival.name)
+
+
 def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSpec]]) -> Iterator[Problem]:
     """Steps that restart a reader which an arm does not have, or whose clients cannot be killed; `arms`
     are the readers by the arm's name."""

@@ -13,6 +13,7 @@ from faults.targets import Target
 from harness.model.frozen import Frozen
 from harness.spec.application import ApplicationState
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsets, SendOffsetsCall
+from harness.spec.rival import Rival
 from harness.spec.topic import DeleteRecords, RecreateTopic
 from harness.spec.wait_conditions import (
     Checkpoint,
@@ -242,7 +243,9 @@ class Sleep(Frozen):
 
 
 _OfGroup = RestartReader | CommitOffsets | AskOffsets | AlterShareGroup
-Action = Write | Drive | Wait | Inject | Heal | Ask | _OfGroup | DeleteRecords | RecreateTopic | Sleep
+Sending = Write | Drive | Rival
+"""The steps in which producers send. Each has a name, by which promises and expectations refer to it."""
+Action = Sending | Wait | Inject | Heal | Ask | _OfGroup | DeleteRecords | RecreateTopic | Sleep
 _BARE = ("heal", "recreate_topic")
 """Steps that are complete without settings."""
 
@@ -252,6 +255,7 @@ class Step(Frozen):
 
     write: Write | None = None
     drive: Drive | None = None
+    rival: Rival | None = None
     wait: Wait | None = None
     inject: Inject | None = None
     heal: Heal | None = None
@@ -286,3 +290,8 @@ KIND: dict[type[Action], str] = {
     get_args(field.annotation)[0]: name for name, field in Step.model_fields.items()
 }
 """The name of a step in files, by what it does."""
+
+
+def name_of(action: Action, index: int) -> str:
+    """The name of a step in the metadata of a run; `index` is its place among the steps."""
+    return action.name if isinstance(action, Sending) else f"{KIND[type(action)]}-{index}"

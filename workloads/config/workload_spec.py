@@ -246,7 +246,8 @@ class WorkloadSpec(Frozen):
             raise ValueError(
                 "`record_size` is that of kafka-chaos's own values: with `payload`, leave it out"
             )
-        given = sorted(self.model_fields_set - {"client", "driven", "record_size"})
+        left_out = set(defaults) - {"client", "driven", "record_size"}
+        given = sorted(name for name in left_out if getattr(self, name) != defaults[name])
         if self.client == "driven" and given:
             raise ValueError(
                 f"client driven only makes the calls of drive steps: leave {', '.join(given)} out"

@@ -25,6 +25,9 @@ from harness.model.journal import SendOutcome
 NO_REPORT = "_NO_REPORT"
 """Our own error name for a send whose report never arrived."""
 ANY = "*"
+FENCED = frozenset({"_FENCED", "ProducerFencedException", "InvalidProducerEpochException"})
+"""Errors of calls about transactions which say that another producer has taken the transactional.id; the
+_FENCED of librdkafka stands for PRODUCER_FENCED and INVALID_PRODUCER_EPOCH (`rd_kafka_txn_normalize_err`)."""
 
 
 class OutcomeCondition(StrEnum):

@@ -21,7 +21,7 @@ from harness.model.journal import RowSink, TxnOutcome
 from workloads.clients import purge_and_close
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.workload_spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
-from workloads.producer.producer_loop import Stream
+from workloads.producer.orders import Stream
 from workloads.producer.producers import make_client, transactional_id
 from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import SendBatch, SendJournal

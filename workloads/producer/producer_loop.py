@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from harness.model.journal import RowSink
+from harness.model.journal import RowSink, TxnOutcome
 from workloads.clients import flush, purge_and_close
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.producer.orders import StepOrder, Stream
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
 from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import NO_KEY, NO_TXN, SendBatch, SendJournal
@@ -34,36 +34,13 @@ _ANY_PARTITION = -1
 _PATIENCE_MARGIN_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class StepOrder:
-    """One producer's share of a write step, which ends at the first limit that is reached (None: no limit).
-
-    `until` is a time.monotonic(), `rate` is in records per second.
-    """
-
-    step: int
-    records: int | None
-    until: float | None
-    rate: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Where one producer writes, and the identity of its records."""
-
-    producer: int
-    topic: str
-    partitions: int
-    run_id: int
-    seed: int
-
-
 class ProducerLoop:
     """Uses the client in one thread from its start to its end, so that its callbacks need no locks.
 
     `connect` creates a client that reports its errors to a function; a transactional producer needs another
     one after a fatal error. `failure` is the exception that ended the thread early, `fatal` why the producer
-    sends no more records (None: it did not happen).
+    sends no more records (None: it did not happen). `fenced`: a rival has taken over its transactional.id, so
+    it sends no more records either.
     """
 
     def __init__(
@@ -95,6 +72,7 @@ class ProducerLoop:
         """Values, or records if they have a payload of the user's."""
         self.fatal: str | None = None
         self.failure: BaseException | None = None
+        self.fenced = False
         self.idle = threading.Event()
         self.idle.set()
         self.ready = threading.Event()
@@ -144,7 +122,11 @@ class ProducerLoop:
         self._wake.set()
 
     def join(self) -> None:
-        self._thread.join()
+        if self._thread.ident is None:
+            # A rival that was never to begin.
+            purge_and_close(self._first_client)
+        else:
+            self._thread.join()
 
     def _on_error(self, error: KafkaError) -> None:
         """`error_cb` of the client: only a fatal error changes what the loop does. A transactional producer
@@ -171,7 +153,10 @@ class ProducerLoop:
                 order, self._order = self._order, None
                 if order is not None:
                     try:
-                        self._write(order)
+                        if order.rival is None:
+                            self._write(order)
+                        elif self.fatal is None:
+                            self._meet(order, order.rival)
                     except ClientUnusable as error:
                         self.fatal = str(error)
                     if self._txns is not None:
@@ -218,6 +203,28 @@ class ProducerLoop:
                 taken = now
             if order.rate is not None and done == count:
                 self._serve(time.monotonic() + PACE_SECONDS, order)
+
+    def _meet(self, order: StepOrder, rival: Callable[[Callable[[], bool]], bool]) -> None:
+        """Let a rival begin and write while a transaction of this producer is open, and then go on in it."""
+        txns, records = self._txns, order.records
+        assert txns is not None, "checked when the experiment was made"
+        assert records is not None, "a rival's step has a number of records"
+        txns.begin(drawn=False)
+        self._send(order.step, records)
+        txns.flush()
+        taken_over = rival(lambda: self._stopped)
+        self._send(order.step, records)
+        outcome = txns.end(taken_over=taken_over)
+        # With another client it would fence its rival in turn.
+        self.fenced = taken_over and outcome is not TxnOutcome.COMMITTED
+
+    def _send(self, step: int, records: int) -> None:
+        """Send records in the open transaction, however many it has; fewer if the client refuses them."""
+        assert self._txns is not None, "only called in a transaction"
+        while records and not self._stopped and not self._txns.broken:
+            records -= self._slice(step, min(SLICE, records))
+            self._client.poll(0)
+            self._reports.take()
 
     def _serve(self, until: float, order: StepOrder) -> None:
         """Serve reports until a time.monotonic(), or until the step's end if that is sooner."""

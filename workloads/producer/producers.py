@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -15,11 +16,13 @@ from harness.model.secrets import format_settings, without_secrets
 from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
-from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
+from workloads.producer.orders import StepOrder, Stream
+from workloads.producer.producer_loop import ProducerLoop
 from workloads.producer.reports import Progress, total
 from workloads.producer.send_journal import SendJournal
 
 CLOSE_SECONDS = 10.0
+_POLL_SECONDS = 0.1
 
 
 class Workload(ClosesAtEnd):
@@ -50,15 +53,21 @@ class Workload(ClosesAtEnd):
     ) -> None:
         self._spec = spec
         self._closed = False
+        processing = 0 if spec.process is None else spec.process.members
+        # Processors have the numbers after the producers.
+        self._rival_numbers = count(spec.producers + processing)
         if (spec.transactions is None) != (transactions is None):
             raise ValueError("a transactional workload needs a journal of transactions, and no other does")
-        self._loops: list[ProducerLoop] = []
-        for index in range(spec.producers):
-            name = None if spec.transactions is None else transactional_id(index)
+
+        def loop_of(number: int, named: int) -> ProducerLoop:
+            name = None if spec.transactions is None else transactional_id(named)
             config = settings.to_librdkafka(bootstrap, name, security)
             connect = partial(make_client, client, settings, config)
-            stream = Stream(index, topic, partitions, run_id, seed * 1_000_003 + index)
-            self._loops.append(ProducerLoop(connect, stream, spec, settings, journal, transactions))
+            stream = Stream(number, topic, partitions, run_id, seed * 1_000_003 + number)
+            return ProducerLoop(connect, stream, spec, settings, journal, transactions)
+
+        self._loop_of = loop_of
+        self._loops = [loop_of(number, number) for number in range(spec.producers)]
         for loop in self._loops:
             loop.open()
 
@@ -85,16 +94,46 @@ class Workload(ClosesAtEnd):
         Raises:
             RuntimeError: the previous step is still writing, or the workload is closed.
         """
+        self._require_idle()
+        loops = [loop for loop in self._loops if not loop.fenced]
+        share = len(loops)
+        rate = rate if rate is not None else self._spec.rate
+        until = None if seconds is None else time.monotonic() + seconds
+        for index, loop in enumerate(loops):
+            # In an even split, of which the first producers take the remainder.
+            mine = None if records is None else records // share + (index < records % share)
+            loop.start(StepOrder(step, mine, until, None if rate is None else rate / share))
+
+    def begin_rival(self, step: int, *, of: int, records: int, same_id: bool) -> None:
+        """Begin a step in whose midst a rival of producer `of` begins, and return at once: `finish` waits for
+        its end. From then on the rival is one of the producers, and `of` is none if it was fenced.
+
+        Producer `of` sends `records` in a transaction. When these have their reports, the rival is
+        initialised, with the transactional.id of `of` (or with one of its own: `same_id` False), and sends
+        `records`. Then `of` sends `records` more in its transaction and asks to commit it.
+
+        Raises:
+            RuntimeError: as `start`.
+        """
+        self._require_idle()
+        number = next(self._rival_numbers)
+        made = self._loop_of(number, of if same_id else number)
+        self._loops.append(made)
+
+        def begins(stopped: Callable[[], bool]) -> bool:
+            if not stopped():
+                made.open()
+                made.start(StepOrder(step, records))
+            while not made.idle.wait(_POLL_SECONDS) and not stopped():
+                pass
+            return same_id and made.ready.is_set() and made.fatal is None
+
+        self._loops[of].start(StepOrder(step, records, rival=begins))
+
+    def _require_idle(self) -> None:
         if self._closed or any(loop.writing for loop in self._loops):
             raise RuntimeError("a write step is still writing, or the workload is closed: finish it first")
         self._raise_failure()
-        count = len(self._loops)
-        rate = rate if rate is not None else self._spec.rate
-        until = None if seconds is None else time.monotonic() + seconds
-        for index, loop in enumerate(self._loops):
-            # In an even split, of which the first producers take the remainder.
-            mine = None if records is None else records // count + (index < records % count)
-            loop.start(StepOrder(step, mine, until, None if rate is None else rate / count))
 
     def finish(self, deadline: float | None = None) -> bool:
         """Wait until the step's records are all produced and each has its report.

@@ -9,7 +9,8 @@ Outcomes of a transaction:
 
     committed      the commit succeeded
     aborted        the abort succeeded; or the client never requested a commit, and without such a request
-                   Kafka cannot commit (KIP-98); or a successor had taken over before the commit request
+                   Kafka cannot commit (KIP-98); or a producer with the same transactional.id had been
+                   initialised before the commit request, and that was refused
     indeterminate  a commit was requested and failed, or was not answered in time
 """
 
@@ -96,9 +97,14 @@ class TransactionManager:
     @property
     def remaining_sends(self) -> int:
         """The number of sends that the open transaction still takes; 0: it must end."""
-        if self._open is None or self._open.broken is not None:
+        if self._open is None or self.broken:
             return 0
         return self.spec.records - self._open.records
+
+    @property
+    def broken(self) -> bool:
+        """Whether a send of the open transaction was refused, so that it can only be aborted."""
+        return self._open is not None and self._open.broken is not None
 
     def initialise(self) -> None:
         """Call `init_transactions` unless this client has done so. The coordinator of a new cluster may first
@@ -111,8 +117,9 @@ class TransactionManager:
             self._initialise(self.client)
             self._ready = True
 
-    def begin(self) -> None:
-        """Open a transaction unless one is open.
+    def begin(self, *, drawn: bool = True) -> None:
+        """Open a transaction unless one is open. How it ends is drawn by the seed; with `drawn` False it is
+        to be committed.
 
         Raises:
             ClientUnusable: the coordinator accepted none of our clients.
@@ -131,8 +138,8 @@ class TransactionManager:
             except KafkaException as error:
                 self._replace_client(error.args[0].name())
         number, self._next = self._next, self._next + 1
-        aborting = self._random.random() < self.spec.abort
-        every = self.spec.fence_every
+        aborting = drawn and self._random.random() < self.spec.abort
+        every = self.spec.fence_every if drawn else None
         self._open = OpenTransaction(
             number,
             "abort" if aborting else "commit",
@@ -146,12 +153,18 @@ class TransactionManager:
         self._open.records += sends
         self._open.broken = self._open.broken or refusal
 
-    def end(self) -> TxnOutcome | None:
-        """End the open transaction, if there is one, and journal its outcome."""
+    def end(self, *, taken_over: bool = False) -> TxnOutcome | None:
+        """End the open transaction, if there is one, and journal its outcome. `taken_over`: another producer
+        with the transactional.id has been initialised since it began. Unless it is committed all the same,
+        the client is fenced, and must not be used again."""
         ending, self._open = self._open, None
         if ending is None:
             return None
-        outcome, error, answered = self._commit_fenced(ending) or self._outcome(ending)
+        if taken_over:
+            outcome, error = self._end_taken_over(ending)
+            answered = True
+        else:
+            outcome, error, answered = self._commit_fenced(ending) or self._outcome(ending)
         self.take()
         if answered:
             self._failed_clients = 0
@@ -189,7 +202,7 @@ class TransactionManager:
                 self._replace_client(failure)
                 return TxnOutcome.INDETERMINATE, failure, False
         elif failure is None:
-            self._flush()
+            self.flush()
         error = self._call(self.client.abort_transaction)
         if error is None:
             return TxnOutcome.ABORTED, failure, True
@@ -204,7 +217,7 @@ class TransactionManager:
         """
         if not ending.fenced or ending.broken is not None:
             return None
-        self._flush()
+        self.flush()
         old = self.client
         successor = self.connect()
         try:
@@ -212,16 +225,26 @@ class TransactionManager:
         except ClientUnusable:
             purge_and_close(successor)
             return None
-        # The coordinator has aborted the transaction by now, so it must refuse the old client.
-        error = self._call(old.commit_transaction if ending.asked == "commit" else old.abort_transaction)
+        outcome, error = self._end_taken_over(ending)
         self.client = successor
         purge_and_close(old)
         self.take()
-        if error is None and ending.asked == "commit" and ending.records:
-            return TxnOutcome.COMMITTED, None, True
-        return TxnOutcome.ABORTED, error.name() if error else None, True
+        return outcome, error, True
 
-    def _flush(self) -> None:
+    def _end_taken_over(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None]:
+        """Ask to end a transaction that the coordinator has aborted for another producer, so that it must
+        refuse: (outcome, the client's error name)."""
+        commit = ending.asked == "commit" and ending.broken is None
+        error = self._call(self.client.commit_transaction if commit else self.client.abort_transaction)
+        if error is None:
+            let_through = commit and ending.records > 0
+            return (TxnOutcome.COMMITTED if let_through else TxnOutcome.ABORTED), ending.broken
+        if error.txn_requires_abort():
+            # A send was refused first. That the client is fenced it learns from the coordinator.
+            error = self._call(self.client.abort_transaction) or error
+        return TxnOutcome.ABORTED, error.name()
+
+    def flush(self) -> None:
         """Wait for the delivery reports, so that the records are in the log before the transaction ends."""
         give_up = self._deadline()
         while flush(self.client, SLICE_SECONDS) and time.monotonic() < give_up:

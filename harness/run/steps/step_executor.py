@@ -24,8 +24,10 @@ from harness.run.steps.broker_queries import BrokerObserver, ask
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
-from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write
+from harness.spec.rival import Rival
+from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write, name_of
 from harness.spec.topic import DeleteRecords, RecreateTopic
+from workloads.producer.producers import Workload
 from workloads.producer.reports import Progress
 
 _GRACE_SECONDS = 30.0
@@ -74,7 +76,7 @@ class StepExecutor:
             action = step.action
             self._step_position = f"step {index + 1} of {len(self.experiment.steps)}"
             kind = KIND[type(action)]
-            self._current = action.name if isinstance(action, Write | Drive) else f"{kind}-{index}"
+            self._current = name_of(action, index)
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
             self.done.append(started)
             self.note(self)
@@ -97,6 +99,8 @@ class StepExecutor:
             for arm in self.arms:
                 assert isinstance(arm.workload, PyScriptedWorkload), "checked when the experiment was made"
                 self.problems += arm.workload.drive(index, action)
+        elif isinstance(action, Rival):
+            self._rival(index, action)
         elif isinstance(action, Wait):
             self._wait(action)
         elif isinstance(action, Inject):
@@ -171,7 +175,7 @@ class StepExecutor:
             arm.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
         try:
             scheduler.start()
-            self._await_reports(write)
+            self._await_reports("write", write.seconds or 0.0, write.at_most)
             scheduler.end()
             while not scheduler.wait(_POLL_SECONDS):
                 self._progress()
@@ -179,20 +183,35 @@ class StepExecutor:
             scheduler.cancel()
             raise
 
+    def _rival(self, index: int, rival: Rival) -> None:
+        self._say(f"a rival of producer {rival.of} begins")
+        for arm in self.arms:
+            if isinstance(arm.workload, Workload):
+                same_id = rival.transactional_id == "same"
+                arm.workload.begin_rival(index, of=rival.of, records=rival.records, same_id=same_id)
+            else:
+                from harness.java.scripted_workload import PyScriptedWorkload
+
+                assert isinstance(arm.workload, PyScriptedWorkload), "checked when the experiment was made"
+                self.problems += arm.workload.rival(index, rival)
+        self._await_reports("rival", self.delivery_seconds)
+
     def _reported(self) -> int:
         progress = [arm.workload.progress() for arm in self.arms]
         return sum(one.acked + one.unconfirmed for one in progress)
 
-    def _await_reports(self, write: Write) -> None:
-        longest = (write.seconds or 0.0) + self.delivery_seconds + _GRACE_SECONDS
-        deadline = time.monotonic() + (write.at_most or longest)
+    def _await_reports(self, kind: str, seconds: float, at_most: float | None = None) -> None:
+        """Wait until every send has its report, `at_most` seconds if that is given. Producers may send for
+        `seconds`."""
+        longest = seconds + self.delivery_seconds + _GRACE_SECONDS
+        deadline = time.monotonic() + (at_most or longest)
         while time.monotonic() < deadline:
             until = time.monotonic() + _POLL_SECONDS
             if all(arm.workload.finish(until) for arm in self.arms):
                 return
             self._progress()
-        if write.at_most is None:
-            self.problems.append(f"write step {write.name} did not end within {longest:g} s")
+        if at_most is None:
+            self.problems.append(f"{kind} step {self._current} did not end within {longest:g} s")
 
     def _wait(self, wait: Wait) -> None:
         deadline = time.monotonic() + wait.within

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import Producer
 
 from harness.model.journal import TRANSACTIONS
 from workloads.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
@@ -25,7 +27,16 @@ Rows = list[dict[str, Any]]
 class Case:
     """A transactional workload on a topic of its own; `journals` closes it: (sends, transactions)."""
 
-    def __init__(self, folder: Path, bootstrap: str, topic: str, spec: WorkloadSpec, **settings: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bootstrap: str,
+        topic: str,
+        spec: WorkloadSpec,
+        *,
+        client: Callable[..., Any] = Producer,
+        **settings: Any,
+    ) -> None:
         self._folder = folder
         self._sends = SendJournal(folder / "sends", topic)
         self._txns = RowJournal(folder / "transactions", TRANSACTIONS)
@@ -39,6 +50,7 @@ class Case:
             seed=5,
             journal=self._sends,
             transactions=self._txns,
+            client=client,
         )
 
     def write(self, step: int, records: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -12,15 +13,17 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.cluster.node_plan import plan
 from harness.java.scripted_producer import ScriptedProducer
+from harness.java.scripted_workload import PyScriptedWorkload
 from harness.model.errors import BadInput
 from harness.model.journal import TRANSACTIONS
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
+from harness.spec.rival import Rival
 from harness.spec.run_plan import lines, plan_of
-from harness.spec.steps import Send
+from harness.spec.steps import Drive, Send
 from workloads.config.java_settings import scripted_properties
-from workloads.config.workload_spec import ProducerSettings, ScriptedProducerSpec
+from workloads.config.workload_spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.send_journal import SendJournal
 
@@ -247,6 +250,117 @@ def test_a_commit_that_fails_may_have_been_made(tmp_path: Path) -> None:
         "ProducerFencedException",
         None,
     )
+
+
+FENCED = Thrown("org.apache.kafka.common.errors.ProducerFencedException", "newer")
+IN_ERROR = Thrown("org.apache.kafka.common.KafkaException", "in an error state")
+
+
+def met(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, first: Client, transactional_id: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str], list[str]]:
+    """Sends, transactions, transactional.ids of the producers, and problems of a rival step."""
+    second = Client(*(Future(number, None, True) for number in (9, 10)))
+    left, ids = [first, second], []
+
+    def create(_packages: Any, properties: dict[str, str], _access: Any) -> Client:
+        ids.append(properties["transactional.id"])
+        return left.pop(0)
+
+    monkeypatch.setattr("harness.java.scripted_workload.create_producer", create)
+    monkeypatch.setattr("harness.java.scripted_workload.client_jar", lambda *_: None)
+    monkeypatch.setattr("harness.java.scripted_workload.engine.connect", lambda: None)
+    jvm = SimpleNamespace(packages=first, close=lambda: None)
+    monkeypatch.setattr("harness.java.scripted_workload.Jvm", lambda _: jvm)
+    cluster: Any = SimpleNamespace(
+        bootstrap="b:1",
+        image=SimpleNamespace(kafka_version="4.3.1"),
+        access=SimpleNamespace(java=dict),
+    )
+    with SendJournal(folder / "sends", "t") as sends, RowJournal(folder / "txn", TRANSACTIONS) as rows:
+        made = PyScriptedWorkload(
+            WorkloadSpec.model_validate({"client": "driven", "driven": {"transactional": True}}),
+            ProducerSettings(),
+            cluster=cluster,
+            topic="t",
+            run_id=7,
+            seed=1,
+            journal=sends,
+            transactions=rows,
+            commits=[],  # type: ignore[arg-type]
+        )
+        problems = made.drive(0, Drive(name="before", by="first", do=("begin", "abort")))
+        problems += made.rival(1, Rival(name="second", records=2, transactional_id=transactional_id))
+        problems += made.drive(2, Drive(name="after", by="second", do=("begin", "abort")))
+        made.close()
+    found = pq.read_table(folder / "sends").to_pylist(), pq.read_table(folder / "txn").to_pylist()
+    return *found, ids, problems
+
+
+def answers(*late: Future | Thrown) -> list[Future | Thrown]:
+    """What the first producer's sends are answered: two before its rival begins, and then these."""
+    return [Future(0, None, True), Future(1, None, True), *late]
+
+
+OLD_EPOCH = Thrown("org.apache.kafka.common.errors.InvalidProducerEpochException", "old epoch")
+
+
+@pytest.mark.parametrize(
+    ("failing", "error"),
+    [
+        ({"commitTransaction": FENCED}, "ProducerFencedException"),
+        ({"commitTransaction": IN_ERROR, "abortTransaction": FENCED}, "ProducerFencedException"),
+        ({"commitTransaction": IN_ERROR}, "KafkaException"),
+    ],
+    ids=["by the commit", "by the abort after it", "it says nothing of fencing"],
+)
+def test_a_java_producer_whose_id_is_taken_is_fenced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: dict[str, Thrown], error: str
+) -> None:
+    wrapped = Thrown("java.util.concurrent.ExecutionException", "org...", OLD_EPOCH)
+    first = Client(*answers(Future(None, wrapped, True), IN_ERROR))
+    before = dict(failing)
+    # The transaction of the first step ends before there is a rival.
+    monkeypatch.setattr(first, "failing", {})
+    original = first.send
+
+    def send(record: Any) -> Future:
+        if len(first.sent) == 1:
+            first.failing = before
+        return original(record)
+
+    monkeypatch.setattr(first, "send", send)
+    sends, txns, ids, problems = met(monkeypatch, tmp_path, first, "same")
+    assert problems == []
+    assert ids == ["kafka-chaos-driven-0"] * 2
+    mine = [(row["seq"], row["step"], row["outcome"], row["error"]) for row in sends if row["producer"] == 0]
+    assert sorted(mine) == [
+        (0, 1, "acked", None),
+        (1, 1, "acked", None),
+        (2, 1, "indeterminate", "InvalidProducerEpochException"),
+        (3, 1, "indeterminate", "KafkaException"),
+    ]
+    assert [(row["offset"], row["outcome"]) for row in sends if row["producer"] == 1] == [
+        (9, "acked"),
+        (10, "acked"),
+    ]
+    told = [
+        (row["txn"], row["outcome"], row["records"], row["error"]) for row in txns if row["producer"] == 0
+    ]
+    assert told == [(0, "aborted", 0, None), (1, "aborted", 4, error)]
+    assert [row["outcome"] for row in txns if row["producer"] == 1] == ["committed", "aborted"]
+
+
+def test_the_control_a_java_rival_with_an_id_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = Client(*answers(Future(2, None, True), Future(3, None, True)))
+    sends, txns, ids, problems = met(monkeypatch, tmp_path, first, "own")
+    assert problems == []
+    assert ids == ["kafka-chaos-driven-0", "kafka-chaos-driven-1"]
+    assert {row["outcome"] for row in sends} == {"acked"}
+    told = [(row["producer"], row["outcome"], row["records"]) for row in txns if row["records"]]
+    assert sorted(told) == [(0, "committed", 4), (1, "committed", 2)]
 
 
 def test_an_abort_that_fails_commits_nothing(tmp_path: Path) -> None:

@@ -415,6 +415,15 @@ def test_a_replay_takes_the_runs_seed_and_arm_unless_told_otherwise(tmp_path: Pa
         replay_run([mine(), mine()], tmp_path, None, None)
 
 
+def test_a_run_of_drive_and_rival_steps_can_be_replayed(tmp_path: Path) -> None:
+    text = (
+        "{name: mine, title: t, arms: [{name: a}], workload: {client: driven, driven: {transactional: true}},"
+        " steps: [{drive: {name: d, do: [begin, commit]}}, {rival: {name: r}}]}"
+    )
+    made = parse(text, "x.yaml")
+    assert replay(made, saved_run(tmp_path, steps=("d", "r"))).steps == made.steps
+
+
 def test_another_run_is_refused(tmp_path: Path) -> None:
     saved_run(tmp_path, experiment="other")
     with pytest.raises(BadInput, match="not one of this experiment"):

@@ -207,6 +207,31 @@ def test_a_successor_takes_over_before_the_commit(commit: list[KafkaException], 
     assert second.calls == ["init", "begin", "commit"]
 
 
+SEND_REFUSED = KafkaException(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH, "old", txn_requires_abort=True))
+
+
+@pytest.mark.parametrize(
+    ("client", "refusal", "told"),
+    [
+        (Client(commit=[FENCED]), None, ("commit", "aborted", "_FENCED", True)),
+        (Client(commit=[RETRY, FENCED]), None, ("commit", "aborted", "_FENCED", True)),
+        (Client(commit=[SEND_REFUSED], abort=[FENCED]), None, ("commit", "aborted", "_FENCED", True)),
+        (Client(commit=[SEND_REFUSED]), None, ("commit", "aborted", "INVALID_PRODUCER_EPOCH", True)),
+        (Client(abort=[FENCED]), "_FENCED", ("commit", "aborted", "_FENCED", True)),
+        (Client(), None, ("commit", "committed", None, True)),
+    ],
+)
+def test_a_transaction_whose_id_was_taken_is_aborted_unless_its_commit_is_let_through(
+    client: Client, refusal: str | None, told: tuple[str, str, str | None, bool]
+) -> None:
+    case = Case(client, Client(), spec=ABORTING)
+    case.made.begin(drawn=False)
+    case.made.count_sends(10, refusal)
+    case.made.end(taken_over=True)
+    assert brief(case.rows[-1]) == told
+    assert case.made.client is client, "another one would fence the rival"
+
+
 def test_where_no_successor_can_be_had_the_transaction_ends_as_any_other() -> None:
     case = Case(Client(), Client(init=[FENCED]), spec=TransactionSpec(records=10, fence_every=1))
     assert brief(case.one()) == ("commit", "committed", None, True)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -21,8 +22,10 @@ from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger
 from harness.run.faults.scheduler import Scheduler
-from harness.run.steps.step_executor import ReportRate, progress_line
+from harness.run.steps.step_executor import ReportRate, StepExecutor, progress_line
+from harness.spec.experiment_files import parse
 from tests.support.journal_rows import Rows
+from workloads.producer.producers import Workload
 from workloads.producer.reports import Progress
 
 pytestmark = pytest.mark.pure
@@ -47,6 +50,44 @@ def test_errors_are_shown_only_when_there_are_any() -> None:
     timed_out = Progress(sent=10, acked=7, indeterminate=1, last_error="_MSG_TIMED_OUT")
     loud = progress_line([timed_out, Progress(sent=10, acked=10)], ReportRate())
     assert "errors 1 (last _MSG_TIMED_OUT)" in loud
+
+
+class Producers(Workload):
+    """Producers that are asked to let a rival begin; their sends have reports if `reported`."""
+
+    def __init__(self, reported: bool) -> None:
+        self.reported = reported
+        self.asked: list[tuple[int, dict[str, Any]]] = []
+
+    def begin_rival(self, step: int, **how: Any) -> None:
+        self.asked.append((step, how))
+
+    def finish(self, deadline: float | None = None) -> bool:  # noqa: ARG002
+        return self.reported
+
+    def progress(self) -> Progress:
+        return Progress()
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_rival_step_asks_the_producers_of_each_arm_and_awaits_their_reports(
+    monkeypatch: pytest.MonkeyPatch, reported: bool
+) -> None:
+    monkeypatch.setattr("harness.run.steps.step_executor._GRACE_SECONDS", 0.0)
+    experiment = parse(
+        "{name: x, title: x, arms: [{name: a}], workload: {producers: 2, transactions: {}}, "
+        "steps: [{rival: {name: over, of: 1, records: 7, transactional_id: own}}]}",
+        "x.yaml",
+    )
+    producers = Producers(reported)
+    arms: Any = [SimpleNamespace(workload=producers, arm=SimpleNamespace(without_faults=False))]
+    ledger: Any = SimpleNamespace(open_names=str)
+    nothing: Any = None
+    executor = StepExecutor(nothing, experiment, arms, ledger, 0.2, lambda _: None, view=lambda: None, seed=1)
+    executor.all()
+    assert producers.asked == [(0, {"of": 1, "records": 7, "same_id": False})]
+    assert [(step.name, step.kind) for step in executor.done] == [("over", "rival")]
+    assert executor.problems == ([] if reported else ["rival step over did not end within 0.4 s"])
 
 
 @dataclass
