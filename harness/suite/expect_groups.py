@@ -13,10 +13,12 @@ from harness.model.share_journal import DELIVERIES_DIR
 from harness.suite.expect_records import findings
 from harness.suite.expectations import Expectation, between, exactly, precondition
 from harness.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
+from workloads.producer.outcomes import FENCED
 
 _AT = itemgetter("at_ns")
 _QUESTION = itemgetter("group", "partition", "source")
 _TRANSACTION = itemgetter("producer", "txn")
+_RECORD = itemgetter("producer", "seq")
 
 
 def commits_answered(step: str, least: int, most: int | None = None) -> Expectation:
@@ -110,12 +112,39 @@ def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
 
 def transaction(producer: int, number: int, outcome: journal.TxnOutcome) -> Expectation:
     """The outcome of a transaction as its client learned it."""
+    what = f"transaction {number} of producer {producer}"
+    return exactly(what, outcome.value, lambda run: str(_ended(run, producer, number)["outcome"]))
 
-    def of(run: FinishedRun) -> str:
-        rows = (row for row in run.rows(journal.TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
-        return str(required(next(rows, None), f"producer {producer} has no transaction {number}")["outcome"])
 
-    return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
+def fenced(producer: int, number: int) -> Expectation:
+    """The last error about a transaction says that another producer has taken the transactional.id."""
+
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
+        error = _ended(run, producer, number)["error"]
+        return error or "no error", error in FENCED
+
+    return Expectation(
+        f"error of transaction {number} of producer {producer}", " or ".join(sorted(FENCED)), look
+    )
+
+
+def _ended(run: FinishedRun, producer: int, number: int) -> JournalRow:
+    rows = (row for row in run.rows(journal.TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
+    return required(next(rows, None), f"producer {producer} has no transaction {number}")
+
+
+def transaction_records(producer: int, number: int, log: int, committed: int) -> Expectation:
+    """The number of records of a transaction in the log at the end, and of those that readers of committed
+    records get."""
+
+    def of(run: FinishedRun) -> dict[str, int]:
+        sent = {_RECORD(row) for row in run.all_sends if _TRANSACTION(row) == (producer, number)}
+        required(sent, f"producer {producer} sent nothing in transaction {number}")
+        places = {"in the log": journal.READS_DIR, "committed": journal.COMMITTED_DIR}
+        return {place: len(sent & set(map(_RECORD, run.rows(folder)))) for place, folder in places.items()}
+
+    expected = {"in the log": log, "committed": committed}
+    return exactly(f"records of transaction {number} of producer {producer}", expected, of)
 
 
 def given_times(times: int) -> Expectation:

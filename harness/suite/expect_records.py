@@ -33,6 +33,15 @@ def _in_time(run: FinishedRun, step: str) -> Iterator[tuple[int, bool]]:
         yield row["partition"], row["outcome"] == SendOutcome.ACKED and (row["closed_ns"] or end + 1) <= end
 
 
+def writers(step: str, producers: frozenset[int]) -> Expectation:
+    """The producers of which records of a step were acknowledged."""
+    what = f"producers with acked records in {step}"
+    done = SendOutcome.ACKED
+    return exactly(
+        what, producers, lambda run: {row["producer"] for row in run.sends(step) if row["outcome"] == done}
+    )
+
+
 def outcomes(step: str, counts: dict[SendOutcome, int]) -> Expectation:
     """The number of sends of a write step by outcome."""
     return exactly(f"sends of {step}", counts, lambda run: _tally(row["outcome"] for row in run.sends(step)))

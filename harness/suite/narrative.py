@@ -84,7 +84,7 @@ def _moments(run: FinishedRun, experiment: Experiment) -> Iterator[tuple[int, st
         if step.ended_ns is None or step.kind in _LEFT_OUT:
             continue
         what = planned[step.index]
-        if step.kind in ("write", "drive"):
+        if step.kind in ("write", "drive", "rival"):
             what = f"{step.name}: {_outcomes(run, step.index, step.ended_ns)}"
         elif step.kind == "wait":
             what = what.rpartition(", ")[0].replace("wait until ", "seen: ")

@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
+from harness.model.journal import TxnOutcome
 from harness.model.run import StepInfo
 from harness.suite.expect_groups import (
     accepted,
     commits_answered,
+    fenced,
     given_times,
     handover,
     last_answer,
     moved,
     owned,
     still_committed,
+    transaction,
+    transaction_records,
 )
-from harness.suite.expect_records import committed
+from harness.suite.expect_records import committed, writers
 from harness.suite.expectations import Expectation
 from harness.suite.run_evidence import SECOND, FinishedRun
 
@@ -83,6 +87,37 @@ def test_the_last_commit_of_a_session() -> None:
     run = Run(commits=[commit("a", 5), commit("a", 7, "x"), commit("a", 6), commit("a", 9, session=1)])
     assert seen(committed("a", 0, 6), run) == ("6", True)
     assert seen(committed("a", 2, 6), run)[1] is None
+
+
+def sent(producer: int, seq: int, outcome: str = "acked", txn: int = 0) -> dict[str, Any]:
+    return {"producer": producer, "seq": seq, "outcome": outcome, "txn": txn, "step": 0}
+
+
+@pytest.mark.parametrize(
+    ("error", "ok"),
+    [("_FENCED", True), ("ProducerFencedException", True), ("_TIMED_OUT", False), (None, False)],
+)
+def test_a_fenced_producer_is_known_by_the_error_of_its_transaction(error: str | None, ok: bool) -> None:
+    run = Run(transactions=[{"producer": 0, "txn": 1, "outcome": "aborted", "error": error}])
+    assert seen(fenced(0, 1), run) == (error or "no error", ok)
+    assert seen(fenced(0, 2), run) == ("producer 0 has no transaction 2", None)
+    assert seen(transaction(0, 1, TxnOutcome.ABORTED), run) == ("aborted", True)
+
+
+def test_records_of_a_transaction_in_the_log_and_committed() -> None:
+    sends = [sent(0, 0), sent(0, 1, txn=1), sent(0, 2, txn=1), sent(0, 3, "indeterminate", txn=1), sent(1, 1)]
+    reads = [{"producer": producer, "seq": seq} for producer, seq in ((0, 0), (0, 1), (0, 2), (1, 1))]
+    run = Run(sends=sends, reads=reads, committed=[reads[0], reads[3]])
+    assert seen(transaction_records(0, 1, log=2, committed=0), run) == ("in the log: 2, committed: 0", True)
+    assert seen(transaction_records(0, 0, log=1, committed=1), run)[1] is True
+    assert seen(transaction_records(0, 1, log=2, committed=2), run)[1] is False
+    assert seen(transaction_records(0, 2, log=0, committed=0), run)[1] is None
+
+
+def test_the_producers_whose_records_were_acknowledged() -> None:
+    run = Run(sends=[sent(0, 0, "indeterminate"), sent(1, 0), sent(2, 0) | {"step": 1}])
+    assert seen(writers("one", frozenset({1})), run) == ("1", True)
+    assert seen(writers("one", frozenset({0, 1})), run) == ("1", False)
 
 
 def answer(at: int, offset: int | None, error: str | None = None, source: str = "fetch") -> dict[str, Any]:
