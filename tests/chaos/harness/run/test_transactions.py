@@ -198,6 +198,42 @@ def test_a_fenced_producers_transaction_is_aborted(
     assert became["committed"] == committed
 
 
+@pytest.mark.parametrize("transactional_id", ["same", "own"])
+def test_a_producer_whose_id_a_rival_takes_is_fenced(
+    cluster: ManagedCluster, tmp_path: Path, transactional_id: str
+) -> None:
+    rival = {"name": "over", "of": 1, "records": 60, "transactional_id": transactional_id}
+    steps = [
+        {"write": {"name": "before", "records": 60}},
+        {"rival": rival},
+        {"write": {"name": "after", "records": 90}},
+    ]
+    workload = {"producers": 2, "transactions": {"records": 30}}
+    ran = Ran(cluster, base(steps=steps, workload=workload, readers=READERS[:2]), "a", tmp_path)
+    ran.sound()
+    # Producers 0 and 1 have written a transaction each; the rival is producer 2.
+    (met,) = [row for row in ran.rows("transactions") if (row["producer"], row["txn"]) == (1, 1)]
+    sends = ran.rows("sends")
+    mine = {row["seq"]: row for row in sends if (row["producer"], row["txn"]) == (1, 1)}
+    early, late = ({(1, seq) for seq in sorted(mine)[part]} for part in (slice(60), slice(60, None)))
+    after = Counter(row["producer"] for row in sends if row["step"] == 2)
+    print(met, Counter((row["outcome"], row["error"]) for row in mine.values()))
+    log, committed = identities(ran.rows("reads")), identities(ran.rows("committed"))
+    assert early <= log
+    if transactional_id == "own":
+        assert (met["outcome"], met["error"], met["records"]) == ("committed", None, 120)
+        assert early | late <= committed
+        assert after == {0: 30, 1: 30, 2: 30}
+        return
+    assert (met["outcome"], met["error"]) == ("aborted", "_FENCED")
+    assert {mine[seq]["outcome"] for _, seq in early} == {"acked"}
+    assert not late & log, "what was sent after the take-over was refused"
+    assert not early & (committed | identities(ran.rows("live/committed")))
+    assert early <= identities(ran.rows("live/everything")), "the control: they were in the log"
+    assert after == {0: 45, 2: 45}
+    assert {(2, seq) for seq in range(105)} <= committed
+
+
 @pytest.fixture(scope="module")
 def racked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     with ManagedCluster(ClusterSpec(racks=True), log_folder=tmp_path_factory.mktemp("logs")) as started:
