@@ -54,7 +54,7 @@ class TxnOutcome(StrEnum):
     INDETERMINATE = "indeterminate"
     """A commit was requested and failed, or was never answered; the transaction may end either way. A
     transaction without a commit request is `aborted`, whatever the abort returned: Kafka cannot commit it
-    (KIP-98)."""
+    (KIP-98). So is one whose commit was refused after another producer had taken its transactional.id."""
 
 
 class FaultPhase(StrEnum):
