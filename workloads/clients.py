@@ -65,9 +65,8 @@ def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> Non
 def close_consumer(consumer: Any, name: str) -> None:
     """Close a consumer.
 
-    librdkafka's close may lock up while a broker's thread answers a fetch with an error. It may also wait, in
-    its callback of a rebalance and with Python's lock held, for a group that has ended: then nothing in this
-    process goes on, and only a consumer in a process of its own can be given up.
+    librdkafka's close may lock up while a broker's thread answers a fetch with an error. For a member of a
+    group see `LiveReader._leave_group`.
 
     Raises:
         ClientStuck: it did not return within `CLOSE_SECONDS`; it is left as it is.

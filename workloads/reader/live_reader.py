@@ -19,6 +19,7 @@ BATCH = 2000
 _POLL_SECONDS = 0.1
 _QUERY_SECONDS = 1.0
 _CHECK_SECONDS = 0.25
+_LEAVE_SECONDS = 10.0
 
 
 class LiveReader:
@@ -215,6 +216,8 @@ class LiveReader:
             if self._spec.commits == "manual":
                 self._commit(wait=True)
             self._journal.unassigned("revoked", sorted(self._assigned_partitions))
+        elif not (self._spec.static or self._fatal or isinstance(self._consumer, ConsumerProcess)):
+            self._leave_group()
         try:
             # The callbacks run in another thread meanwhile; this one waits for it.
             close_consumer(self._consumer, f"reader {self.name}")
@@ -225,6 +228,18 @@ class LiveReader:
             raise
         self._commits.client_ended()
         self._assigned_partitions = set()
+
+    def _leave_group(self) -> None:
+        """Leave the group, and serve the rebalances that are queued, before close: of one that it calls back
+        about after the group has ended, confluent-kafka asks the group for its protocol, with Python's lock
+        held, and gets no answer. A static member would give up its partitions, so it is only closed."""
+        self._consumer.unsubscribe()
+        give_up = time.monotonic() + _LEAVE_SECONDS
+        while time.monotonic() < give_up:
+            batch = self._consumer.consume(self.batch, _POLL_SECONDS)
+            if not batch and not self._assigned_partitions:
+                break
+            self._journal.append_records(self._receive(batch))
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         """Take the answer to a commit that was not waited for, or that the client made by itself."""

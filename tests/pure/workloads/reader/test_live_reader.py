@@ -16,6 +16,7 @@ from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, KafkaExce
 
 from workloads import clients
 from workloads.config.reader_spec import ReaderSpec
+from workloads.reader import live_reader
 from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderSinks, Source
@@ -82,7 +83,15 @@ class Consumer:
             raise KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION))
         return None if asynchronous else offsets
 
+    def unsubscribe(self) -> None: ...
+
     def close(self) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def scripted_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The consumer of these tests has no rebalances but those of its script."""
+    monkeypatch.setattr(live_reader, "_LEAVE_SECONDS", 0.0)
 
 
 class Case:
@@ -293,6 +302,51 @@ def test_a_reader_whose_client_does_not_close_fails_with_its_records_journaled(
     assert pq.read_table(tmp_path).num_rows == 2
     assert len(case.assignments) == told
     assert case.commits == []
+
+
+class _Leaving(Consumer):
+    """Has an assignment queued, and a revocation after it, when it is unsubscribed; notes the order of what
+    is done with it."""
+
+    done: list[str]
+
+    def unsubscribe(self) -> None:
+        self.done = ["unsubscribe"]
+        self.script.extend((self._assign, given((1, 0)), self._revoke))
+
+    def close(self) -> None:
+        self.done.append("close")
+
+    def _assign(self, _: Any) -> list[Message]:
+        self.done.append("assigned")
+        self.on_assign(self, [TopicPartition("t", 1, 0)])
+        return []
+
+    def _revoke(self, _: Any) -> list[Message]:
+        self.done.append("revoked")
+        self.on_revoke(self, [TopicPartition("t", 0), TopicPartition("t", 1)])
+        return []
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_what_the_group_has_queued_is_served_before_the_client_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, static: bool
+) -> None:
+    """A static member keeps its partitions when it is closed, so it does not unsubscribe."""
+    monkeypatch.setattr(live_reader, "_LEAVE_SECONDS", 60.0)
+    spec = ReaderSpec(name="r", group="g", commits="manual", assignor="cooperative-sticky", static=static)
+    case = Case(tmp_path, spec)
+    case.consumers[:] = [_Leaving({}, case.steps)]
+    case.consumer.done = []
+    monkeypatch.setattr(case.reader, "_consumer", case.consumer)
+    case.reader._subscribe()
+    case.reader._assigned(case.consumer, [TopicPartition("t", 0, 0)])
+    case.reader._close_client()
+    case.reader._journal.flush(last=True)
+    served = [] if static else ["unsubscribe", "assigned", "revoked"]
+    assert case.consumer.done == [*served, "close"]
+    assert pq.read_table(case.folder).num_rows == (0 if static else 1)
+    assert [row["partition"] for row in case.commits] == ([] if static else [1])
 
 
 class _StuckProcess(ConsumerProcess):
