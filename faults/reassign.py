@@ -123,8 +123,9 @@ class Reassign(PartitionFault):
         if self.to.max_brokers(shape) >= shape.replication_factor:
             return ()
         return (
-            f"the partition has fewer than {shape.replication_factor} replicas meanwhile: below "
-            "min.insync.replicas every send with acks=all is refused",
+            f"the partition has fewer than {shape.replication_factor} replicas meanwhile: if they are fewer "
+            "than min.insync.replicas, every send with acks=all is refused before Kafka 3.7, and since then "
+            "acknowledged by those there are (KAFKA-21110)",
         )
 
     def _order(self, snapshot: TargetContext, state: PartitionState) -> tuple[int, ...]:

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
+from harness.audit.kafka_version import NEWEST, OLDEST, VersionNumbers, read_version, version_or_newest
 from harness.audit.known_settings import (
     SERVER_KINDS,
     ClientLibrary,
     canonical,
+    change_of_name,
     closest_setting,
     expected_values,
     guarantees,
@@ -19,6 +21,7 @@ from harness.audit.known_settings import (
 )
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
 from harness.config.properties import PropertyLine
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen
 from harness.model.result import ArmResult, VerdictWord
 from harness.model.secrets import MASK, masked
@@ -42,8 +45,8 @@ class AuditedSetting(Frozen):
 
 
 class AuditFinding(Frozen):
-    """A rule that applies. `finding` is the class of findings that it would cause, `experiment` and `arms`
-    the built-in experiment that shows it."""
+    """A rule that applies. `versions` are those of Kafka that it is about (None: all), `finding` the class of
+    findings that it would cause, `experiment` and `arms` the built-in experiment that shows it."""
 
     rule: str
     severity: Severity
@@ -51,13 +54,15 @@ class AuditFinding(Frozen):
     do: str
     source: str
     settings: dict[str, str]
+    versions: str | None = None
     finding: str | None = None
     experiment: str | None = None
     arms: tuple[str, ...] = ()
 
 
 class UnknownSetting(Frozen):
-    """A name that neither this client nor topics and brokers have; its value is not shown."""
+    """A name that neither this client nor topics and brokers have in this version of Kafka; its value is not
+    shown."""
 
     name: str
     where: str
@@ -66,9 +71,10 @@ class UnknownSetting(Frozen):
 
 
 class Audit(Frozen):
-    """The result of an audit."""
+    """The result of an audit; `kafka` is the version of the brokers and of the Java client."""
 
     client: ClientLibrary
+    kafka: str
     settings: tuple[AuditedSetting, ...]
     findings: tuple[AuditFinding, ...]
     unknown: tuple[UnknownSetting, ...]
@@ -91,18 +97,28 @@ class Audit(Frozen):
         )
 
 
-def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) -> Audit:
-    """Audit a configuration; `client` None: the client whose settings have these names."""
+def audit(
+    entries: Sequence[PropertyLine], client: ClientLibrary | None = None, kafka: str = DEFAULT_VERSION
+) -> Audit:
+    """Audit a configuration for a version of Kafka; `client` None: the client whose settings have these
+    names.
+
+    Raises:
+        BadInput: the rules of this version are not known.
+    """
     chosen = client_of(entries) if client is None else client
-    subject = EffectiveSettings(tuple(entries), chosen)
-    rules = [rule for rule in RULES if rule.client in (None, chosen) and rule.applies(subject)]
-    findings = [*_refused_values(entries, subject), *(_finding_of(rule, subject) for rule in rules)]
-    names = known_settings()
+    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka))
+    findings = [
+        *_refused_values(entries, subject),
+        *(_finding_of(rule, subject) for rule in RULES if rule.speaks(subject)),
+    ]
+    names = known_settings(subject.kafka)
     return Audit(
         client=chosen,
+        kafka=kafka,
         settings=tuple(_audited_setting(entry) for entry in entries if canonical(entry.name) in names),
         findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
-        unknown=tuple(_unknown(entries, chosen)),
+        unknown=tuple(_unknown(entries, chosen, subject.kafka)),
     )
 
 
@@ -118,12 +134,17 @@ def _audited_setting(entry: PropertyLine) -> AuditedSetting:
     )
 
 
-def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable[UnknownSetting]:
-    names = known_settings()
+def _unknown(
+    entries: Iterable[PropertyLine], client: ClientLibrary, kafka: VersionNumbers
+) -> Iterable[UnknownSetting]:
+    names = known_settings(kafka)
     for entry in entries:
         known = names.get(entry.name) or names.get(canonical(entry.name))
-        close = closest_setting(entry.name) if known is None else None
-        if known is None:
+        changed = change_of_name(entry.name, client, kafka) if known is None else None
+        close = closest_setting(entry.name) if known is None and changed is None else None
+        if changed is not None:
+            says = f"Kafka {changed.version} {changed.what} it, and where it is unknown it has no effect"
+        elif known is None:
             if close is None and entry.name.startswith(_FREE_PREFIXES):
                 continue
             says = "unknown name: the Java client and brokers ignore it, librdkafka refuses it"
@@ -141,7 +162,7 @@ def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings)
         value = entry.value.strip()
         if masked(entry.name, value) != value:
             continue
-        refused = expected_values(entry.name, value, subject.client, subject.kinds)
+        refused = expected_values(entry.name, value, subject.client, subject.kinds, subject.kafka)
         if refused is not None:
             expected, kind = refused
             yield AuditFinding(
@@ -156,13 +177,15 @@ def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings)
 
 def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
     values = {name: _value(name, subject) for name in rule.settings}
+    plain = {name: masked(name, subject.value(name) or "") for name in rule.settings}
     return AuditFinding(
         rule=rule.id,
         severity=rule.severity,
-        says=re.sub(r"\{([a-z.]+)\}", lambda match: values.get(match[1], "?").split(" ")[0], rule.says),
+        says=re.sub(r"\{([a-z.]+)\}", lambda match: plain.get(match[1]) or "?", rule.says),
         do=rule.do,
         source=rule.source,
         settings={name: value for name, value in values.items() if value},
+        versions=rule.versions,
         finding=rule.finding,
         experiment=rule.proof.experiment if rule.proof else None,
         arms=rule.proof.arms if rule.proof else (),
@@ -173,13 +196,20 @@ def _value(name: str, subject: EffectiveSettings) -> str:
     """A setting's value, fit to be shown; empty: it has none."""
     if name in subject.written:
         return masked(name, subject.written[name]) or MASK
-    default = subject.value(name)
-    return "" if default is None else f"{default} (default)"
+    known = known_settings(subject.kafka).get(name)
+    default = known.default(subject.client) if known else None
+    return f"{default} ({known.default_words(subject.client, subject.kafka)})" if known and default else ""
 
 
 def lines(found: Audit) -> Iterator[str]:
     """An audit as text: the promise of each setting, then the findings, the worst first."""
     yield f"read as settings of the client {found.client} (--client names another one)"
+    newer = (
+        ""
+        if read_version(found.kafka) <= NEWEST
+        else f", of which only changes up to {DEFAULT_VERSION} are known"
+    )
+    yield f"for Kafka {found.kafka} (--kafka-version names another one, from {OLDEST} on){newer}"
     yield ""
     for setting in found.settings:
         yield f"{setting.name}={setting.value}"
@@ -206,6 +236,8 @@ def _finding_lines(one: AuditFinding) -> Iterator[str]:
     yield "    " + ", ".join(f"{name}={value}" for name, value in one.settings.items())
     yield f"    do: {one.do}"
     yield f"    source: {one.source}"
+    if one.versions is not None:
+        yield f"    versions: {one.versions}"
     if one.experiment is not None:
         arms = "".join(f" --arm {arm}" for arm in one.arms)
         shows = f" (findings of class {one.finding})" if one.finding else ""
@@ -231,6 +263,8 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
     entries = [PropertyLine(name, value, "run.json", 0) for name, value in settings.items()]
     return tuple(
         f"against {one.finding}: {one.do}"
-        for one in audit(entries, _LIBRARY.get(meta.client)).findings
+        for one in audit(
+            entries, _LIBRARY.get(meta.client), version_or_newest(meta.cluster.image.kafka_version)
+        ).findings
         if one.finding in arm.summary.findings
     )

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.audit.kafka_version import NEWEST, VersionNumbers
 from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 
 
 @dataclass(frozen=True)
 class EffectiveSettings:
-    """The settings in `entries`, with defaults; of two entries with one name the later one counts, as in
-    Java."""
+    """The settings in `entries`, with the defaults of this version of Kafka; of two entries with one name the
+    later one counts, as in Java."""
 
     entries: tuple[PropertyLine, ...]
     client: ClientLibrary
+    kafka: VersionNumbers = NEWEST
 
     @cached_property
     def written(self) -> dict[str, str]:
@@ -26,12 +28,12 @@ class EffectiveSettings:
     @cached_property
     def kinds(self) -> frozenset[SettingKind]:
         """What this configures: the kinds of all names that belong to exactly one kind."""
-        known = (known_settings().get(name) for name in self.written)
+        known = (known_settings(self.kafka).get(name) for name in self.written)
         return frozenset(kind for one in known if one and len(one.kinds) == 1 for kind in one.kinds)
 
     def value(self, name: str) -> str | None:
         """The value as written, else its default; None: it has none, or a long one."""
-        known = known_settings().get(name)
+        known = known_settings(self.kafka).get(name)
         return self.written.get(name) or (known.default(self.client) if known else None)
 
     def number(self, name: str, otherwise: int = 0) -> int:
@@ -63,13 +65,21 @@ class EffectiveSettings:
 
     @property
     def acks(self) -> str:
-        """`0`, `1` or `all` (or any other text as written)."""
-        text = (self.value("acks") or "all").lower()
-        return "all" if text == "-1" else text
+        """`0`, `1` or `all` (or any other text as written). An idempotent producer without acks uses all."""
+        text = self.written.get("acks") or ("all" if self.wants_idempotence else self.value("acks") or "all")
+        known = (
+            {"-1": "all", "01": "1", "00": "0"} if self.client is ClientLibrary.LIBRDKAFKA else {"-1": "all"}
+        )
+        return known.get(text.lower(), text.lower())
 
     @property
     def transactional(self) -> bool:
         return bool(self.written.get("transactional.id"))
+
+    @property
+    def wants_idempotence(self) -> bool:
+        """Whether idempotence is configured, directly or by transactions."""
+        return self.says("enable.idempotence", "true") or self.transactional
 
     @property
     def rules_out_idempotence(self) -> bool:
@@ -77,16 +87,21 @@ class EffectiveSettings:
         return self.acks != "all" or self.written.get("retries") == "0"
 
     @property
+    def idempotent_by_default(self) -> bool:
+        """Whether the client tries to be idempotent by itself: Java's does since Kafka 3.0.1, 3.1.1 and 3.2
+        (KIP-679; in 3.0.0 and 3.1.0 the default had no effect, KAFKA-13598)."""
+        return self.client is ClientLibrary.JAVA and self.kafka >= (3, 0, 1) and self.kafka != (3, 1, 0)
+
+    @property
     def idempotent(self) -> bool:
         """Whether the producer is idempotent. The Java client switches its default off if acks or retries
-        rule it out (KAFKA-13673)."""
+        rule it out (KAFKA-13673), and before Kafka 4.0 if more than 5 requests are in flight."""
         if "enable.idempotence" in self.written:
             return self.says("enable.idempotence", "true")
         if self.transactional:
             return True
-        if self.client is ClientLibrary.LIBRDKAFKA:
-            return False
-        return not self.rules_out_idempotence
+        too_many = self.kafka < (4,) and self.number("max.in.flight.requests.per.connection") > 5
+        return self.idempotent_by_default and not self.rules_out_idempotence and not too_many
 
 
 def client_of(entries: Sequence[PropertyLine]) -> ClientLibrary:

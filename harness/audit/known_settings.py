@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -13,6 +13,7 @@ from importlib import resources
 import yaml
 from pydantic import TypeAdapter
 
+from harness.audit.kafka_version import NEWEST, VersionNumbers, numbers
 from harness.model.errors import closest
 from harness.model.frozen import Frozen
 
@@ -36,6 +37,7 @@ _CANONICAL = {
     "fetch.wait.max.ms": "fetch.max.wait.ms",
 }
 """librdkafka's aliases -> the name that the Java client also has."""
+_PRESENCE = ("added", "removed")
 _BOUNDS = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
 _FLAGS = ("true", "false", "t", "f", "1", "0")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
@@ -64,13 +66,31 @@ SERVER_KINDS = (SettingKind.TOPIC, SettingKind.BROKER)
 """Both clients have the same settings of these."""
 
 
+_Place = tuple[ClientLibrary, SettingKind]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """What a Kafka version changed: it `added` or `removed` the setting, or changed its `default` or its
+    `values`, which were `before` until then."""
+
+    version: str
+    what: str
+    before: str
+
+    def is_after(self, kafka: VersionNumbers) -> bool:
+        """Whether this Kafka is older than the change."""
+        return kafka < numbers(self.version)
+
+
 @dataclass(frozen=True, slots=True)
 class KnownSetting:
-    """A known name; `defaults` and the possible `values` (as settings.tsv words them) are by client and kind
-    (for topics and brokers: Java)."""
+    """A known name in one version of Kafka; `defaults`, the possible `values` (as settings.tsv words them)
+    and all `changes`, oldest first, are by client and kind (for topics and brokers: Java)."""
 
-    defaults: dict[tuple[ClientLibrary, SettingKind], str]
-    values: dict[tuple[ClientLibrary, SettingKind], str]
+    defaults: dict[_Place, str]
+    values: dict[_Place, str]
+    changes: dict[_Place, tuple[SettingChange, ...]] = field(default_factory=dict)
 
     @property
     def clients(self) -> set[ClientLibrary]:
@@ -82,9 +102,20 @@ class KnownSetting:
 
     def default(self, client: ClientLibrary) -> str | None:
         """The default in this client, else in topics, else in brokers; None: there is none, or a long one."""
-        by_kind = [self.defaults.get((client, kind)) for kind in SettingKind]
-        by_kind += [self.defaults.get((ClientLibrary.JAVA, kind)) for kind in SERVER_KINDS]
-        return next(filter(None, by_kind), None)
+        return self.defaults.get(self._place(client))
+
+    def default_words(self, client: ClientLibrary, kafka: VersionNumbers) -> str:
+        """`default`, with the versions of Kafka that have it, if others have another one."""
+        changes = [one for one in self.changes.get(self._place(client), ()) if one.what == "default"]
+        later = next((one.version for one in changes if one.is_after(kafka)), None)
+        if later is not None:
+            return f"default before Kafka {later}"
+        return f"default since Kafka {changes[-1].version}" if changes else "default"
+
+    def _place(self, client: ClientLibrary) -> _Place:
+        places = [(client, kind) for kind in SettingKind]
+        places += [(ClientLibrary.JAVA, kind) for kind in SERVER_KINDS]
+        return next((one for one in places if self.defaults.get(one)), places[0])
 
 
 def canonical(name: str) -> str:
@@ -101,18 +132,48 @@ def listed_name(name: str) -> str:
 
 
 @cache
-def known_settings() -> dict[str, KnownSetting]:
-    """Every known setting by name."""
+def _catalogue() -> tuple[tuple[_Place, str, str, str, tuple[SettingChange, ...]], ...]:
+    """The lines of settings.tsv: place, name, default, values and changes."""
+    found = []
+    for line in (resources.files("harness.audit") / "settings.tsv").read_text().splitlines():
+        if not line.startswith("#"):
+            client, kind, name, default, _alias, values, *rest = line.split("\t")
+            words = [change.split(" ", 2) for one in rest for change in one.split("; ")]
+            changes = tuple(SettingChange(one[0], one[1], "".join(one[2:])) for one in words)
+            found.append(((ClientLibrary(client), SettingKind(kind)), name, default, values, changes))
+    return tuple(found)
+
+
+@cache
+def known_settings(kafka: VersionNumbers = NEWEST) -> dict[str, KnownSetting]:
+    """Every setting that this version of Kafka knows, by name."""
     found = {name: KnownSetting({}, {(ClientLibrary.JAVA, SettingKind.TOPIC): _COUNT}) for name in _OURS}
-    text = (resources.files("harness.audit") / "settings.tsv").read_text()
-    for line in text.splitlines():
-        if line.startswith("#"):
+    for place, name, default, values, changes in _catalogue():
+        if any(one.is_after(kafka) == (one.what == "added") for one in changes if one.what in _PRESENCE):
             continue
-        client, kind, name, default, _alias, values = line.split("\t")
+        older = {one.what: one.before for one in reversed(changes) if one.is_after(kafka)}
         known = found.setdefault(name, KnownSetting({}, {}))
-        where = (ClientLibrary(client), SettingKind(kind))
-        known.defaults[where], known.values[where] = default, values
+        known.defaults[place] = older.get("default", default)
+        known.values[place] = older.get("values", values)
+        known.changes[place] = changes
     return found
+
+
+def change_of_name(name: str, client: ClientLibrary, kafka: VersionNumbers) -> SettingChange | None:
+    """What added or removed a name that this client, or a broker, does not know in this version of Kafka;
+    None: none knows it."""
+    return next(
+        (
+            one
+            for (library, kind), known, *_, changes in _catalogue()
+            for one in changes
+            if known == name
+            and (library is client or kind in SERVER_KINDS)
+            and one.what in _PRESENCE
+            and one.is_after(kafka) == (one.what == "added")
+        ),
+        None,
+    )
 
 
 def closest_setting(name: str) -> str | None:
@@ -136,14 +197,18 @@ def guarantees() -> dict[str, Guarantee]:
 
 
 def expected_values(
-    name: str, value: str, client: ClientLibrary, kinds: Collection[SettingKind]
+    name: str,
+    value: str,
+    client: ClientLibrary,
+    kinds: Collection[SettingKind],
+    kafka: VersionNumbers = NEWEST,
 ) -> tuple[str, SettingKind] | None:
     """What would be taken instead of `value`, in words, and by what; None: the value is taken.
 
     `kinds` is what the configuration configures. A name that several of these have, such as
     `compression.type`, may have the value of any of them.
     """
-    known = known_settings().get(listed_name(name))
+    known = known_settings(kafka).get(listed_name(name))
     if known is None or any(mark in value for mark in _PLACEHOLDERS):
         return None
     places = known.values.items()

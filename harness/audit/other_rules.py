@@ -19,6 +19,7 @@ from harness.audit.rule import (
 )
 from harness.model.result import FindingClass
 
+_COPIES = ("min.insync.replicas", "replication.factor", "default.replication.factor")
 _LATEST = ("latest", "largest", "end")
 
 
@@ -43,6 +44,12 @@ def _least(subject: EffectiveSettings) -> int:
     return subject.number("min.insync.replicas") or 1
 
 
+def _asks_for_all(subject: EffectiveSettings) -> bool:
+    """Whether acks=all needs every replica, of several; more than there are means all since Kafka 3.7."""
+    copies, least = _copies(subject) or 0, _least(subject)
+    return copies > 1 and (least == copies or (least > copies and subject.kafka >= (3, 7)))
+
+
 RULES: tuple[AuditRule, ...] = (
     contradiction(
         "acks-all-alone",
@@ -57,19 +64,31 @@ RULES: tuple[AuditRule, ...] = (
     ),
     contradiction(
         "minisr-above-copies",
-        ("min.insync.replicas", "replication.factor", "default.replication.factor"),
+        _COPIES,
         lambda s: (copies := _copies(s)) is not None and _least(s) > copies,
         "min.insync.replicas={min.insync.replicas} is greater than the number of replicas: with acks=all no "
         "send can ever succeed (NOT_ENOUGH_REPLICAS)",
         "set replication.factor=3 and min.insync.replicas=2",
         f"{TOPIC_DOCS}, min.insync.replicas",
+        before="3.7",
+    ),
+    risk(
+        "minisr-capped",
+        _COPIES,
+        lambda s: _copies(s) == 1 and _least(s) > 1,
+        "min.insync.replicas={min.insync.replicas} has no effect with one replica: a leader asks for at most "
+        "as many replicas as the partition has, and acknowledges acks=all alone",
+        "set replication.factor=3 and min.insync.replicas=2",
+        "KIP-966, KAFKA-21110",
+        FindingClass.LOST,
+        since="3.7",
     ),
     risk(
         "minisr-all-copies",
-        ("min.insync.replicas", "replication.factor", "default.replication.factor"),
-        lambda s: (copies := _copies(s)) is not None and _least(s) == copies and copies > 1,
-        "min.insync.replicas={min.insync.replicas} equals the number of replicas: while one broker is down, "
-        "even for a restart, writing with acks=all is impossible",
+        _COPIES,
+        _asks_for_all,
+        "min.insync.replicas={min.insync.replicas} asks for all replicas: while one broker is down, even for "
+        "a restart, writing with acks=all is impossible",
         "set replication.factor one above min.insync.replicas",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
@@ -225,16 +244,29 @@ RULES: tuple[AuditRule, ...] = (
         f"{RDK_DOCS}, max.poll.interval.ms",
         client=ClientLibrary.LIBRDKAFKA,
     ),
-    refused(
-        "new-protocol",
-        ("group.protocol", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"),
-        lambda s: (
-            s.says("group.protocol", "consumer")
-            and s.names("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
-        ),
-        "group.protocol=consumer: the brokers configure session, heartbeat and assignment, and the client "
-        "refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy",
-        "remove them; brokers have group.consumer.session.timeout.ms and others",
-        "KIP-848",
+    *(
+        refused(
+            rule,
+            (
+                "group.protocol",
+                "session.timeout.ms",
+                "heartbeat.interval.ms",
+                "partition.assignment.strategy",
+            ),
+            lambda s: (
+                s.says("group.protocol", "consumer")
+                and s.names("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+            ),
+            "group.protocol=consumer: the brokers configure session, heartbeat and assignment, and the "
+            "client refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy",
+            "remove them; brokers have group.consumer.session.timeout.ms and others",
+            "KIP-848",
+            client=client,
+            since=since,
+        )
+        for rule, client, since in (
+            ("new-protocol-java", ClientLibrary.JAVA, "4.0"),
+            ("new-protocol-librdkafka", ClientLibrary.LIBRDKAFKA, None),
+        )
     ),
 )

@@ -10,19 +10,8 @@ from harness.model.result import FindingClass
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 
-def _wants_idempotence(subject: EffectiveSettings) -> bool:
-    """Whether idempotence is configured, directly or by transactions."""
-    return subject.says("enable.idempotence", "true") or subject.transactional
-
-
 def _too_many_in_flight(subject: EffectiveSettings) -> bool:
-    # Idempotence is the Java client's default, which it does not switch off here as it does for acks.
-    wanted = _wants_idempotence(subject) or (
-        subject.client is ClientLibrary.JAVA
-        and not subject.says("enable.idempotence", "false")
-        and subject.idempotent
-    )
-    return wanted and subject.number(_IN_FLIGHT) > 5 and _IN_FLIGHT in subject.written
+    return _IN_FLIGHT in subject.written and subject.number(_IN_FLIGHT) > 5
 
 
 def _may_repeat(subject: EffectiveSettings) -> bool:
@@ -56,11 +45,22 @@ RULES: tuple[AuditRule, ...] = (
     refused(
         "idempotence-in-flight",
         ("enable.idempotence", _IN_FLIGHT),
-        _too_many_in_flight,
+        lambda s: s.wants_idempotence and _too_many_in_flight(s),
         f"an idempotent producer may have 5 requests in flight, not {{{_IN_FLIGHT}}}: a broker remembers the "
         "last 5 batches of a producer. The client refuses to start",
         f"set {_IN_FLIGHT} to 5 or leave it out",
         f"{JAVA_DOCS}, {_IN_FLIGHT}; {RDK_DOCS}, enable.idempotence",
+    ),
+    refused(
+        "default-idempotence-in-flight",
+        ("enable.idempotence", _IN_FLIGHT),
+        lambda s: "enable.idempotence" not in s.written and s.idempotent and _too_many_in_flight(s),
+        f"an idempotent producer, which is the default, may have 5 requests in flight, not {{{_IN_FLIGHT}}}. "
+        "The client refuses to start; before Kafka 4.0 it switched idempotence off",
+        f"set {_IN_FLIGHT} to 5 or leave it out, or set enable.idempotence=false",
+        f"{JAVA_DOCS}, {_IN_FLIGHT} (KAFKA-13673)",
+        client=ClientLibrary.JAVA,
+        since="4.0",
     ),
     refused(
         "idempotence-retries",
@@ -154,22 +154,26 @@ RULES: tuple[AuditRule, ...] = (
     ),
     risk(
         "idempotence-switched-off",
-        ("acks", "retries", "enable.idempotence"),
-        lambda s: s.producing and "enable.idempotence" not in s.written and not s.idempotent,
-        "idempotence, which is the default, is silently switched off, since acks={acks} or retries rule "
-        "it out",
+        ("acks", "retries", _IN_FLIGHT, "enable.idempotence"),
+        lambda s: (
+            s.producing
+            and s.idempotent_by_default
+            and "enable.idempotence" not in s.written
+            and not s.idempotent
+        ),
+        "idempotence, which is the default, is silently switched off: acks, retries or (before Kafka 4.0) "
+        "more than 5 requests in flight rule it out",
         "set enable.idempotence=true with acks=all, or enable.idempotence=false to show that it is intended",
         f"{JAVA_DOCS}, enable.idempotence (KIP-679, KAFKA-13673)",
         FindingClass.DUPLICATE,
         NOT_IDEMPOTENT,
         ClientLibrary.JAVA,
+        since="3.0.1",
     ),
     risk(
         "not-idempotent",
         ("enable.idempotence", "acks", "retries"),
-        lambda s: (
-            _may_repeat(s) and not (s.client is ClientLibrary.JAVA and "enable.idempotence" not in s.written)
-        ),
+        lambda s: _may_repeat(s) and not (s.idempotent_by_default and "enable.idempotence" not in s.written),
         "retries without idempotence: a record whose acknowledgement was lost is written again, and is in "
         "the log twice",
         "set enable.idempotence=true",
@@ -190,7 +194,7 @@ RULES: tuple[AuditRule, ...] = (
     risk(
         "no-retries",
         ("retries",),
-        lambda s: s.written.get("retries") == "0" and s.acks != "0" and not _wants_idempotence(s),
+        lambda s: s.written.get("retries") == "0" and s.acks != "0" and not s.wants_idempotence,
         "retries=0: sends fail at every leader election, and the application must handle each failure",
         "leave retries out; delivery.timeout.ms limits the time of the retries",
         f"{JAVA_DOCS}, retries",

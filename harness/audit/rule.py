@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import partial
 
 from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.kafka_version import numbers
 from harness.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
@@ -66,6 +67,27 @@ class AuditRule:
     proof: RuleProof | None = None
     client: ClientLibrary | None = None
     """The client that the rule is about; None: both."""
+    since: str | None = None
+    """The first version of Kafka that it is about; None: every known one."""
+    before: str | None = None
+    """The first version that it is no longer about; None: there is none."""
+
+    @property
+    def versions(self) -> str | None:
+        """The versions of Kafka that it is about, in words; None: all."""
+        words = [
+            f"{word} Kafka {one}" for word, one in (("since", self.since), ("before", self.before)) if one
+        ]
+        return ", ".join(words) or None
+
+    def speaks(self, subject: EffectiveSettings) -> bool:
+        """Whether it is about this client and version, and applies."""
+        return (
+            self.client in (None, subject.client)
+            and (self.since is None or subject.kafka >= numbers(self.since))
+            and (self.before is None or subject.kafka < numbers(self.before))
+            and self.applies(subject)
+        )
 
 
 refused = partial(AuditRule, Severity.REFUSED)

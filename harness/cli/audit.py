@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 from harness.cli.options import ERRORS, interruptible, print_json, print_text, seed_or_now, show_progress
+from harness.model.defaults import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from harness.audit.audit import Audit
@@ -64,6 +65,9 @@ def audit_settings(
         Literal["auto", "java", "librdkafka"],
         Option(help="Client whose names and defaults apply; auto: chosen by the names."),
     ] = "auto",
+    kafka_version: Annotated[
+        str, Option(help="Version of the brokers and of the Java client, from 2.8 on.")
+    ] = DEFAULT_VERSION,
     prove: Annotated[
         bool, Option("--prove", help="Run the experiments that show the findings, on real brokers.")
     ] = False,
@@ -74,7 +78,8 @@ def audit_settings(
     """Show what a configuration promises and where it contradicts itself. Needs no cluster.
 
     Several files are read as one configuration: some contradictions only show if producer, topic and brokers
-    are read together. Names are Java's or librdkafka's; secrets are masked.
+    are read together. Names are Java's or librdkafka's; secrets are masked. Some rules, defaults, names and
+    values are of some versions of Kafka only: a finding says of which.
 
     Exit codes: 0 no contradiction (there may be risks), 1 something is refused by the client,
     contradictory or misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
@@ -86,7 +91,7 @@ def audit_settings(
     from harness.model.secrets import this_command
 
     entries = [entry for file in files for entry in properties.read_properties(file)]
-    found = audit.audit(entries, None if client == "auto" else ClientLibrary(client))
+    found = audit.audit(entries, None if client == "auto" else ClientLibrary(client), kafka_version)
     for line in () if as_json else audit.lines(found):
         typer.echo(line)
     done = _run_proofs(found, results, seed_or_now(seed), quiet=as_json) if prove else []
