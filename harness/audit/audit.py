@@ -4,7 +4,7 @@ advises about the findings of a run."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
@@ -15,11 +15,11 @@ from harness.audit.known_settings import (
     canonical,
     change_of_name,
     closest_setting,
-    expected_values,
     guarantees,
     known_settings,
 )
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
+from harness.audit.setting_values import expected_values
 from harness.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen
@@ -30,6 +30,8 @@ RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
+_COMMENT = re.compile(r"\s(#|//|;)")
+_OWN_LINE = "put the comment in {}, line {}, on a line of its own: what follows a value belongs to it"
 _LIBRARY = {"librdkafka": ClientLibrary.LIBRDKAFKA, "java": ClientLibrary.JAVA, "driven": ClientLibrary.JAVA}
 """Whose names and defaults the settings of a run have, by `RunMeta.client`; of others the audit finds out."""
 
@@ -108,23 +110,28 @@ def audit(
     """
     chosen = client_of(entries) if client is None else client
     subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka))
+    refused = {canonical(name): one for name, one in _refused_values(entries, subject)}
+    rules = [rule for rule in RULES if refused.keys().isdisjoint(rule.settings) and rule.speaks(subject)]
     findings = [
-        *_refused_values(entries, subject),
-        *(_finding_of(rule, subject) for rule in RULES if rule.speaks(subject)),
+        *refused.values(),
+        *(_finding_of(rule, subject) for rule in rules),
+        *_comments(entries, refused, subject.kafka),
     ]
     names = known_settings(subject.kafka)
     return Audit(
         client=chosen,
         kafka=kafka,
-        settings=tuple(_audited_setting(entry) for entry in entries if canonical(entry.name) in names),
+        settings=tuple(_audited_setting(one, refused) for one in entries if canonical(one.name) in names),
         findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
         unknown=tuple(_unknown(entries, chosen, subject.kafka)),
     )
 
 
-def _audited_setting(entry: PropertyLine) -> AuditedSetting:
-    promise = guarantees().get(canonical(entry.name))
-    says = promise.by_value.get(entry.value.strip().lower(), promise.says) if promise else None
+def _audited_setting(entry: PropertyLine, refused: Container[str]) -> AuditedSetting:
+    name = canonical(entry.name)
+    promise = guarantees().get(name)
+    value = None if name in refused else entry.value.strip().lower()
+    says = promise.by_value.get(str(value), promise.says) if promise else None
     return AuditedSetting(
         name=entry.name,
         value=masked(entry.name, entry.value),
@@ -148,6 +155,8 @@ def _unknown(
             if close is None and entry.name.startswith(_FREE_PREFIXES):
                 continue
             says = "unknown name: the Java client and brokers ignore it, librdkafka refuses it"
+            if close is not None and close.lower() == entry.name.lower():
+                says += "; upper and lower case are told apart"
         elif client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS):
             says = f"only {', '.join(known.clients)} has it, not {client}"
         else:
@@ -156,8 +165,11 @@ def _unknown(
         yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
 
 
-def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[AuditFinding]:
-    """One finding for each value that the client's, the topic's or the broker's own validator refuses."""
+def _refused_values(
+    entries: Iterable[PropertyLine], subject: EffectiveSettings
+) -> Iterable[tuple[str, AuditFinding]]:
+    """A setting's name and a finding for each value that the client's, the topic's or the broker's own
+    validator refuses."""
     for entry in entries:
         value = entry.value.strip()
         if masked(entry.name, value) != value:
@@ -165,12 +177,34 @@ def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings)
         refused = expected_values(entry.name, value, subject.client, subject.kinds, subject.kafka)
         if refused is not None:
             expected, kind = refused
+            remedy = _OWN_LINE if _COMMENT.search(value) else "correct the value in {}, line {}"
+            yield (
+                entry.name,
+                AuditFinding(
+                    rule="value",
+                    severity=Severity.REFUSED,
+                    says=f"{entry.name} cannot be {value!r}: it is {expected}",
+                    do=remedy.format(entry.file, entry.line),
+                    source=source_of(subject.client, kind),
+                    settings={entry.name: value},
+                ),
+            )
+
+
+def _comments(
+    entries: Iterable[PropertyLine], refused: Container[str], kafka: VersionNumbers
+) -> Iterable[AuditFinding]:
+    """One finding for each value that is taken as it is, and seems to end with a comment."""
+    for entry in entries:
+        name, value = canonical(entry.name), entry.value.strip()
+        known = name in known_settings(kafka) and name not in refused and masked(entry.name, value) == value
+        if known and " #" in value:
             yield AuditFinding(
-                rule="value",
-                severity=Severity.REFUSED,
-                says=f"{entry.name} cannot be {value!r}: it is {expected}",
-                do=f"correct the value in {entry.file}, line {entry.line}",
-                source=source_of(subject.client, kind),
+                rule="comment",
+                severity=Severity.RISK,
+                says=f"the value of {entry.name} is {value!r}, with what looks like a comment",
+                do=_OWN_LINE.format(entry.file, entry.line),
+                source="java.util.Properties, load: a comment is a line whose first character is # or !",
                 settings={entry.name: value},
             )
 

@@ -10,6 +10,13 @@ from harness.audit.kafka_version import NEWEST, VersionNumbers
 from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 
+ASSIGNORS = "partition.assignment.strategy"
+
+
+def is_plain(value: str) -> bool:
+    """Whether this is a name of letters, digits, `-` and `_`: no name of a class, and no placeholder."""
+    return value.replace("-", "").replace("_", "").isalnum()
+
 
 @dataclass(frozen=True)
 class EffectiveSettings:
@@ -55,6 +62,10 @@ class EffectiveSettings:
         """Whether the configuration sets one of these."""
         return any(name in self.written for name in names)
 
+    def listed(self, name: str) -> tuple[str, ...]:
+        """The elements of a list as written."""
+        return tuple(filter(None, (one.strip() for one in self.written.get(name, "").split(","))))
+
     @property
     def producing(self) -> bool:
         return SettingKind.PRODUCER in self.kinds
@@ -67,10 +78,7 @@ class EffectiveSettings:
     def acks(self) -> str:
         """`0`, `1` or `all` (or any other text as written). An idempotent producer without acks uses all."""
         text = self.written.get("acks") or ("all" if self.wants_idempotence else self.value("acks") or "all")
-        known = (
-            {"-1": "all", "01": "1", "00": "0"} if self.client is ClientLibrary.LIBRDKAFKA else {"-1": "all"}
-        )
-        return known.get(text.lower(), text.lower())
+        return "all" if text == "-1" else text.lower()
 
     @property
     def transactional(self) -> bool:
@@ -105,7 +113,12 @@ class EffectiveSettings:
 
 
 def client_of(entries: Sequence[PropertyLine]) -> ClientLibrary:
-    """The client that the names belong to: librdkafka if only it has one of them, else Java's."""
-    known = (known_settings().get(entry.name) for entry in entries)
-    only_one_has = any(one and one.clients == {ClientLibrary.LIBRDKAFKA} for one in known)
-    return ClientLibrary.LIBRDKAFKA if only_one_has else ClientLibrary.JAVA
+    """The client that the settings belong to: librdkafka if only it has one of the names, or the assignors
+    are not names of classes; else Java's."""
+    for entry in entries:
+        known = known_settings().get(entry.name)
+        if known is not None and known.clients == {ClientLibrary.LIBRDKAFKA}:
+            return ClientLibrary.LIBRDKAFKA
+        if canonical(entry.name) == ASSIGNORS and is_plain(entry.value.replace(",", "").replace(" ", "")):
+            return ClientLibrary.LIBRDKAFKA
+    return ClientLibrary.JAVA

@@ -1,10 +1,8 @@
-"""The known setting names: their clients, kinds, defaults and promises, the closest known name to a misspelt
-one, and whether a value is one that Kafka's or librdkafka's own validators take."""
+"""The known setting names: their clients, kinds, defaults, possible values and promises, and the closest
+known name to a misspelt one."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -38,12 +36,6 @@ _CANONICAL = {
 }
 """librdkafka's aliases -> the name that the Java client also has."""
 _PRESENCE = ("added", "removed")
-_BOUNDS = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
-_FLAGS = ("true", "false", "t", "f", "1", "0")
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?", re.ASCII)
-_PLACEHOLDERS = ("${", "{{")
-"""Marks of a value that a config provider or a template fills in later."""
 
 
 class ClientLibrary(StrEnum):
@@ -178,7 +170,8 @@ def change_of_name(name: str, client: ClientLibrary, kafka: VersionNumbers) -> S
 
 def closest_setting(name: str) -> str | None:
     """The known name that was probably meant; None: none is similar."""
-    return closest(canonical(name), known_settings(), cutoff=0.8)
+    same = (one for one in known_settings() if one.lower() == name.lower())
+    return next(same, None) or closest(canonical(name), known_settings(), cutoff=0.8)
 
 
 class Guarantee(Frozen):
@@ -194,78 +187,3 @@ def guarantees() -> dict[str, Guarantee]:
     """The promises of `guarantees.yaml` by the setting's name."""
     text = (resources.files("harness.audit") / "guarantees.yaml").read_text()
     return TypeAdapter(dict[str, Guarantee]).validate_python(yaml.safe_load(text))
-
-
-def expected_values(
-    name: str,
-    value: str,
-    client: ClientLibrary,
-    kinds: Collection[SettingKind],
-    kafka: VersionNumbers = NEWEST,
-) -> tuple[str, SettingKind] | None:
-    """What would be taken instead of `value`, in words, and by what; None: the value is taken.
-
-    `kinds` is what the configuration configures. A name that several of these have, such as
-    `compression.type`, may have the value of any of them.
-    """
-    known = known_settings(kafka).get(listed_name(name))
-    if known is None or any(mark in value for mark in _PLACEHOLDERS):
-        return None
-    places = known.values.items()
-    values = {kind: one for (library, kind), one in places if library is client or kind in SERVER_KINDS}
-    narrowed = {kind: one for kind, one in values.items() if kind in kinds} or values
-    prefix_only = client is ClientLibrary.LIBRDKAFKA
-    if not narrowed or any(_takes(one, value, prefix_only) for one in narrowed.values()):
-        return None
-    kind, one = next(iter(narrowed.items()))
-    return _words(one, value), kind
-
-
-def _takes(values: str, value: str, prefix_only: bool) -> bool:
-    """Whether the catalogue (see settings.tsv) has this among the values. `prefix_only`: the client reads
-    only the beginning of a number, as strtol does."""
-    what, _, choices = values.partition(" ")
-    if what in _BOUNDS or what == "double":
-        pattern = _DECIMAL if what == "double" else _WHOLE
-        found = pattern.match(value) if prefix_only else pattern.fullmatch(value)
-        if found is None:
-            return what == "double" and value in ("NaN", "Infinity", "-Infinity")
-        number = float(found[0].rstrip("dDfF")) if what == "double" else int(found[0])
-        bound = _BOUNDS.get(what)
-        fits = bound is None or -bound - 1 <= number <= bound
-        return fits and (not choices or any(_within(number, one) for one in choices.split("|")))
-    if what in ("boolean", "flag"):
-        return value.lower() in (_FLAGS if what == "flag" else _FLAGS[:2])
-    known = choices.split("|")
-    if what == "list":
-        return all(one.strip() in known for one in value.split(",") if one.strip())
-    if what == "word":
-        return value.lower() in (one.lower() for one in known)
-    return what != "string" or any(
-        value.startswith(one[:-1]) if one.endswith("*") else value == one for one in known
-    )
-
-
-def _within(number: float, choice: str) -> bool:
-    low, dots, high = choice.partition("..")
-    return float(low) <= number and (number <= float(high) if high else bool(dots) or number == float(low))
-
-
-def _words(values: str, value: str) -> str:
-    what, _, choices = values.partition(" ")
-    if what in _BOUNDS or what == "double":
-        ranges = " or ".join(_range_words(one, what) for one in choices.split("|")) if choices else ""
-        return ("a number" if what == "double" else "a whole number") + (f", {ranges}" if ranges else "")
-    if what in ("boolean", "flag"):
-        return "true or false"
-    known = choices.split("|")
-    close = closest(value, known)
-    several = "a list of" if what == "list" else "one of"
-    return f"{several} {', '.join(known)}" + (f" (did you mean {close!r}?)" if close else "")
-
-
-def _range_words(choice: str, what: str) -> str:
-    low, dots, high = choice.partition("..")
-    if dots and not high and what in ("short", "int"):
-        high = str(_BOUNDS[what])
-    return f"from {low} to {high}" if high else f"at least {low}" if dots else low

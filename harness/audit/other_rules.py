@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.effective_settings import ASSIGNORS, EffectiveSettings, is_plain
 from harness.audit.known_settings import SERVER_KINDS, ClientLibrary
 from harness.audit.rule import (
     BROKER_DOCS,
@@ -20,6 +20,8 @@ from harness.audit.rule import (
 from harness.model.result import FindingClass
 
 _COPIES = ("min.insync.replicas", "replication.factor", "default.replication.factor")
+_COOPERATIVE = "cooperative-sticky"
+_MECHANISMS = ("GSSAPI", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LATEST = ("latest", "largest", "end")
 
 
@@ -48,6 +50,16 @@ def _asks_for_all(subject: EffectiveSettings) -> bool:
     """Whether acks=all needs every replica, of several; more than there are means all since Kafka 3.7."""
     copies, least = _copies(subject) or 0, _least(subject)
     return copies > 1 and (least == copies or (least > copies and subject.kafka >= (3, 7)))
+
+
+def _other_mechanism(subject: EffectiveSettings) -> bool:
+    """Whether SASL is used with a mechanism that librdkafka does not know, or that is in another case. The
+    Java client may have mechanisms of its own."""
+    name = subject.value("sasl.mechanism") or ""
+    unknown = name not in _MECHANISMS and (
+        subject.client is ClientLibrary.LIBRDKAFKA or name.upper() in _MECHANISMS
+    )
+    return unknown and is_plain(name) and subject.has("security.protocol", "sasl_plaintext", "sasl_ssl")
 
 
 RULES: tuple[AuditRule, ...] = (
@@ -243,6 +255,36 @@ RULES: tuple[AuditRule, ...] = (
         "raise max.poll.interval.ms",
         f"{RDK_DOCS}, max.poll.interval.ms",
         client=ClientLibrary.LIBRDKAFKA,
+    ),
+    refused(
+        "assignors-mixed",
+        (ASSIGNORS,),
+        lambda s: len(set(s.listed(ASSIGNORS))) > 1 and _COOPERATIVE in s.listed(ASSIGNORS),
+        f"{ASSIGNORS}={{{ASSIGNORS}}}: librdkafka does not mix {_COOPERATIVE} with eager assignors, and "
+        "refuses to start (the Java client mixes them, to change from one to the other)",
+        f"set {ASSIGNORS}={_COOPERATIVE} alone, or leave it out; for the change stop the whole group",
+        f"{RDK_DOCS}, {ASSIGNORS} (KIP-429)",
+        client=ClientLibrary.LIBRDKAFKA,
+    ),
+    refused(
+        "assignor-class",
+        (ASSIGNORS,),
+        lambda s: any(map(is_plain, s.listed(ASSIGNORS))),
+        f"{ASSIGNORS}={{{ASSIGNORS}}}: the Java client takes names of classes, finds none and refuses "
+        "to start; librdkafka has short names",
+        "name classes, such as org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        f"{CONSUMER_DOCS}, {ASSIGNORS}",
+        client=ClientLibrary.JAVA,
+    ),
+    refused(
+        "sasl-mechanism",
+        ("sasl.mechanism", "security.protocol"),
+        _other_mechanism,
+        "sasl.mechanism={sasl.mechanism} is none of GSSAPI, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and "
+        "OAUTHBEARER (upper and lower case are told apart): librdkafka refuses to start, and brokers "
+        "refuse the Java client",
+        "name one of these",
+        f"{RDK_DOCS}, sasl.mechanisms; Kafka documentation, Authentication using SASL",
     ),
     *(
         refused(

@@ -27,14 +27,6 @@ def _short_delivery(subject: EffectiveSettings) -> bool:
 
 RULES: tuple[AuditRule, ...] = (
     refused(
-        "acks-unknown",
-        ("acks",),
-        lambda s: "acks" in s.written and s.acks not in ("0", "1", "all"),
-        "acks={acks}: the only values are 0, 1 and all (-1)",
-        "set acks=all, unless losing records is acceptable",
-        f"{JAVA_DOCS}, acks",
-    ),
-    refused(
         "idempotence-acks",
         ("enable.idempotence", "acks"),
         lambda s: s.says("enable.idempotence", "true") and s.acks != "all",

@@ -16,11 +16,11 @@ from harness.audit.known_settings import (
     ClientLibrary,
     canonical,
     closest_setting,
-    expected_values,
     guarantees,
     known_settings,
 )
 from harness.audit.rule import Severity
+from harness.audit.setting_values import expected_values
 from harness.cli.results import print_result
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
@@ -34,6 +34,8 @@ from tests.support.builders.experiments import install
 pytestmark = pytest.mark.pure
 
 JAVA, RDK = ClientLibrary.JAVA, ClientLibrary.LIBRDKAFKA
+SASL = "security.protocol=sasl_plaintext; sasl.username=a; sasl.password=b"
+SAVED = Path("tests/support/cases")
 GROUP = "group.id=g\nenable.auto.commit=false\nauto.offset.reset=earliest"
 
 
@@ -46,7 +48,6 @@ def said(text: str, client: ClientLibrary | None = None) -> set[str]:
 
 
 CASES: list[tuple[str, ClientLibrary, str, str]] = [
-    ("acks-unknown", JAVA, "acks=2", "acks=-1"),
     ("idempotence-acks", JAVA, "enable.idempotence=true; acks=1", "enable.idempotence=true; acks=-1"),
     ("idempotence-acks", RDK, "enable.idempotence=true; acks=0", "enable.idempotence=true"),
     (
@@ -172,6 +173,31 @@ CASES: list[tuple[str, ClientLibrary, str, str]] = [
         "group.id=g; max.poll.interval.ms=45000",
     ),
     (
+        "assignors-mixed",
+        RDK,
+        "group.id=g; partition.assignment.strategy=range, cooperative-sticky",
+        "group.id=g; partition.assignment.strategy=range,roundrobin",
+    ),
+    (
+        "assignor-class",
+        JAVA,
+        "group.id=g; partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor,sticky",
+        "group.id=g; partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor,"
+        "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    ),
+    (
+        "sasl-mechanism",
+        RDK,
+        f"{SASL}; sasl.mechanisms=plain",
+        f"{SASL}; sasl.mechanisms=PLAIN",
+    ),
+    (
+        "sasl-mechanism",
+        JAVA,
+        "acks=all; security.protocol=SASL_SSL; sasl.mechanism=scram-sha-512",
+        "acks=all; security.protocol=SASL_SSL; sasl.mechanism=OUR-OWN",
+    ),
+    (
         "new-protocol-java",
         JAVA,
         "group.id=g; group.protocol=consumer; session.timeout.ms=9000",
@@ -204,6 +230,8 @@ VALUES: list[tuple[ClientLibrary, str, str, str]] = [
         "one of none, gzip, snappy, lz4, zstd (did you mean 'gzip'?)",
         "gzip",
     ),
+    (JAVA, "acks=2", "one of all, -1, 0, 1", "-1"),
+    (JAVA, "acks=ALL", "upper and lower case are told apart (write 'all')", "all"),
     (JAVA, "acks=all; retries=ten", "a whole number, from 0 to 2147483647", "10"),
     (JAVA, "acks=all; retries=-1", "a whole number, from 0 to 2147483647", "0"),
     (JAVA, "acks=all; retries=2147483648", "a whole number, from 0 to 2147483647", "2147483647"),
@@ -220,6 +248,9 @@ VALUES: list[tuple[ClientLibrary, str, str, str]] = [
     (RDK, "message.timeout.ms=1; compression.codec=zip", "'gzip'", "GZIP"),
     (RDK, "message.timeout.ms=1; retries=ten", "from 0 to 2147483647", "10"),
     (RDK, "message.timeout.ms=1; enable.idempotence=yes", "true or false", "T"),
+    (RDK, "message.timeout.ms=1; acks=x", "one of all, -1, 0, 1", "ALL"),
+    (RDK, "group.id=g; partition.assignment.strategy=sticky", "a list of range, roundrobin", "range"),
+    (RDK, "message.timeout.ms=1; partitioner=Murmur2", "(write 'murmur2')", "murmur2"),
     (RDK, "message.timeout.ms=1; socket.timeout.ms=5", "from 10 to 300000", "10"),
 ]
 
@@ -242,11 +273,11 @@ def test_a_value_of_any_kind_that_is_configured_is_good() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [(text.rpartition("; ")[2].split("=")) for client, text, *_ in VALUES if client is RDK]
+    "text", [text for client, text, *_ in VALUES if client is RDK and not text.startswith("group.id")]
 )
-def test_librdkafka_refuses_these_values_too(name: str, value: str) -> None:
+def test_librdkafka_refuses_these_values_too(text: str) -> None:
     with pytest.raises(KafkaException):
-        Producer({"bootstrap.servers": "127.0.0.1:1", name: value})
+        Producer({"bootstrap.servers": "127.0.0.1:1", **dict([text.rpartition("; ")[2].split("=")])})
 
 
 def test_defaults_are_values_that_are_taken() -> None:
@@ -257,6 +288,60 @@ def test_defaults_are_values_that_are_taken() -> None:
         if value not in ("", "null") and expected_values(name, value, client, {kind}) is not None
     ]
     assert refused == []
+
+
+CASED_FILES = [
+    ("b29-acks-upper.properties", JAVA, 1),
+    ("b29-acks-upper.properties", RDK, 0),
+    ("b20-mixed-assignors.properties", RDK, 1),
+]
+
+
+@pytest.mark.parametrize(("file", "client", "code"), CASED_FILES)
+def test_files_that_one_client_takes_and_the_other_refuses(
+    file: str, client: ClientLibrary, code: int
+) -> None:
+    found = audit(read_properties(SAVED / file), client)
+    assert found.exit_code() == code
+    assert [one.severity for one in found.findings].count(Severity.REFUSED) == code
+
+
+def test_a_refused_value_promises_nothing_that_it_would_if_taken_and_no_rule_reads_it() -> None:
+    found = of("acks=ALL; enable.idempotence=true", JAVA)
+    assert found.settings[0].promise == "which replicas must have a record before it is acknowledged"
+    assert [one.rule for one in found.findings] == ["value"]
+
+
+def test_the_case_of_a_name_matters() -> None:
+    for client in (JAVA, RDK):
+        (unknown,) = of("GROUP.ID=g", client).unknown
+        assert unknown.did_you_mean == "group.id"
+        assert "upper and lower case are told apart" in unknown.says
+    assert of("GROUP.ID=g").exit_code() == 1
+
+
+def test_a_comment_behind_a_value_is_shown_whole_and_gets_a_line_of_its_own() -> None:
+    found = audit(read_properties(SAVED / "b07-comment.properties"))
+    told = "\n".join(lines(found))
+    assert [one.rule for one in found.findings] == ["value"] * 3
+    assert "acks cannot be 'all   # wait for all replicas': it is one of all, -1, 0, 1" in told
+    assert "b07-comment.properties, line 2, on a line of its own" in told
+    assert "set acks=all" not in told
+    assert found.exit_code() == 1
+
+
+def test_a_comment_in_a_value_that_is_taken_is_a_risk() -> None:
+    found = of(f"client.id=orders # ours; {GROUP}; ssl.key.password=a # b")
+    assert [one.rule for one in found.findings] == ["comment"]
+    assert found.findings[0].says.startswith("the value of client.id is 'orders # ours'")
+    assert found.exit_code() == 0
+    assert said(f"client.id=orders#1; {GROUP}") == set()
+
+
+def test_assignors_tell_the_client() -> None:
+    assert of("group.id=g; partition.assignment.strategy=range, roundrobin").client is RDK
+    for value in ("org.apache.kafka.clients.consumer.RangeAssignor", "${env:ASSIGNOR}", ""):
+        assert of(f"group.id=g; partition.assignment.strategy={value}").client is JAVA
 
 
 def result_of(monkeypatch: pytest.MonkeyPatch, arm: str, lost: int | None, folder: Path) -> ExperimentResult:

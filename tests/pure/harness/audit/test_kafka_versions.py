@@ -9,7 +9,8 @@ import pytest
 
 from harness.audit.audit import audit, lines
 from harness.audit.kafka_version import NEWEST, numbers, read_version, version_or_newest
-from harness.audit.known_settings import ClientLibrary, SettingKind, expected_values, known_settings
+from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings
+from harness.audit.setting_values import expected_values
 from harness.config.properties import parse_properties, read_properties
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
