@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from harness.audit import other_rules, producer_rules
+from harness.audit import other_rules, producer_rules, topic_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.kafka_version import NEWEST, OLDEST, VersionNumbers, read_version, version_or_newest
 from harness.audit.known_settings import (
@@ -26,7 +26,7 @@ from harness.model.frozen import Frozen
 from harness.model.result import ArmResult, VerdictWord
 from harness.model.secrets import MASK, masked
 
-RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
+RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *topic_rules.RULES, *other_rules.RULES)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""

@@ -1,55 +1,23 @@
-"""Rules about topics, brokers and consumers, and about their effect on a producer's promise."""
+"""Rules about consumers, transactions and connections."""
 
 from __future__ import annotations
 
 from harness.audit.effective_settings import ASSIGNORS, EffectiveSettings, is_plain
-from harness.audit.known_settings import SERVER_KINDS, ClientLibrary
+from harness.audit.known_settings import ClientLibrary
 from harness.audit.rule import (
-    BROKER_DOCS,
     CONSUMER_DOCS,
     RDK_DOCS,
-    TOPIC_DOCS,
     TRANSACTIONS,
-    UNCLEAN,
     AuditRule,
-    RuleProof,
     contradiction,
     refused,
     risk,
 )
 from harness.model.result import FindingClass
 
-_COPIES = ("min.insync.replicas", "replication.factor", "default.replication.factor")
 _COOPERATIVE = "cooperative-sticky"
 _MECHANISMS = ("GSSAPI", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LATEST = ("latest", "largest", "end")
-
-
-def _storing(subject: EffectiveSettings) -> bool:
-    """Whether the configuration has settings of topics or brokers."""
-    return not subject.kinds.isdisjoint(SERVER_KINDS) or "min.insync.replicas" in subject.written
-
-
-def _acks_all(subject: EffectiveSettings) -> bool:
-    return subject.producing and subject.acks == "all"
-
-
-def _copies(subject: EffectiveSettings) -> int | None:
-    """The number of replicas, if it is configured; -1 means the brokers' default."""
-    for name in ("replication.factor", "default.replication.factor"):
-        if name in subject.written and (copies := subject.number(name, -1)) != -1:
-            return copies
-    return None
-
-
-def _least(subject: EffectiveSettings) -> int:
-    return subject.number("min.insync.replicas") or 1
-
-
-def _asks_for_all(subject: EffectiveSettings) -> bool:
-    """Whether acks=all needs every replica, of several; more than there are means all since Kafka 3.7."""
-    copies, least = _copies(subject) or 0, _least(subject)
-    return copies > 1 and (least == copies or (least > copies and subject.kafka >= (3, 7)))
 
 
 def _other_mechanism(subject: EffectiveSettings) -> bool:
@@ -63,101 +31,6 @@ def _other_mechanism(subject: EffectiveSettings) -> bool:
 
 
 RULES: tuple[AuditRule, ...] = (
-    contradiction(
-        "acks-all-alone",
-        ("acks", "min.insync.replicas"),
-        lambda s: _acks_all(s) and _storing(s) and _least(s) == 1,
-        "acks=all with min.insync.replicas=1: when all followers have left the ISR, the leader acknowledges "
-        "alone, as with acks=1",
-        "set min.insync.replicas=2 with replication.factor=3",
-        f"{TOPIC_DOCS}, min.insync.replicas",
-        FindingClass.LOST,
-        RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2")),
-    ),
-    contradiction(
-        "minisr-above-copies",
-        _COPIES,
-        lambda s: (copies := _copies(s)) is not None and _least(s) > copies,
-        "min.insync.replicas={min.insync.replicas} is greater than the number of replicas: with acks=all no "
-        "send can ever succeed (NOT_ENOUGH_REPLICAS)",
-        "set replication.factor=3 and min.insync.replicas=2",
-        f"{TOPIC_DOCS}, min.insync.replicas",
-        before="3.7",
-    ),
-    risk(
-        "minisr-capped",
-        _COPIES,
-        lambda s: _copies(s) == 1 and _least(s) > 1,
-        "min.insync.replicas={min.insync.replicas} has no effect with one replica: a leader asks for at most "
-        "as many replicas as the partition has, and acknowledges acks=all alone",
-        "set replication.factor=3 and min.insync.replicas=2",
-        "KIP-966, KAFKA-21110",
-        FindingClass.LOST,
-        since="3.7",
-    ),
-    risk(
-        "minisr-all-copies",
-        _COPIES,
-        _asks_for_all,
-        "min.insync.replicas={min.insync.replicas} asks for all replicas: while one broker is down, even for "
-        "a restart, writing with acks=all is impossible",
-        "set replication.factor one above min.insync.replicas",
-        f"{TOPIC_DOCS}, min.insync.replicas",
-    ),
-    risk(
-        "one-copy",
-        ("replication.factor", "default.replication.factor"),
-        lambda s: _copies(s) == 1,
-        "one replica: while its broker is down nothing can be written or read, and there is no second copy",
-        "set replication.factor=3",
-        "Kafka documentation, Replication",
-        FindingClass.LOST,
-    ),
-    contradiction(
-        "unclean-with-acks-all",
-        ("unclean.leader.election.enable", "acks"),
-        lambda s: s.says("unclean.leader.election.enable", "true") and _acks_all(s),
-        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and records that "
-        "were acknowledged with acks=all are truncated",
-        "set unclean.leader.election.enable=false",
-        f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
-        FindingClass.LOST,
-        UNCLEAN,
-    ),
-    risk(
-        "unclean",
-        ("unclean.leader.election.enable",),
-        lambda s: s.says("unclean.leader.election.enable", "true") and not _acks_all(s),
-        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and acknowledged "
-        "records are truncated",
-        "set unclean.leader.election.enable=false",
-        f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
-        FindingClass.LOST,
-        UNCLEAN,
-    ),
-    risk(
-        "offsets-one-copy",
-        ("offsets.topic.replication.factor",),
-        lambda s: s.written.get("offsets.topic.replication.factor") == "1",
-        "offsets.topic.replication.factor=1: if its broker fails, the offsets of consumer groups are lost",
-        "set offsets.topic.replication.factor=3",
-        f"{BROKER_DOCS}, offsets.topic.replication.factor",
-        FindingClass.REDELIVERED,
-    ),
-    risk(
-        "transactions-one-copy",
-        ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
-        lambda s: (
-            s.written.get("transaction.state.log.replication.factor") == "1"
-            or s.written.get("transaction.state.log.min.isr") == "1"
-        ),
-        "the transaction log has one replica, or is acknowledged by one: if that fails, the state of open "
-        "transactions is lost",
-        "set transaction.state.log.replication.factor=3 and transaction.state.log.min.isr=2",
-        f"{BROKER_DOCS}, transaction.state.log.min.isr",
-        FindingClass.TORN_TRANSACTION,
-        TRANSACTIONS,
-    ),
     refused(
         "transaction-timeout",
         ("transaction.timeout.ms", "transaction.max.timeout.ms"),

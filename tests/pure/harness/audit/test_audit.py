@@ -141,6 +141,33 @@ CASES: list[tuple[str, ClientLibrary, str, str]] = [
     ),
     ("unclean", JAVA, "unclean.leader.election.enable=true", "unclean.leader.election.enable=false"),
     ("offsets-one-copy", JAVA, "offsets.topic.replication.factor=1", "offsets.topic.replication.factor=3"),
+    (
+        "offsets-one-copy",
+        RDK,
+        "offsets.topic.replication.factor=1; group.id=g",
+        "offsets.topic.replication.factor=2; group.id=g",
+    ),
+    (
+        "share-state-one-copy",
+        JAVA,
+        "share.coordinator.state.topic.replication.factor=1",
+        "share.coordinator.state.topic.replication.factor=3; share.coordinator.state.topic.min.isr=2",
+    ),
+    (
+        "share-state-one-copy",
+        JAVA,
+        "share.coordinator.state.topic.min.isr=1",
+        "share.coordinator.state.topic.min.isr=2",
+    ),
+    (
+        "remote-log-one-copy",
+        JAVA,
+        "rlmm.config.remote.log.metadata.topic.replication.factor=1",
+        "rlmm.config.remote.log.metadata.topic.replication.factor=2",
+    ),
+    ("minisr-one", JAVA, "replication.factor=3; min.insync.replicas=1", "replication.factor=3; acks=1"),
+    ("minisr-one", JAVA, "default.replication.factor=3", "default.replication.factor=1"),
+    ("minisr-one", JAVA, "min.insync.replicas=1", "retention.ms=1000"),
     ("transactions-one-copy", JAVA, "transaction.state.log.min.isr=1", "transaction.state.log.min.isr=2"),
     ("transaction-timeout", JAVA, "transaction.timeout.ms=900001", "transaction.timeout.ms=900000"),
     (
@@ -211,7 +238,7 @@ CASES: list[tuple[str, ClientLibrary, str, str]] = [
     ),
 ]
 
-OF_OLD_VERSIONS = {"minisr-above-copies"}
+OF_OLD_VERSIONS = {"minisr-above-copies", "transactions-above-copies"}
 """These rules are not about the newest Kafka: test_kafka_versions.py tests them."""
 
 
@@ -304,6 +331,18 @@ def test_files_that_one_client_takes_and_the_other_refuses(
     found = audit(read_properties(SAVED / file), client)
     assert found.exit_code() == code
     assert [one.severity for one in found.findings].count(Severity.REFUSED) == code
+
+
+def test_a_topic_and_a_broker_are_judged_by_themselves() -> None:
+    """Both files were called free of settings that lose records."""
+    for file, rule, finding in (
+        ("b28-topic-only.properties", "minisr-one", "lost"),
+        ("b06b-share-only.properties", "share-state-one-copy", "share_again"),
+    ):
+        found = audit(read_properties(SAVED / file))
+        assert [(one.rule, one.finding) for one in found.findings] == [(rule, finding)]
+        assert found.exit_code() == 0
+        assert "no setting that is known to lose records" not in "\n".join(lines(found))
 
 
 def test_a_refused_value_promises_nothing_that_it_would_if_taken_and_no_rule_reads_it() -> None:

@@ -34,6 +34,9 @@ VERSIONS: list[tuple[str, str, str, str]] = [
     ("delivery-timeout-java", "delivery.timeout.ms=30003; request.timeout.ms=30000", "4.0.0", "3.9.2"),
     ("heartbeat", "group.id=g; heartbeat.interval.ms=20000", "2.8.2", "3.1.2"),
     ("new-protocol-java", "group.id=g; group.protocol=consumer; session.timeout.ms=9000", "4.0", "3.9"),
+    ("transactions-above-copies", "transaction.state.log.replication.factor=1", "3.6", "3.7"),
+    ("share-state-one-copy", "share.coordinator.state.topic.min.isr=1", "4.0", "3.9"),
+    ("remote-log-one-copy", "rlmm.config.remote.log.metadata.topic.replication.factor=1", "3.6", "3.5"),
     ("value", "group.id=g; auto.offset.reset=by_duration:PT1H", "3.9.2", "4.0.0"),
     ("value", "security.protocol=sasl_plaintext; acks=all", "3.4.1", "3.5.2"),
 ]

@@ -1,0 +1,221 @@
+"""Rules about topics and brokers, and about their effect on a producer's promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.known_settings import SERVER_KINDS
+from harness.audit.rule import (
+    BROKER_DOCS,
+    TOPIC_DOCS,
+    TRANSACTIONS,
+    UNCLEAN,
+    AuditRule,
+    RuleProof,
+    contradiction,
+    risk,
+)
+from harness.model.result import FindingClass
+
+_COPIES = ("min.insync.replicas", "replication.factor", "default.replication.factor")
+
+
+def _storing(subject: EffectiveSettings) -> bool:
+    """Whether the configuration has settings of topics or brokers."""
+    return not subject.kinds.isdisjoint(SERVER_KINDS) or "min.insync.replicas" in subject.written
+
+
+def _acks_all(subject: EffectiveSettings) -> bool:
+    return subject.producing and subject.acks == "all"
+
+
+def _copies(subject: EffectiveSettings) -> int | None:
+    """The number of replicas, if it is configured; -1 means the brokers' default."""
+    for name in ("replication.factor", "default.replication.factor"):
+        if name in subject.written and (copies := subject.number(name, -1)) != -1:
+            return copies
+    return None
+
+
+def _least(subject: EffectiveSettings) -> int:
+    return subject.number("min.insync.replicas") or 1
+
+
+def _asks_for_all(subject: EffectiveSettings) -> bool:
+    """Whether acks=all needs every replica, of several; more than there are means all since Kafka 3.7."""
+    copies, least = _copies(subject) or 0, _least(subject)
+    return copies > 1 and (least == copies or (least > copies and subject.kafka >= (3, 7)))
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """A topic that brokers create for themselves: the settings of its number of replicas and of its minimum
+    ISR (None: it has none in every version), what is lost with it, and the class of findings that follows."""
+
+    id: str
+    copies: str
+    least: str | None
+    holds: str
+    source: str
+    finding: FindingClass | None = None
+    proof: RuleProof | None = None
+    since: str | None = None
+
+    def rule(self) -> AuditRule:
+        """The rule that the topic should have more than one replica, and be acknowledged by more than one."""
+        settings = tuple(filter(None, (self.copies, self.least)))
+        return risk(
+            f"{self.id}-one-copy",
+            settings,
+            lambda s: any(s.written.get(name) == "1" for name in settings),
+            "one replica keeps"
+            + (", or is enough to acknowledge," if self.least else "")
+            + f" {self.holds}: if its broker fails, this is lost",
+            f"set {self.copies}=3" + (f" and {self.least}=2" if self.least else ""),
+            self.source,
+            self.finding,
+            self.proof,
+            since=self.since,
+        )
+
+
+INTERNAL_TOPICS = (
+    InternalTopic(
+        "offsets",
+        "offsets.topic.replication.factor",
+        None,
+        "the offsets of consumer groups",
+        f"{BROKER_DOCS}, offsets.topic.replication.factor",
+        FindingClass.REDELIVERED,
+    ),
+    InternalTopic(
+        "transactions",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.min.isr",
+        "the state of open transactions",
+        f"{BROKER_DOCS}, transaction.state.log.min.isr",
+        FindingClass.TORN_TRANSACTION,
+        TRANSACTIONS,
+    ),
+    InternalTopic(
+        "share-state",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.min.isr",
+        "the state of share groups (which records are finished)",
+        f"{BROKER_DOCS}, share.coordinator.state.topic.replication.factor (KIP-932)",
+        FindingClass.SHARE_AGAIN,
+        since="4.0",
+    ),
+    InternalTopic(
+        "remote-log",
+        "rlmm.config.remote.log.metadata.topic.replication.factor",
+        None,
+        "the places of segments in remote storage",
+        "Kafka documentation, Tiered Storage (KIP-405)",
+        FindingClass.LOST,
+        since="3.6",
+    ),
+)
+
+
+RULES: tuple[AuditRule, ...] = (
+    contradiction(
+        "acks-all-alone",
+        ("acks", "min.insync.replicas"),
+        lambda s: _acks_all(s) and _storing(s) and _least(s) == 1,
+        "acks=all with min.insync.replicas=1: when all followers have left the ISR, the leader acknowledges "
+        "alone, as with acks=1",
+        "set min.insync.replicas=2 with replication.factor=3",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+        FindingClass.LOST,
+        RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2")),
+    ),
+    risk(
+        "minisr-one",
+        _COPIES,
+        lambda s: s.names(*_COPIES) and not s.producing and _least(s) == 1 and _copies(s) != 1,
+        "min.insync.replicas={min.insync.replicas}: when all followers have left the ISR, the leader "
+        "acknowledges acks=all alone, and what it has acknowledged is lost with it",
+        "set min.insync.replicas=2 with replication.factor=3",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+        FindingClass.LOST,
+        RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2")),
+    ),
+    contradiction(
+        "minisr-above-copies",
+        _COPIES,
+        lambda s: (copies := _copies(s)) is not None and _least(s) > copies,
+        "min.insync.replicas={min.insync.replicas} is greater than the number of replicas: with acks=all no "
+        "send can ever succeed (NOT_ENOUGH_REPLICAS)",
+        "set replication.factor=3 and min.insync.replicas=2",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+        before="3.7",
+    ),
+    risk(
+        "minisr-capped",
+        _COPIES,
+        lambda s: _copies(s) == 1 and _least(s) > 1,
+        "min.insync.replicas={min.insync.replicas} has no effect with one replica: a leader asks for at most "
+        "as many replicas as the partition has, and acknowledges acks=all alone",
+        "set replication.factor=3 and min.insync.replicas=2",
+        "KIP-966, KAFKA-21110",
+        FindingClass.LOST,
+        since="3.7",
+    ),
+    risk(
+        "minisr-all-copies",
+        _COPIES,
+        _asks_for_all,
+        "min.insync.replicas={min.insync.replicas} asks for all replicas: while one broker is down, even for "
+        "a restart, writing with acks=all is impossible",
+        "set replication.factor one above min.insync.replicas",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+    ),
+    risk(
+        "one-copy",
+        ("replication.factor", "default.replication.factor"),
+        lambda s: _copies(s) == 1,
+        "one replica: while its broker is down nothing can be written or read, and there is no second copy",
+        "set replication.factor=3",
+        "Kafka documentation, Replication",
+        FindingClass.LOST,
+    ),
+    contradiction(
+        "unclean-with-acks-all",
+        ("unclean.leader.election.enable", "acks"),
+        lambda s: s.says("unclean.leader.election.enable", "true") and _acks_all(s),
+        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and records that "
+        "were acknowledged with acks=all are truncated",
+        "set unclean.leader.election.enable=false",
+        f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
+        FindingClass.LOST,
+        UNCLEAN,
+    ),
+    risk(
+        "unclean",
+        ("unclean.leader.election.enable",),
+        lambda s: s.says("unclean.leader.election.enable", "true") and not _acks_all(s),
+        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and acknowledged "
+        "records are truncated",
+        "set unclean.leader.election.enable=false",
+        f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
+        FindingClass.LOST,
+        UNCLEAN,
+    ),
+    contradiction(
+        "transactions-above-copies",
+        ("transaction.state.log.min.isr", "transaction.state.log.replication.factor"),
+        lambda s: (
+            "transaction.state.log.replication.factor" in s.written
+            and s.number("transaction.state.log.min.isr")
+            > s.number("transaction.state.log.replication.factor")
+        ),
+        "transaction.state.log.min.isr={transaction.state.log.min.isr} is greater than the "
+        "{transaction.state.log.replication.factor} replicas of that log: no transaction can begin",
+        "set transaction.state.log.replication.factor=3, or with one broker transaction.state.log.min.isr=1",
+        f"{BROKER_DOCS}, transaction.state.log.min.isr",
+        before="3.7",
+    ),
+    *(topic.rule() for topic in INTERNAL_TOPICS),
+)
