@@ -1,5 +1,4 @@
-"""Audits a configuration: its settings, findings and unknown names, as data and as text; and what an audit
-advises about the findings of a run."""
+"""Audits a configuration: its settings, findings and unknown names, as data and as text."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from harness.audit import other_rules, producer_rules, topic_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.kafka_version import NEWEST, OLDEST, VersionNumbers, read_version, version_or_newest
+from harness.audit.kafka_version import NEWEST, OLDEST, VersionNumbers, read_version
 from harness.audit.known_settings import (
     SERVER_KINDS,
     ClientLibrary,
@@ -23,7 +22,6 @@ from harness.audit.setting_values import expected_values
 from harness.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen
-from harness.model.result import ArmResult, VerdictWord
 from harness.model.secrets import MASK, masked
 
 RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *topic_rules.RULES, *other_rules.RULES)
@@ -32,8 +30,6 @@ _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
 _COMMENT = re.compile(r"\s(#|//|;)")
 _OWN_LINE = "put the comment in {}, line {}, on a line of its own: what follows a value belongs to it"
-_LIBRARY = {"librdkafka": ClientLibrary.LIBRDKAFKA, "java": ClientLibrary.JAVA, "driven": ClientLibrary.JAVA}
-"""Whose names and defaults the settings of a run have, by `RunMeta.client`; of others the audit finds out."""
 
 
 class AuditedSetting(Frozen):
@@ -100,16 +96,21 @@ class Audit(Frozen):
 
 
 def audit(
-    entries: Sequence[PropertyLine], client: ClientLibrary | None = None, kafka: str = DEFAULT_VERSION
+    entries: Sequence[PropertyLine],
+    client: ClientLibrary | None = None,
+    kafka: str = DEFAULT_VERSION,
+    *,
+    server_defaults: bool = True,
 ) -> Audit:
     """Audit a configuration for a version of Kafka; `client` None: the client whose settings have these
-    names.
+    names. `server_defaults`: brokers and topics have Kafka's defaults where `entries` say nothing; otherwise
+    no rule is built on what they have.
 
     Raises:
         BadInput: the rules of this version are not known.
     """
     chosen = client_of(entries) if client is None else client
-    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka))
+    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults)
     refused = {canonical(name): one for name, one in _refused_values(entries, subject)}
     rules = [rule for rule in RULES if refused.keys().isdisjoint(rule.settings) and rule.speaks(subject)]
     findings = [
@@ -216,7 +217,7 @@ def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
         rule=rule.id,
         severity=rule.severity,
         says=re.sub(r"\{([a-z.]+)\}", lambda match: plain.get(match[1]) or "?", rule.says),
-        do=rule.do,
+        do=rule.do if isinstance(rule.do, str) else rule.do(subject),
         source=rule.source,
         settings={name: value for name, value in values.items() if value},
         versions=rule.versions,
@@ -230,8 +231,7 @@ def _value(name: str, subject: EffectiveSettings) -> str:
     """A setting's value, fit to be shown; empty: it has none."""
     if name in subject.written:
         return masked(name, subject.written[name]) or MASK
-    known = known_settings(subject.kafka).get(name)
-    default = known.default(subject.client) if known else None
+    known, default = known_settings(subject.kafka).get(name), subject.value(name)
     return f"{default} ({known.default_words(subject.client, subject.kafka)})" if known and default else ""
 
 
@@ -278,27 +278,3 @@ def _finding_lines(one: AuditFinding) -> Iterator[str]:
         yield f"    shown by: kafka-chaos run {one.experiment}{arms}{shows}"
     elif one.finding is not None:
         yield f"    would show as: {one.finding}"
-
-
-def remedies(arm: ArmResult) -> tuple[str, ...]:
-    """What to change in the settings of an arm whose verdict is `invalid`: of each rule of the audit that
-    applies to them and explains a class of findings that the run has."""
-    if arm.summary is None or arm.judgement.verdict is not VerdictWord.INVALID:
-        return ()
-    meta = arm.meta
-    settings = {
-        **meta.cluster.properties,
-        **meta.topic_config,
-        "replication.factor": str(meta.replication_factor),
-        **meta.producer_config,
-        "acks": meta.acks,
-        "enable.idempotence": str(meta.idempotent).lower(),
-    }
-    entries = [PropertyLine(name, value, "run.json", 0) for name, value in settings.items()]
-    return tuple(
-        f"against {one.finding}: {one.do}"
-        for one in audit(
-            entries, _LIBRARY.get(meta.client), version_or_newest(meta.cluster.image.kafka_version)
-        ).findings
-        if one.finding in arm.summary.findings
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.audit.kafka_version import NEWEST, VersionNumbers
-from harness.audit.known_settings import ClientLibrary, SettingKind, canonical, known_settings
+from harness.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 
 ASSIGNORS = "partition.assignment.strategy"
@@ -26,6 +26,8 @@ class EffectiveSettings:
     entries: tuple[PropertyLine, ...]
     client: ClientLibrary
     kafka: VersionNumbers = NEWEST
+    server_defaults: bool = True
+    """Whether brokers and topics have Kafka's defaults; otherwise what is not written is not known."""
 
     @cached_property
     def written(self) -> dict[str, str]:
@@ -39,8 +41,10 @@ class EffectiveSettings:
         return frozenset(kind for one in known if one and len(one.kinds) == 1 for kind in one.kinds)
 
     def value(self, name: str) -> str | None:
-        """The value as written, else its default; None: it has none, or a long one."""
+        """The value as written, else its default; None: it has none, a long one, or it is not known."""
         known = known_settings(self.kafka).get(name)
+        if known is not None and not self.server_defaults and known.kinds.issubset(SERVER_KINDS):
+            known = None
         return self.written.get(name) or (known.default(self.client) if known else None)
 
     def number(self, name: str, otherwise: int = 0) -> int:

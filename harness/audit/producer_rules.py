@@ -25,6 +25,12 @@ def _short_delivery(subject: EffectiveSettings) -> bool:
     return "delivery.timeout.ms" in subject.written and subject.number("delivery.timeout.ms") < needed
 
 
+def _acks_all(subject: EffectiveSettings) -> str:
+    """The topic's minimum ISR is advised only where it is known to be 1."""
+    alone = subject.number("min.insync.replicas") == 1
+    return "set acks=all and min.insync.replicas=2" if alone else "set acks=all"
+
+
 RULES: tuple[AuditRule, ...] = (
     refused(
         "idempotence-acks",
@@ -139,7 +145,7 @@ RULES: tuple[AuditRule, ...] = (
         ("acks",),
         lambda s: s.producing and s.acks == "1",
         "acks=1: records that only the leader has are lost if it fails before followers have fetched them",
-        "set acks=all and min.insync.replicas=2",
+        _acks_all,
         f"{JAVA_DOCS}, acks",
         FindingClass.LOST,
         RuleProof("cut-then-kill", ("acks=1",)),

@@ -52,7 +52,8 @@ UNCLEAN = RuleProof("unclean-election", ("unclean=true", "unclean=false"))
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """`applies` decides; `says` is its text, which may contain values as {name}. `settings` are those
+    """`applies` decides; `says` is its text, which may contain values as {name}; `do` may depend on what is
+    known. `settings` are those
     concerned, `finding` is the class of findings that it would cause, `proof` the experiment that shows
     it."""
 
@@ -61,7 +62,7 @@ class AuditRule:
     settings: tuple[str, ...]
     applies: Callable[[EffectiveSettings], bool]
     says: str
-    do: str
+    do: str | Callable[[EffectiveSettings], str]
     source: str
     finding: FindingClass | None = None
     proof: RuleProof | None = None

@@ -39,7 +39,8 @@ def _copies(subject: EffectiveSettings) -> int | None:
 
 
 def _least(subject: EffectiveSettings) -> int:
-    return subject.number("min.insync.replicas") or 1
+    """The minimum ISR; 0: not known."""
+    return subject.number("min.insync.replicas")
 
 
 def _asks_for_all(subject: EffectiveSettings) -> bool:

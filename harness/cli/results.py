@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.audit.audit import Audit, remedies
+from harness.audit.audit import Audit
+from harness.audit.remedies import remedies
 from harness.audit.rule import Severity
 from harness.cli.options import ERRORS, print_text
 from harness.model.errors import KafkaChaosError

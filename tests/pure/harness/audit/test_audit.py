@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
-from rich.console import Console
 
-from harness.audit.audit import RULES, Audit, audit, lines, remedies
+from harness.audit.audit import RULES, Audit, audit, lines
 from harness.audit.known_settings import (
     ClientLibrary,
     canonical,
@@ -21,12 +18,9 @@ from harness.audit.known_settings import (
 )
 from harness.audit.rule import Severity
 from harness.audit.setting_values import expected_values
-from harness.cli.results import print_result
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
-from harness.model.result import ExperimentResult
 from harness.model.secrets import masked, without_secrets
-from harness.run.executor import Options
 from harness.spec.experiment_files import EXPERIMENT, load
 from tests.pure.harness.cli.test_app import call
 from tests.support.builders.experiments import install
@@ -383,23 +377,6 @@ def test_assignors_tell_the_client() -> None:
         assert of(f"group.id=g; partition.assignment.strategy={value}").client is JAVA
 
 
-def result_of(monkeypatch: pytest.MonkeyPatch, arm: str, lost: int | None, folder: Path) -> ExperimentResult:
-    stand_ins = install(monkeypatch)
-    stand_ins.losses = {arm: lost}
-    _, result = stand_ins.run_on(None, load("kill-leader"), Options(results=folder, arms=(arm,)))  # type: ignore[arg-type]
-    return result
-
-
-def test_the_remedy_of_an_invalid_run_is_the_audits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    result = result_of(monkeypatch, "acks=1", 3, tmp_path / "a")
-    assert remedies(result.arms[0]) == ("against lost: set acks=all and min.insync.replicas=2",)
-    out = io.StringIO()
-    print_result(Console(file=out, width=200), result)
-    assert "  remedy against lost: set acks=all and min.insync.replicas=2\n" in out.getvalue()
-    assert remedies(result_of(monkeypatch, "acks=1", 0, tmp_path / "b").arms[0]) == ()
-    assert remedies(result_of(monkeypatch, "acks=1", None, tmp_path / "c").arms[0]) == ()
-
-
 def test_every_rule_is_tested_has_a_source_and_names_what_exists() -> None:
     assert {rule.id for rule in RULES} == {case[0] for case in CASES} | OF_OLD_VERSIONS
     assert len({rule.id for rule in RULES}) == len(RULES)
@@ -566,24 +543,3 @@ def test_proving_runs_each_experiment_once_with_all_its_arms(
     assert ran == {"cut-then-kill": ("acks=1",), "kill-leader": ("acks=all", "acks=all-idempotent")}
     assert all(options.seed == 3 for _, options in stand_ins.runs)
     assert "report: " in capsys.readouterr().out
-
-
-def test_the_remedy_is_of_the_client_and_the_kafka_that_wrote(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    arm = result_of(monkeypatch, "acks=1", 3, tmp_path).arms[0]
-    seen: list[tuple[ClientLibrary | None, str]] = []
-
-    def record(entries: Any, client: ClientLibrary | None, kafka: str) -> Any:
-        seen.append((client, kafka))
-        return audit(entries, client, kafka)
-
-    monkeypatch.setattr("harness.audit.audit.audit", record)
-    clients = {"librdkafka": RDK, "java": JAVA, "driven": JAVA, "my tool": None}
-    for name in clients:
-        remedies(arm.model_copy(update={"meta": arm.meta.model_copy(update={"client": name})}))
-    assert [client for client, _ in seen] == list(clients.values())
-    image = arm.meta.cluster.image.model_copy(update={"kafka_version": "3.6.1"})
-    cluster = arm.meta.cluster.model_copy(update={"image": image})
-    remedies(arm.model_copy(update={"meta": arm.meta.model_copy(update={"cluster": cluster})}))
-    assert seen[-1][1] == "3.6.1"
