@@ -28,6 +28,7 @@ RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *topic_rules.RULES, *othe
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
+_IGNORED = "the Java client and brokers ignore names that they do not know, librdkafka refuses them"
 _COMMENT = re.compile(r"\s(#|//|;)")
 _OWN_LINE = "put the comment in {}, line {}, on a line of its own: what follows a value belongs to it"
 
@@ -148,20 +149,20 @@ def _unknown(
     names = known_settings(kafka)
     for entry in entries:
         known = names.get(entry.name) or names.get(canonical(entry.name))
-        changed = change_of_name(entry.name, client, kafka) if known is None else None
+        if known and (client in known.clients or not known.kinds.isdisjoint(SERVER_KINDS)):
+            continue
+        changed = change_of_name(entry.name, client, kafka)
         close = closest_setting(entry.name) if known is None and changed is None else None
         if changed is not None:
-            says = f"Kafka {changed.version} {changed.what} it, and where it is unknown it has no effect"
-        elif known is None:
-            if close is None and entry.name.startswith(_FREE_PREFIXES):
-                continue
-            says = "unknown name: the Java client and brokers ignore it, librdkafka refuses it"
+            says = f"Kafka {changed.version} {changed.what} it; {_IGNORED}"
+        elif known is not None:
+            says = f"only {', '.join(known.clients)} has it, not {client}"
+        elif close is None and entry.name.startswith(_FREE_PREFIXES):
+            continue
+        else:
+            says = f"unknown name: {_IGNORED}"
             if close is not None and close.lower() == entry.name.lower():
                 says += "; upper and lower case are told apart"
-        elif client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS):
-            says = f"only {', '.join(known.clients)} has it, not {client}"
-        else:
-            continue
         where = f"{entry.file}:{entry.line}"
         yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
 

@@ -86,13 +86,20 @@ def test_a_default_says_of_which_versions_it_is() -> None:
 def test_a_name_of_another_version_is_told_and_no_nearest_name_offered() -> None:
     text = "zookeeper.connect=z:2181\nshare.coordinator.threads=2\nretires=3\n"
     new, old = (audit(parse_properties(text, "f"), kafka=kafka) for kafka in ("4.3.1", "3.9.2"))
-    assert [(one.name, one.says.split(",")[0]) for one in new.unknown[:1]] == [
+    assert [(one.name, one.says.split(";")[0]) for one in new.unknown[:1]] == [
         ("zookeeper.connect", "Kafka 4.0 removed it")
     ]
-    assert [(one.name, one.says.split(",")[0]) for one in old.unknown[:1]] == [
+    assert [(one.name, one.says.split(";")[0]) for one in old.unknown[:1]] == [
         ("share.coordinator.threads", "Kafka 4.0 added it")
     ]
     assert {one.did_you_mean for one in (*new.unknown, *old.unknown)} == {None, "retries"}
+
+
+def test_a_name_that_only_the_other_client_had_then_is_told_with_its_version() -> None:
+    entries = parse_properties("group.protocol=consumer\nmessage.timeout.ms=9\n", "f")
+    told = [one.says for one in audit(entries, ClientLibrary.JAVA, "3.5").unknown]
+    assert told[0].startswith("Kafka 3.7 added it; ")
+    assert told[1] == "only librdkafka has it, not java"
 
 
 def test_the_catalogue_of_changes_is_in_order_and_older_defaults_are_values_of_their_time() -> None:
