@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harness.audit.effective_settings import EffectiveSettings
 from harness.audit.known_settings import SERVER_KINDS
 from harness.audit.rule import (
@@ -49,75 +47,33 @@ def _asks_for_all(subject: EffectiveSettings) -> bool:
     return copies > 1 and (least == copies or (least > copies and subject.kafka >= (3, 7)))
 
 
-@dataclass(frozen=True, slots=True)
-class InternalTopic:
-    """A topic that brokers create for themselves: the settings of its number of replicas and of its minimum
-    ISR (None: it has none in every version), what is lost with it, and the class of findings that follows."""
-
-    id: str
-    copies: str
-    least: str | None
-    holds: str
-    source: str
-    finding: FindingClass | None = None
-    proof: RuleProof | None = None
-    since: str | None = None
-
-    def rule(self) -> AuditRule:
-        """The rule that the topic should have more than one replica, and be acknowledged by more than one."""
-        settings = tuple(filter(None, (self.copies, self.least)))
-        return risk(
-            f"{self.id}-one-copy",
-            settings,
-            lambda s: any(s.written.get(name) == "1" for name in settings),
-            "one replica keeps"
-            + (", or is enough to acknowledge," if self.least else "")
-            + f" {self.holds}: if its broker fails, this is lost",
-            f"set {self.copies}=3" + (f" and {self.least}=2" if self.least else ""),
-            self.source,
-            self.finding,
-            self.proof,
-            since=self.since,
-        )
-
-
-INTERNAL_TOPICS = (
-    InternalTopic(
-        "offsets",
-        "offsets.topic.replication.factor",
-        None,
-        "the offsets of consumer groups",
-        f"{BROKER_DOCS}, offsets.topic.replication.factor",
-        FindingClass.REDELIVERED,
-    ),
-    InternalTopic(
-        "transactions",
-        "transaction.state.log.replication.factor",
-        "transaction.state.log.min.isr",
-        "the state of open transactions",
-        f"{BROKER_DOCS}, transaction.state.log.min.isr",
-        FindingClass.TORN_TRANSACTION,
-        TRANSACTIONS,
-    ),
-    InternalTopic(
-        "share-state",
-        "share.coordinator.state.topic.replication.factor",
-        "share.coordinator.state.topic.min.isr",
-        "the state of share groups (which records are finished)",
-        f"{BROKER_DOCS}, share.coordinator.state.topic.replication.factor (KIP-932)",
-        FindingClass.SHARE_AGAIN,
-        since="4.0",
-    ),
-    InternalTopic(
-        "remote-log",
-        "rlmm.config.remote.log.metadata.topic.replication.factor",
-        None,
-        "the places of segments in remote storage",
-        "Kafka documentation, Tiered Storage (KIP-405)",
-        FindingClass.LOST,
-        since="3.6",
-    ),
-)
+def _kept_by_one(
+    rule: str,
+    topic: str,
+    holds: str,
+    finding: FindingClass,
+    *,
+    minimum: bool = True,
+    proof: RuleProof | None = None,
+    since: str | None = None,
+) -> AuditRule:
+    """The rule that a topic which brokers keep for themselves should have several replicas, and not be
+    acknowledged by one; `topic` is the beginning of its settings, `minimum` whether it has a minimum ISR of
+    its own."""
+    copies, least = f"{topic}.replication.factor", f"{topic}.min.isr"
+    settings = (copies, least) if minimum else (copies,)
+    return risk(
+        f"{rule}-one-copy",
+        settings,
+        lambda s: any(s.written.get(name) == "1" for name in settings),
+        f"one replica keeps{', or is enough to acknowledge,' * minimum} {holds}: if its broker fails, "
+        "this is lost",
+        f"set {copies}=3" + f" and {least}=2" * minimum,
+        f"{BROKER_DOCS}, {copies}",
+        finding,
+        proof,
+        since=since,
+    )
 
 
 RULES: tuple[AuditRule, ...] = (
@@ -218,5 +174,29 @@ RULES: tuple[AuditRule, ...] = (
         f"{BROKER_DOCS}, transaction.state.log.min.isr",
         before="3.7",
     ),
-    *(topic.rule() for topic in INTERNAL_TOPICS),
+    _kept_by_one(
+        "offsets", "offsets.topic", "the offsets of consumer groups", FindingClass.REDELIVERED, minimum=False
+    ),
+    _kept_by_one(
+        "transactions",
+        "transaction.state.log",
+        "the state of open transactions",
+        FindingClass.TORN_TRANSACTION,
+        proof=TRANSACTIONS,
+    ),
+    _kept_by_one(
+        "share-state",
+        "share.coordinator.state.topic",
+        "the state of share groups (which records are finished)",
+        FindingClass.SHARE_AGAIN,
+        since="4.0",
+    ),
+    _kept_by_one(
+        "remote-log",
+        "rlmm.config.remote.log.metadata.topic",
+        "the places of segments in remote storage",
+        FindingClass.LOST,
+        minimum=False,
+        since="3.6",
+    ),
 )
