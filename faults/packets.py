@@ -36,7 +36,7 @@ def loss_rule(link: Link, percent: float, other_end: str) -> IptablesRule:
     """The rule for one link, in its holder's namespace."""
     chain, side = ("OUTPUT", "-d") if link.receiver == CLIENT else ("INPUT", "-s")
     draw = f"-m statistic --mode random --probability {percent / 100:.6f}"
-    return IptablesRule(chain, f"{side} {other_end} {draw}", f"loss-{link.sender}-{link.receiver}")
+    return IptablesRule(chain, f"{side} {other_end} {draw}", f"loss-{link.name}")
 
 
 class PacketsLost(IptablesInjection, OnLinks):

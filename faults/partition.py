@@ -22,6 +22,11 @@ FENCED = (
     "it leaves every ISR, and others lead its partitions; it does not know this, and what it acknowledges "
     "under acks=1 from then on is lost"
 )
+EXPIRED = (
+    "a broker from which ZooKeeper receives nothing for zookeeper.session.timeout.ms loses its session: it "
+    "leaves every ISR, and others lead its partitions; it goes on as leader, and what it acknowledges under "
+    "acks=1 from then on is lost"
+)
 HEADLESS = (
     "no broker reaches a controller: there are no elections, no ISR changes and no new topics, while leaders "
     "continue to serve with the former ISR; a controller that receives nothing from any broker fences all, "
@@ -98,6 +103,11 @@ class Partition(FaultSpec):
             if one == {CLIENT} and not two & brokers:
                 raise ValueError("clients do not connect to separate controllers: there is nothing to cut")
         warnings = [BLIND] if CLIENT in here | there else []
+        if shape.zookeepers:
+            # A broker's heartbeats go to ZooKeeper, not to the controller.
+            keepers = set(shape.zookeepers)
+            expired = any(one & keepers and two & brokers for one, two in ((here, there), (there, here)))
+            return (*warnings, *((EXPIRED,) if expired else ()))
         if any(one & controllers and two & brokers for one, two in ((here, there), (there, here))):
             warnings.append(HEADLESS if self._headless(shape) else FENCED)
         return tuple(warnings)

@@ -8,7 +8,7 @@ from typing import Literal
 from faults.shared.fault_spec import Evidence, InjectionContext, node_names, shortened
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, start_stopped
 from harness.model.broker_views import TopologyView
-from harness.model.node_layout import FIRST_APPLICATION_ID
+from harness.model.node_layout import is_application
 from harness.model.polling import poll_within
 
 _ELECTION_MARGIN_SECONDS = 30.0
@@ -48,7 +48,7 @@ class Halted(OnNodes):
 
 def describe_leaderless(nodes: tuple[int, ...]) -> str:
     """What a proof says of nodes that led no partition; applications never do."""
-    brokers = any(node < FIRST_APPLICATION_ID for node in nodes)
+    brokers = not all(map(is_application, nodes))
     return "it led no partition of the topic" if brokers else "it is no broker"
 
 

@@ -21,7 +21,6 @@ from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
-from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID
 
 NOTES_DIR = "/mnt/shared/config"
 """A volume of the image from which Kafka reads only files with names that it knows."""
@@ -133,11 +132,11 @@ class DiskFault(ProcessFault):
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         warnings = super().warnings(shape)
-        last = max(self.target.possible_nodes(shape), default=CLIENT)
-        if not shape.combined and last >= FIRST_CONTROLLER_ID:
+        without_logs = {*shape.controller_ids, *shape.zookeepers} - set(shape.broker_ids)
+        if self.target.possible_nodes(shape) & without_logs:
             raise ValueError(
-                f"target `{self.target}`: a separate controller holds no topic's log, and everything "
-                "that it has acknowledged is flushed; use a `kill`"
+                f"target `{self.target}`: a separate controller and ZooKeeper hold no topic's log, and "
+                "everything that they have acknowledged is flushed; use a `kill`"
             )
         return warnings
 

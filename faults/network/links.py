@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterable
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
+from harness.model.node_layout import CLIENT
+
 HANDLE = "4b43"
 """Handle of the root discipline ("KC"). Nothing else shapes a node's namespace, so such a root is ours."""
 UNLIMITED = "10gbit"
@@ -34,6 +36,11 @@ class Link(NamedTuple):
     def back(self) -> Link:
         """The other direction."""
         return Link(self.receiver, self.sender)
+
+    @property
+    def name(self) -> str:
+        """The link in the name of a rule: "1-2", or "client-2"."""
+        return "-".join("client" if node == CLIENT else str(node) for node in self)
 
     def other_end(self, node: int) -> int:
         """The end that is not this node."""

@@ -186,7 +186,7 @@ def _holder(cut: Link, chosen: Collection[int]) -> int:
 def drop_rule(placed: Placed, address: str) -> IptablesRule:
     """The rule of a cut, in its holder's namespace; `address` is that of its other end."""
     cut, holder = placed
-    name = f"cut-{cut.sender}-{cut.receiver}"
+    name = f"cut-{cut.name}"
     if holder == cut.receiver:
         return IptablesRule("INPUT", f"-s {address}", name)
     return IptablesRule("OUTPUT", f"-d {address}", name)

@@ -26,9 +26,9 @@ from harness.model.errors import FaultError
 from harness.model.node_layout import (
     CLIENT,
     CONTROLLER_PORT,
-    FIRST_APPLICATION_ID,
     INTERNAL_PORT,
     ZOOKEEPER_PORT,
+    is_application,
 )
 
 _HEAL_SECONDS = 20.0
@@ -140,8 +140,8 @@ def injection_of_cuts(context: InjectionContext, cuts: Iterable[Link], words: st
 
 def _tried(way: Link) -> bool:
     """Whether a connection is opened this way: one of both directions, and towards a node that listens."""
-    if max(way) >= FIRST_APPLICATION_ID:
-        return way.receiver < FIRST_APPLICATION_ID
+    if any(map(is_application, way)):
+        return not is_application(way.receiver)
     return way < way.back
 
 

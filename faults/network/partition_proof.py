@@ -58,7 +58,7 @@ def counted_at(way: Link) -> int:
 
 def counting_rule(way: Link, addresses: Mapping[int, str]) -> IptablesRule:
     """The rule that counts packets in this direction that pass every DROP."""
-    name = f"heard-{way.sender}-{way.receiver}"
+    name = f"heard-{way.name}"
     if way.receiver == CLIENT:
         return IptablesRule("OUTPUT", f"-p udp -d {addresses[CLIENT]} --dport {_UDP_PORT}", name, drop=False)
     if way.sender == CLIENT:
@@ -151,9 +151,9 @@ def judge(
         if silent & set(way):
             continue
         name = f"{node_name(way.sender)} to {node_name(way.receiver)}"
-        heard = reports[counted_at(way)].after.get(f"heard-{way.sender}-{way.receiver}", 0)
+        heard = reports[counted_at(way)].after.get(f"heard-{way.name}", 0)
         if way in holders:
-            dropped = reports[holders[way]].rise(f"cut-{way.sender}-{way.receiver}")
+            dropped = reports[holders[way]].rise(f"cut-{way.name}")
             packets += dropped
             cut_facts[name] = {"dropped": dropped, "arrived": heard}
             wrong += _cut_wrong(way, name, dropped, heard, reports)

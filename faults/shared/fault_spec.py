@@ -15,9 +15,17 @@ from typing import Any, ClassVar, Literal
 from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
-from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
+from harness.model.node_layout import (
+    CLIENT,
+    FIRST_APPLICATION_ID,
+    FIRST_CONTROLLER_ID,
+    FIRST_ZOOKEEPER_ID,
+    MOST_CONTROLLERS,
+    is_application,
+)
 
 _LISTED = 8
+_CONTROLLERS = range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + MOST_CONTROLLERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +224,10 @@ def node_name(node: int) -> str:
 def node_names(nodes: Iterable[int]) -> str:
     """Nodes in words: "broker 1, 2, controller 101"."""
     numbers = sorted(nodes)
-    brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER_ID]
-    controllers = [str(node) for node in numbers if FIRST_CONTROLLER_ID <= node < FIRST_ZOOKEEPER_ID]
-    keepers = [str(node) for node in numbers if FIRST_ZOOKEEPER_ID <= node < FIRST_APPLICATION_ID]
-    applications = [str(node - FIRST_APPLICATION_ID) for node in numbers if node >= FIRST_APPLICATION_ID]
+    brokers = [str(node) for node in numbers if node >= 0 and node not in (*_CONTROLLERS, FIRST_ZOOKEEPER_ID)]
+    controllers = [str(node) for node in numbers if node in _CONTROLLERS]
+    keepers = [str(node) for node in numbers if node == FIRST_ZOOKEEPER_ID]
+    applications = [str(node - FIRST_APPLICATION_ID) for node in numbers if is_application(node)]
     parts = ["broker " + ", ".join(brokers)] if brokers else []
     parts += ["controller " + ", ".join(controllers)] if controllers else []
     parts += ["ZooKeeper " + ", ".join(keepers)] if keepers else []

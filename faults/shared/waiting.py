@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_names
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.model.node_layout import FIRST_APPLICATION_ID
+from harness.model.node_layout import is_application
 from harness.model.polling import poll_within
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
     brokers = tuple(node for node in nodes if node in cluster.broker_ids)
     controllers = tuple(node for node in nodes if node in cluster.controller_ids)
     # An application ends with its run, which may be over: then nothing has to come back.
-    nodes = tuple(node for node in nodes if node < FIRST_APPLICATION_ID or node in cluster.application_ids)
+    nodes = tuple(node for node in nodes if not is_application(node) or node in cluster.application_ids)
 
     def missing() -> str | None:
         stopped = [node for node in nodes if not cluster.is_running(node)]

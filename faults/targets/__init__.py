@@ -9,10 +9,9 @@ injection's name.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag
 
 from faults.targets.nodes import (
     All,
@@ -96,25 +95,28 @@ class Both(BaseTarget):
             target.refuse_impossible(shape)
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        found = [target.choose(snapshot) for target in self._affirmed()]
-        if not found:
-            return reduce(frozenset.intersection, (target.choose(snapshot) for target in self.both))
-        excluded = (target.not_.choose(snapshot) for target in self.both if isinstance(target, Not))
-        return reduce(frozenset.intersection, found).difference(*excluded)
+        wanted, excluded = ([one.choose(snapshot) for one in part] for part in self._parts())
+        return frozenset.intersection(*wanted).difference(*excluded)
 
     def beside_brokers(self) -> frozenset[Beside]:
-        kinds = [target.beside_brokers() for target in self._affirmed()]
-        return reduce(frozenset.intersection, kinds) if kinds else frozenset()
+        return frozenset.intersection(*(target.beside_brokers() for target in self._parts()[0]))
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
-        fixed = [nodes for target in self.both if (nodes := target.fixed_nodes(shape)) is not None]
-        return None if len(fixed) < len(self.both) else frozenset.intersection(*fixed)
+        wanted, excluded = ([one.fixed_nodes(shape) for one in part] for part in self._parts())
+        known = [nodes for nodes in wanted if nodes is not None]
+        removed = [nodes for nodes in excluded if nodes is not None]
+        if len(known) + len(removed) < len(wanted) + len(excluded):
+            return None
+        return frozenset.intersection(*known).difference(*removed)
 
     def possible_nodes(self, shape: ClusterShape) -> frozenset[int]:
-        return frozenset.intersection(*(target.possible_nodes(shape) for target in self.both))
+        return frozenset.intersection(*(target.possible_nodes(shape) for target in self._parts()[0]))
 
-    def _affirmed(self) -> list[BaseTarget]:
-        return [target for target in self.both if not isinstance(target, Not)]
+    def _parts(self) -> tuple[list[BaseTarget], list[BaseTarget]]:
+        """The targets whose nodes must be common to all, and those whose nodes are removed from them."""
+        wanted: list[BaseTarget] = [target for target in self.both if not isinstance(target, Not)]
+        excluded: list[BaseTarget] = [target.not_ for target in self.both if isinstance(target, Not)]
+        return (wanted, excluded) if wanted else ([*self.both], [])
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, min(target.max_brokers(shape) for target in self.both)
@@ -163,8 +165,24 @@ class Some(BaseTarget):
     def beside_brokers(self) -> frozenset[Beside]:
         return self.some.of.beside_brokers()
 
+    def possible_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return self.some.of.possible_nodes(shape)
+
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, min(self.some.count, self.some.of.max_brokers(shape))
+
+
+def named_brokers(value: Any) -> frozenset[int]:
+    """The broker ids that the targets in a value name, such as a step or a fault of an experiment."""
+    if isinstance(value, BrokerId):
+        return frozenset({value.broker})
+    if isinstance(value, NodeIds):
+        return frozenset(node for node in value.nodes if node >= 0)
+    if isinstance(value, BaseModel):
+        return named_brokers([getattr(value, name) for name in type(value).model_fields])
+    if isinstance(value, dict):
+        return named_brokers(list(value.values()))
+    return frozenset().union(*map(named_brokers, value)) if isinstance(value, list | tuple) else frozenset()
 
 
 def surely_within(inner: BaseTarget, outer: BaseTarget, shape: ClusterShape) -> bool:

@@ -85,7 +85,7 @@ class Controller(BaseTarget):
         return frozenset(shape.controller_ids)
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
-        return 0, (1 if shape.combined else 0)
+        return 0, (1 if set(shape.controller_ids) & set(shape.broker_ids) else 0)
 
 
 class Controllers(BaseTarget):
@@ -113,16 +113,19 @@ class ZooKeeper(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.cluster.zookeeper_ids)
 
+    def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:
+        return frozenset(shape.zookeepers)
+
 
 class BrokerId(BaseTarget):
     """One broker by its id."""
 
     fixed_count = (1, 1)
-    broker: int = Field(ge=1, description="broker id")
+    broker: int = Field(ge=0, description="broker id")
 
     def refuse_impossible(self, shape: ClusterShape) -> None:
         if self.broker not in shape.broker_ids:
-            raise ValueError(f"target `{self}` matches nothing: the brokers are 1 to {shape.brokers}")
+            raise ValueError(f"target `{self}` matches nothing: the brokers are {shape.id_words}")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         if self.broker not in snapshot.cluster.broker_ids:
@@ -141,7 +144,7 @@ class BrokerId(BaseTarget):
 class NodeIds(BaseTarget):
     """Nodes by id, brokers or controllers; a replay writes these in place of a choice."""
 
-    nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 means the client")
+    nodes: tuple[int, ...] = Field(min_length=1, description="node ids; -1 means the client")
 
     def refuse_impossible(self, shape: ClusterShape) -> None:
         known = {CLIENT, *shape.broker_ids, *shape.controller_ids, *shape.zookeepers, *shape.application_ids}
@@ -155,7 +158,7 @@ class NodeIds(BaseTarget):
 
     def beside_brokers(self) -> frozenset[Beside]:
         client: set[Beside] = {"client"} if CLIENT in self.nodes else set()
-        return frozenset(client | ({"application"} if max(self.nodes) >= FIRST_APPLICATION_ID else set()))
+        return frozenset(client | ({"application"} if min(self.nodes) < CLIENT else set()))
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int]:  # noqa: ARG002
         return frozenset(self.nodes)

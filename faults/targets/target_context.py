@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -45,6 +45,7 @@ class ClusterShape:
     `zookeepers` are the servers of a ZooKeeper cluster, where any broker may be the controller (`combined`).
     `disk_mib` is the size of each broker's log dir volume (None: not limited); `skewable` says whether the
     brokers' clocks can be shifted. `applications` is the number of instances of the application under test.
+    `own_ids` are the broker ids of a cluster that kafka-chaos does not start; else they are 1, 2, ...
     """
 
     brokers: int
@@ -57,20 +58,33 @@ class ClusterShape:
     skewable: bool = False
     applications: int = 0
     application_in_container: bool = False
+    own_ids: tuple[int, ...] = ()
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        return tuple(range(1, self.brokers + 1))
+        return self.own_ids or tuple(range(1, self.brokers + 1))
+
+    @property
+    def id_words(self) -> str:
+        """The broker ids in words: "1 to 3" or "0, 1, 7"."""
+        return listed_ids(self.broker_ids)
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
-        if self.combined:
+        # Of an existing cluster it is not known which nodes are controllers; any broker may be.
+        if self.combined or self.own_ids:
             return self.broker_ids
         return tuple(range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + self.controllers))
 
     @property
     def application_ids(self) -> tuple[int, ...]:
         return tuple(range(FIRST_APPLICATION_ID, FIRST_APPLICATION_ID + self.applications))
+
+
+def listed_ids(ids: Sequence[int]) -> str:
+    """Ascending ids in words: "1 to 3", or "0, 1, 7" where numbers between them are missing."""
+    gapless = len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1
+    return f"{ids[0]} to {ids[-1]}" if gapless else ", ".join(map(str, ids))
 
 
 Beside = Literal["client", "application"]

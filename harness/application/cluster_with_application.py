@@ -11,7 +11,7 @@ from harness.application.running_application import RunningApplication
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_control import RunningNodes
 from harness.model.errors import FaultError
-from harness.model.node_layout import FIRST_APPLICATION_ID
+from harness.model.node_layout import FIRST_APPLICATION_ID, is_application
 
 
 class ClusterWithApplication:
@@ -129,7 +129,7 @@ class ClusterWithApplication:
 
 
 def _is_node(number: int) -> bool:
-    return number < FIRST_APPLICATION_ID
+    return not is_application(number)
 
 
 def _name(number: int) -> str:

@@ -38,7 +38,7 @@ class ExternalCluster(LiveCluster):
     """An existing cluster; use it as a context manager. Its nodes are its brokers, by their own ids.
 
     Raises (from `start`):
-        BadInput: the client configuration cannot be used, or the number of brokers differs from the spec.
+        BadInput: the client configuration cannot be used, or the brokers differ from those of the spec.
         ClusterError: a broker does not answer from this machine.
     """
 
@@ -72,6 +72,15 @@ class ExternalCluster(LiveCluster):
                 expected=f"{self.spec.brokers}, as in the experiment",
                 found=f"{len(self.nodes)}: {', '.join(str(node.id) for node in self.nodes)}",
                 next_step="correct `brokers`, or use --bootstrap-servers, which counts them",
+            )
+        ids = tuple(self._endpoints)
+        if self.existing.broker_ids not in (None, ids):
+            raise BadInput(
+                "the cluster has other brokers",
+                where="cluster.existing.broker_ids",
+                expected=f"{', '.join(map(str, self.existing.broker_ids or ()))}, as in the experiment",
+                found=", ".join(map(str, ids)),
+                next_step="correct `broker_ids`, or leave it out",
             )
         silent = [seen.broker for seen in self.view((), timeout=_SECONDS).views if not seen.answered]
         if silent:

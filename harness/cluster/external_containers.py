@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.cluster.live import LiveCluster
 from harness.containers import engine, images
-from harness.model.errors import BadInput, ClusterError
+from harness.model.errors import ClusterError
 
 _ID_VARIABLES = ("KAFKA_NODE_ID", "KAFKA_BROKER_ID", "KAFKA_CFG_NODE_ID", "KAFKA_CFG_BROKER_ID")
 """Environment variables with the broker id in the images of Apache, Confluent and Bitnami."""
@@ -20,7 +20,6 @@ def attach(cluster: LiveCluster, label: str) -> None:
     Raises:
         PrerequisiteMissing: there is no container engine.
         ClusterError: for some broker there is not exactly one container.
-        BadInput: a broker has the id 0.
     """
     client = engine.connect()
     # Those that run; our sidecars do not have the label.
@@ -35,14 +34,6 @@ def attach(cluster: LiveCluster, label: str) -> None:
             expected=f"one per broker that publishes its port or sets one of {', '.join(_ID_VARIABLES)}",
             found=f"{len(found)} of {len(cluster.broker_ids)} brokers",
             next_step="`docker ps --filter label=...` lists them; correct the label",
-        )
-    if 0 in found:
-        raise BadInput(
-            "faults on containers are not possible for a broker with id 0",
-            where=f"label {label}",
-            expected="broker ids from 1 on: in network faults, 0 stands for the clients",
-            found="broker 0",
-            next_step="use `command` faults",
         )
     networks = {number: _network(attributes) for number, attributes in found.items()}
     cluster.use_containers(

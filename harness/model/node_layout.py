@@ -11,14 +11,22 @@ TOOLS_PORT = 9095
 """The listener for tools inside the network if clients must use TLS or a password."""
 ZOOKEEPER_PORT = 2181
 
-CLIENT = 0
-"""The node id that means the clients on the harness's machine; real node ids begin at 1."""
+CLIENT = -1
+"""The node id that means the clients on the harness's machine. Kafka's own node ids begin at 0 (`node.id` in
+Kafka's documentation, Broker Configs); the brokers of a cluster that we start have the ids from 1 on."""
 FIRST_CONTROLLER_ID = 101
-"""Ids of separate controllers begin here."""
+"""Ids of separate controllers begin here, in a cluster that we start."""
+MOST_CONTROLLERS = 5
 FIRST_ZOOKEEPER_ID = 201
-"""Ids of ZooKeeper servers begin here."""
-FIRST_APPLICATION_ID = 301
-"""Ids of the instances of an application under test begin here."""
+"""Id of the ZooKeeper server."""
+FIRST_APPLICATION_ID = -1000
+"""Ids of the instances of an application under test begin here: no node of any cluster has them."""
+
+
+def is_application(node: int) -> bool:
+    """Whether a node is an instance of the application under test."""
+    return node < CLIENT
+
 
 DATA_DIR = "/var/lib/kafka/data"
 """The log dir of a node."""

@@ -68,20 +68,38 @@ def on_external_cluster(
         ClusterError: the cluster does not answer.
     """
     spec = external_cluster_spec(bootstrap_servers, client_config, containers)
-    found = []
-    for experiment in experiments:
-        try:
-            data = experiment.model_dump(by_alias=True)
-            found.append(Experiment.model_validate({**data, "cluster": spec.model_dump(exclude_unset=True)}))
-        except ValidationError as error:
-            raise BadInput(
-                "the experiment does not fit this cluster",
-                where=f"{experiment.name} on {bootstrap_servers}",
-                expected=f"what a cluster of {spec.brokers} broker(s) can have",
-                found=words_of(error),
-                next_step="change a copy of the experiment: `kafka-chaos schema` prints every key",
-            ) from error
-    return found
+    return [_on_cluster(experiment, spec) for experiment in experiments]
+
+
+def on_connected_cluster(experiment: Experiment, broker_ids: Iterable[int]) -> Experiment:
+    """The experiment with the broker ids of the existing cluster that it is connected to; of a cluster that
+    kafka-chaos has started, the experiment as it is.
+
+    Raises:
+        BadInput: a target or an assignment names a broker that the cluster does not have.
+    """
+    existing = experiment.cluster.existing
+    if existing is None or existing.broker_ids is not None:
+        return experiment
+    known = existing.model_copy(update={"broker_ids": tuple(broker_ids)})
+    return _on_cluster(experiment, experiment.cluster.model_copy(update={"existing": known}))
+
+
+def _on_cluster(experiment: Experiment, spec: ClusterSpec) -> Experiment:
+    """The experiment with an existing cluster in place of its own."""
+    assert spec.existing is not None
+    try:
+        data = experiment.model_dump(by_alias=True)
+        return Experiment.model_validate({**data, "cluster": spec.model_dump(exclude_unset=True)})
+    except ValidationError as error:
+        brokers = ", ".join(map(str, spec.existing.broker_ids or ()))
+        raise BadInput(
+            "the experiment does not fit this cluster",
+            where=f"{experiment.name} on {spec.existing.bootstrap_servers}",
+            expected=f"what a cluster of {spec.brokers} broker(s) ({brokers}) can have",
+            found=words_of(error),
+            next_step="change a copy of the experiment: `kafka-chaos schema` prints every key",
+        ) from error
 
 
 def external_cluster_spec(
@@ -103,8 +121,9 @@ def external_cluster_spec(
             expected="host:port, with commas between several",
             found=words_of(error),
         ) from error
-    brokers = len(advertised_addresses(existing, client_security_of(existing).login))
-    return ClusterSpec(existing=existing, brokers=brokers, profile=Profile.KAFKA)
+    ids = tuple(sorted(advertised_addresses(existing, client_security_of(existing).login)))
+    known = existing.model_copy(update={"broker_ids": ids})
+    return ClusterSpec(existing=known, brokers=len(ids), profile=Profile.KAFKA)
 
 
 def check_external_limits(experiment: Experiment, *, owned: bool) -> None:

@@ -18,7 +18,7 @@ from harness.cluster.traces import traces
 from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
-from harness.preflight.feasibility import check_external_limits
+from harness.preflight.feasibility import check_external_limits, on_connected_cluster
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
@@ -36,7 +36,8 @@ class ExperimentRun:
     all topics exist and are empty. `owned_containers`: faults may act on those of an external cluster.
 
     Raises:
-        BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
+        BadInput: a fault that is impossible on an existing cluster, or would hit its containers; a target or
+            an assignment that names a broker that the cluster does not have.
     """
 
     cluster: ManagedCluster | ExternalCluster
@@ -50,6 +51,8 @@ class ExperimentRun:
     def __post_init__(self) -> None:
         # Here, because every run goes through here: whoever starts it cannot forget to ask.
         check_external_limits(self.experiment, owned=self.owned_containers)
+        if self.experiment.cluster.existing is not None:
+            self.experiment = on_connected_cluster(self.experiment, self.cluster.broker_ids)
         self._arm_runs = [
             ArmRun(self.cluster, self.experiment, arm, folder, self.seed) for folder, arm in self.arms.items()
         ]

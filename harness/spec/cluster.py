@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen, Setting
+from harness.model.node_layout import MOST_CONTROLLERS
 from harness.spec.security import SecuritySpec
 
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
@@ -58,12 +59,21 @@ class ExternalClusterSpec(Frozen):
     """A cluster that kafka-chaos did not start: the topic of a run is created there and deleted at the end,
     and nothing else is changed. `client_config` is a client's properties file with its security settings, by
     Java's or librdkafka's names. `containers` is a label (`name` or `name=value`) of the brokers' containers
-    on this machine, for faults on them; they are never removed.
+    on this machine, for faults on them; they are never removed. `broker_ids` are the ids of its brokers
+    (None: known once it is connected to).
     """
 
     bootstrap_servers: str = Field(description="host:port of some brokers, separated by commas")
     client_config: str | None = Field(None, description="a properties file; its secrets are not copied")
     containers: str | None = Field(None, description="label of the brokers' containers")
+    broker_ids: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(
+        None, min_length=1, description="the ids of its brokers; default: found when it is connected to"
+    )
+
+    @field_validator("broker_ids")
+    @classmethod
+    def _ascending(cls, value: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if value is None else tuple(sorted(set(value)))
 
     @field_validator("bootstrap_servers")
     @classmethod
@@ -99,7 +109,7 @@ class ClusterSpec(Frozen):
     """
 
     brokers: int = Field(3, ge=1, le=1000)
-    controllers: int = Field(1, ge=1, le=5)
+    controllers: int = Field(1, ge=1, le=MOST_CONTROLLERS)
     combined: bool = False
     metadata: Metadata = Metadata.KRAFT
     version: str = DEFAULT_VERSION
@@ -207,6 +217,10 @@ class ClusterSpec(Frozen):
             if odd:
                 raise ValueError(
                     f"{odd[0]} is only for clusters that kafka-chaos starts: with `existing` leave it out"
+                )
+            if (ids := self.existing.broker_ids) is not None and len(ids) != self.brokers:
+                raise ValueError(
+                    f"brokers is {self.brokers}, but existing.broker_ids names {', '.join(map(str, ids))}"
                 )
         elif self.brokers > MOST_BROKERS:
             raise ValueError(

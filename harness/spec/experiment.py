@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, count, islice
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -10,7 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from checkers import check_promise
 from faults.schedules.problems import Problem
-from faults.targets.target_context import ClusterShape
+from faults.targets import named_brokers
+from faults.targets.target_context import ClusterShape, listed_ids
 from harness.model.errors import BadInput, located_words_of, words_of
 from harness.model.frozen import Frozen, Setting
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
@@ -124,15 +126,18 @@ class Experiment(Frozen):
                 f"topic.replication_factor is {self.topic.replication_factor}, "
                 f"but the cluster has {self.cluster.brokers} broker(s)",
             )
-        strangers = sorted(
-            {broker for brokers in self.topic.assignment or () for broker in brokers}
-            - set(range(1, self.cluster.brokers + 1))
-        )
-        if strangers:
+        ids = self._own_ids() or tuple(range(1, self.cluster.brokers + 1))
+        if len(ids) > self.cluster.brokers:
+            yield Problem(
+                "cluster.brokers",
+                f"it is {self.cluster.brokers}, but the file names the brokers {listed_ids(ids)}",
+            )
+        assigned = {broker for brokers in self.topic.assignment or () for broker in brokers}
+        if strangers := sorted(assigned - set(ids)):
             yield Problem(
                 "topic.assignment",
                 f"topic.assignment names broker(s) {', '.join(map(str, strangers))}; "
-                f"the cluster has brokers 1 to {self.cluster.brokers}",
+                f"the cluster has brokers {listed_ids(ids)}",
             )
         faults = {
             f"steps[{number}].inject.name": step.inject.name
@@ -208,7 +213,19 @@ class Experiment(Frozen):
             skewable=self.cluster.skewable_clocks,
             applications=min((one.instances if one else 0 for one in applications), default=0),
             application_in_container=all(one is not None and one.in_container for one in applications),
+            own_ids=self._own_ids(),
         )
+
+    def _own_ids(self) -> tuple[int, ...]:
+        """The broker ids of an existing cluster. As long as they are not known they are those that the file
+        names, with the lowest others up to `brokers`; empty: the cluster is not an existing one."""
+        if self.cluster.existing is None:
+            return ()
+        if self.cluster.existing.broker_ids is not None:
+            return self.cluster.existing.broker_ids
+        named = {*named_brokers(self.steps), *chain.from_iterable(self.topic.assignment or ())}
+        others = (number for number in count(1) if number not in named)
+        return tuple(sorted({*named, *islice(others, max(0, self.cluster.brokers - len(named)))}))
 
     def share_problems(self) -> Iterator[Problem]:
         """What the cluster cannot have of the share groups, with its path in the file."""

@@ -68,6 +68,7 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
     steps = tuple(_step(experiment, index, seed) for index in range(len(experiment.steps)))
     shape = experiment.shape
     controllers = "combined" if shape.combined else f"{shape.controllers} controller(s)"
+    controllers = "existing" if shape.own_ids else controllers
     return RunPlan(
         experiment=experiment.name,
         seed=seed,

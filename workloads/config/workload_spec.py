@@ -189,7 +189,7 @@ class ScriptedProducerSpec(Frozen):
 
     version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
     transactional: bool = False
-    coordinator: int | None = Field(default=None, ge=1)
+    coordinator: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

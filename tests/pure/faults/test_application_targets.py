@@ -51,7 +51,7 @@ def test_the_instances_are_nodes() -> None:
     assert TARGET.validate_python({"application": "all"}).resolve(_snapshot()) == (FIRST, FIRST + 1)
     assert TARGET.validate_python({"application": 1}).resolve(_snapshot()) == (FIRST + 1,)
     both = TARGET.validate_python({"any": [{"application": 0}, {"broker": 2}]})
-    assert both.resolve(_snapshot()) == (2, FIRST)
+    assert both.resolve(_snapshot()) == (FIRST, 2)
     assert TARGET.validate_python({"nodes": [FIRST]}).resolve(_snapshot()) == (FIRST,)
     assert TARGET.validate_python({"application": 1}).possible_nodes(HOST) == {FIRST + 1}
     assert node_names((1, FIRST, FIRST + 1)) == "broker 1, application 0, 1"

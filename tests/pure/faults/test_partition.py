@@ -93,12 +93,12 @@ def test_one_way_is_proved_only_when_the_other_way_is_heard() -> None:
 
 def test_a_client_is_cut_when_its_requests_are_dropped_and_nobody_answers() -> None:
     placed = with_holders({Link(CLIENT, 2), Link(2, CLIENT)})
-    proof = {2: report(cut_0_2=3, cut_2_0=3)}
+    proof = {2: report(cut_client_2=3, cut_2_client=3)}
     assert judge(placed, proof, {1, 3}).seen
     assert "the client to broker 2: a connection can be opened" in judge(placed, proof, {1, 2, 3}).what
     one_way = with_holders({Link(2, CLIENT)})
-    assert judge(one_way, {2: report(cut_2_0=3, heard_0_2=2)}, {1, 3}).seen
-    assert not judge(one_way, {2: report(cut_2_0=3)}, {1, 3}).seen
+    assert judge(one_way, {2: report(cut_2_client=3, heard_client_2=2)}, {1, 3}).seen
+    assert not judge(one_way, {2: report(cut_2_client=3)}, {1, 3}).seen
 
 
 def test_of_a_node_that_does_not_run_nothing_is_said() -> None:
@@ -133,11 +133,11 @@ def test_the_proof_sends_across_and_counts_what_arrives() -> None:
     addresses = {CLIENT: "10.0.0.254", 1: "10.0.0.1", 2: "10.0.0.2"}
     text = probe_script(1, [Link(1, 2), Link(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
     assert "-A INPUT -p udp -s 10.0.0.2 --dport 9 -m comment --comment tag-1/heard-2-1\n" in text
-    assert "-A INPUT -p tcp -s 10.0.0.254 --dport 9092 -m comment --comment tag-1/heard-0-1\n" in text
-    assert "-A OUTPUT -p udp -d 10.0.0.254 --dport 9 -m comment --comment tag-1/heard-1-0\n" in text
+    assert "-A INPUT -p tcp -s 10.0.0.254 --dport 9092 -m comment --comment tag-1/heard-client-1\n" in text
+    assert "-A OUTPUT -p udp -d 10.0.0.254 --dport 9 -m comment --comment tag-1/heard-1-client\n" in text
     assert "heard-1-2" not in text, "that is counted in the other namespace"
     assert "try 2 10.0.0.2 9094 &" in text
-    assert "try 0" not in text, "nothing listens at the client"
+    assert "try -1" not in text, "nothing listens at the client"
 
 
 @dataclass
@@ -195,7 +195,7 @@ def test_what_is_recorded_is_all_that_healing_needs() -> None:
     cut = partition("client", LEADER).aim(context(cluster))
     again = type(cut).model_validate_json(cut.model_dump_json())
     assert again == cut
-    assert again.placed == (Placed(Link(0, 1), 1), Placed(Link(1, 0), 1))
+    assert again.placed == (Placed(Link(CLIENT, 1), 1), Placed(Link(1, CLIENT), 1))
     again.undo(context(cluster))
     assert [number for number, _ in cluster.scripts] == [1]
 
@@ -354,6 +354,23 @@ def test_one_of_several_controllers_is_not_all_of_them() -> None:
     assert "is fenced" in " ".join(partition("controller", LEADER).warnings(combined))
 
 
+def test_a_broker_that_zookeeper_does_not_hear_loses_its_session() -> None:
+    shape = ClusterShape(3, 1, True, 1, replication_factor=3, zookeepers=(201,))
+    for cut in (partition(LEADER, "zookeeper"), partition({"nodes": [2, 201]}, LEADER)):
+        (warning,) = cut.warnings(shape)
+        assert "loses its session" in warning
+    assert partition(LEADER, FOLLOWERS).warnings(shape) == ()
+    with pytest.raises(ValueError, match="nothing to cut"):
+        partition("client", "zookeeper").warnings(shape)
+
+
+def test_a_partition_from_broker_0_is_not_one_from_the_client() -> None:
+    shape = ClusterShape(3, 1, False, 1, replication_factor=3, own_ids=(0, 1, 2))
+    warnings = partition({"broker": 0}, {"nodes": [1, 2]}).warnings(shape)
+    assert not any("harness's own requests" in one for one in warnings)
+    partition({"broker": 0}, "client").warnings(shape)
+
+
 def test_rings_and_bridges_of_enough_brokers_are_allowed() -> None:
     five = ClusterShape(brokers=5, controllers=1, combined=False, partitions=1, replication_factor=3)
     assert Ring().warnings(five) == ()
@@ -368,7 +385,7 @@ WRITTEN = st.sampled_from(
     [
         {"leader": 0}, {"followers": 0}, {"isr": 0}, {"broker": 2}, {"random": 2}, {"random": 3}, "minority",
         "majority", "all", "client", "controller", "controllers", {"not": "all"}, {"not": {"leader": 0}},
-        {"any": ["client", {"leader": 0}]}, {"both": ["all", {"nodes": [1, 101]}]}, {"nodes": [0, 1, 101]},
+        {"any": ["client", {"leader": 0}]}, {"both": ["all", {"nodes": [1, 101]}]}, {"nodes": [-1, 1, 101]},
     ]
 )  # fmt: skip
 

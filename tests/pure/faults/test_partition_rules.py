@@ -141,8 +141,8 @@ def test_ring_of_five_takes_three_namespaces_and_a_bridge_two() -> None:
 def test_what_the_client_sends_is_dropped_at_the_broker() -> None:
     placed = with_holders({Link(CLIENT, 2), Link(2, CLIENT)})
     assert [drop_rule(one, "10.0.0.254").text("run-1") for one in placed] == [
-        "INPUT -s 10.0.0.254 -m comment --comment run-1/cut-0-2 -j DROP",
-        "OUTPUT -d 10.0.0.254 -m comment --comment run-1/cut-2-0 -j DROP",
+        "INPUT -s 10.0.0.254 -m comment --comment run-1/cut-client-2 -j DROP",
+        "OUTPUT -d 10.0.0.254 -m comment --comment run-1/cut-2-client -j DROP",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from faults.shared.fault_spec import InjectionContext
+from faults.shared.fault_spec import InjectionContext, node_names
 from faults.targets import (
     KINDS,
     All,
@@ -41,7 +42,7 @@ from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.model.node_layout import CLIENT
+from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
 from tests.support.builders.views import quiet, seen, silent, state, view
 from tests.support.fake_cluster import FakeCluster, context
 
@@ -257,7 +258,7 @@ def _leaves() -> st.SearchStrategy[BaseTarget]:
         st.sampled_from(["controller", "controllers", "minority", "majority", "all", "client"]).map(read),
         st.integers(min_value=1, max_value=3).map(lambda n: BrokerId(broker=n)),
         st.integers(min_value=1, max_value=3).map(lambda n: RandomBrokers(random=n)),
-        st.lists(st.sampled_from([0, 1, 2, 3, 101]), min_size=1).map(lambda n: NodeIds(nodes=tuple(n))),
+        st.lists(st.sampled_from([CLIENT, 1, 2, 3, 101]), min_size=1).map(lambda n: NodeIds(nodes=tuple(n))),
         st.just(read({"coordinator": {"group": "g"}})),
         st.just(read({"coordinator": {"transactional_id": "x"}})),
     )
@@ -317,6 +318,51 @@ def test_bounds_hold_for_whatever_it_resolves_to(
     least, most = target.broker_count(shape)
     assert least <= len(chosen & {1, 2, 3}) <= most == target.max_brokers(shape)
     assert target.may_include_client() or CLIENT not in chosen
+    with suppress(ValueError):
+        target.refuse_impossible(shape)
+        assert chosen <= target.possible_nodes(shape)
+        if (fixed := target.fixed_nodes(shape)) is not None:
+            assert chosen == fixed <= target.possible_nodes(shape)
+
+
+@pytest.mark.parametrize(
+    ("target", "possible"),
+    [
+        ("zookeeper", {201}),
+        ({"any": ["zookeeper", {"broker": 7}]}, {201, 7}),
+        ({"some": {"of": "controllers", "count": 1}}, {0, 1, 7}),
+        ({"both": ["zookeeper", {"not": {"broker": 0}}]}, {201}),
+        ({"not": "zookeeper"}, {0, 1, 7}),
+        ({"broker": 0}, {0}),
+        ({"nodes": [-1, 0]}, {CLIENT, 0}),
+        ("majority", {0, 1, 7}),
+    ],
+)
+def test_which_nodes_a_target_can_mean_with_ids_of_its_own_and_zookeeper(
+    target: Any, possible: set[int]
+) -> None:
+    shape = ClusterShape(3, 1, True, 1, 3, zookeepers=(201,), own_ids=(0, 1, 7))
+    read(target).refuse_impossible(shape)
+    assert read(target).possible_nodes(shape) == possible
+
+
+def test_the_brokers_of_a_cluster_of_ones_own_keep_their_ids() -> None:
+    shape = ClusterShape(3, 1, False, 1, 3, own_ids=(0, 1, 7))
+    at = snapshot(brokers=(0, 1, 7), controllers=())
+    assert read({"broker": 0}).resolve(at) == read({"nodes": [0]}).resolve(at) == (0,)
+    assert read("all").resolve(at) == (0, 1, 7)
+    assert read({"not": {"broker": 7}}).fixed_nodes(shape) == {0, 1}
+    assert not read({"nodes": [0, 7]}).may_include_client()
+    with pytest.raises(ValueError, match=r"the brokers are 0, 1, 7$"):
+        BrokerId(broker=3).refuse_impossible(shape)
+    with pytest.raises(FaultError, match="one of 0, 1, 7"):
+        BrokerId(broker=3).resolve(at)
+    # A broker may have the number that an instance or a controller has elsewhere.
+    assert not read({"nodes": [301]}).may_include_application()
+    assert node_names((CLIENT, 0, 1001)) == "broker 0, 1001, the client"
+    assert node_names((1, 101, 105, 201, FIRST_APPLICATION_ID + 2)) == (
+        "broker 1, controller 101, 105, ZooKeeper 201, application 2"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from harness.campaign import docker_backend
 from harness.campaign.cluster_reset import reset
 from harness.claims.claim import CLAIMS
-from harness.cluster import running_cluster, state_records
+from harness.cluster import external, running_cluster, state_records
 from harness.cluster.credentials import Authority
 from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
@@ -21,7 +21,12 @@ from harness.cluster.live import LiveCluster
 from harness.explore.menu import MENU
 from harness.host import processes
 from harness.model.errors import BadInput, ClusterError
-from harness.preflight.feasibility import check_external_limits
+from harness.preflight import feasibility
+from harness.preflight.feasibility import (
+    check_external_limits,
+    on_connected_cluster,
+    on_external_cluster,
+)
 from harness.protocol.client_security import ClientSecurity, client_security_of, read_client_security
 from harness.run import executor
 from harness.run.executor import Options
@@ -31,6 +36,8 @@ from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
 from harness.spec.fault_index import fault_specs
+from harness.spec.run_plan import plan_of
+from harness.spec.topic import TopicSpec
 from harness.suite import runner
 from harness.suite.model import Item
 from tests.support.paths import ROOT
@@ -116,6 +123,69 @@ def test_a_matrix_and_a_claim_spare_containers_too(monkeypatch: pytest.MonkeyPat
             runner.run_items([_claim(experiment)], Options())
         with pytest.raises(BadInput, match="did not start"):
             executor.execute([experiment], Options())
+
+
+def _own(ids: str, target: str, assignment: str = "[[0, 1]]") -> Any:
+    text = f"""
+name: mine
+title: Mine
+cluster: {{brokers: 2, existing: {{bootstrap_servers: 'a:1'{ids}}}}}
+topic: {{partitions: 1, replication_factor: 2, assignment: {assignment}}}
+steps: [{{inject: {{transfer: {{to: {target}}}}}}}, {{write: {{name: w, records: 3}}}}]
+arms: [{{name: one}}]
+"""
+    return parse(text, "mine.yaml")
+
+
+def test_any_id_of_the_cluster_can_be_named() -> None:
+    unknown = _own("", "{broker: 0}")
+    assert unknown.shape.broker_ids == (0, 1)
+    assert plan_of(unknown, 1).cluster.startswith("2 broker(s), existing;")
+    assert _own("", "{broker: 1001}", "[[1001, 3]]").shape.broker_ids == (3, 1001)
+    assert _own("", "all", "null, partitions: 1").shape.broker_ids == (1, 2)
+    assert _own(", broker_ids: [1, 0]", "{broker: 0}").shape.broker_ids == (0, 1)
+    # Once it is connected to, what the file names must be there.
+    assert on_connected_cluster(unknown, (0, 1)).shape.own_ids == (0, 1)
+    with pytest.raises(BadInput) as caught:
+        on_connected_cluster(unknown, (1, 2))
+    for words in ("2 broker(s) (1, 2)", "broker(s) 0; the cluster has brokers 1 to 2"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "target", "told"),
+    [
+        (", broker_ids: [0, 1]", "{broker: 2}", "the brokers are 0 to 1"),
+        ("", "{any: [{broker: 7}, {nodes: [8]}]}", "the file names the brokers 0, 1, 7, 8"),
+        (", broker_ids: [0, 1, 2]", "{broker: 0}", "brokers is 2, but existing.broker_ids names 0, 1, 2"),
+        (", broker_ids: [-1, 1]", "{broker: 1}", "greater than or equal to 0"),
+    ],
+)
+def test_ids_that_the_cluster_cannot_have(ids: str, target: str, told: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        _own(ids, target)
+    assert told in str(caught.value)
+
+
+def test_the_ids_of_its_brokers_are_those_that_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {2: ("h", 3), 0: ("h", 1)}
+    monkeypatch.setattr(feasibility, "advertised_addresses", lambda *_: there)
+    monkeypatch.setattr(external, "advertised_addresses", lambda *_: there)
+    experiment = _experiment("{transfer: {partition: 0, to: {broker: 1}}}", "{brokers: 3}")
+    one_copy = experiment.model_copy(
+        update={"topic": TopicSpec(replication_factor=1), "cluster": ClusterSpec(brokers=1)}
+    )
+    with pytest.raises(BadInput, match="the brokers are 0, 2"):
+        on_external_cluster([one_copy], "a:1", None, None)
+    existing = ExternalClusterSpec(bootstrap_servers="a:1", broker_ids=(0, 1))
+    with pytest.raises(BadInput, match="has other brokers"):
+        ExternalCluster(ClusterSpec(brokers=2, existing=existing)).start()
+
+
+def test_broker_0_has_a_container_too() -> None:
+    zero = [_container("zero", ["KAFKA_CFG_NODE_ID=0"]), _container("one", ["KAFKA_CFG_NODE_ID=1"])]
+    found = containers_by_broker(zero, {0: ("h", 9092), 1: ("h", 9093)})
+    assert {number: one["Id"] for number, one in found.items()} == {0: "zero", 1: "one"}
 
 
 def test_nobody_can_forget_to_ask(tmp_path: Path) -> None:
