@@ -54,7 +54,7 @@ class DockerBackend:
         """
         self._how = replace(self._how, engine=prepare_runs(experiments, self._how.engine))
         client = engine.connect()
-        engine.sweep(client)
+        engine.sweep(client, recorded=state_records.owners())
         state_records.prune(client)
         capabilities = feasibility.probe_for(client, experiments)
         found = Feasibility()

@@ -60,7 +60,7 @@ def clean(
     everything: Annotated[bool, Option("--all", help="Include what a running harness is using.")] = False,
 ) -> None:
     """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
-    its processes."""
+    its processes. What belongs to a cluster stays as long as a harness uses the cluster."""
     from harness.application.host_process import end_orphans
     from harness.check_jobs.engines import sweep_engines
     from harness.cluster import state_records
@@ -69,7 +69,7 @@ def clean(
     processes = end_orphans(everything=everything)
     servers = sweep_engines(everything=everything)
     client = engine.connect()
-    swept = engine.sweep(client, everything=everything)
+    swept = engine.sweep(client, everything=everything, recorded=state_records.owners())
     state_records.prune(client)
     _out.print(
         f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)"

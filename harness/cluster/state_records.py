@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,6 +131,15 @@ def recorded_clusters() -> Iterator[ClusterRecord]:
     """Every recorded cluster of this machine, running or not."""
     for path in sorted(state_folder().glob(f"*/{_CLUSTER_FILE}")):
         yield _read(path, ClusterRecord)
+
+
+def owners() -> dict[str, str]:
+    """The owner of every recorded cluster by the cluster's name, without records that cannot be read."""
+    found = {}
+    for path in state_folder().glob(f"*/{_CLUSTER_FILE}"):
+        with suppress(ClusterError):
+            found[path.parent.name] = _read(path, ClusterRecord).owner
+    return found
 
 
 def prune(client: DockerClient) -> None:

@@ -6,9 +6,10 @@ import os
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from docker import DockerClient
@@ -142,29 +143,55 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         waiting += [part for part in (current.__cause__, current.__context__) if part is not None]
 
 
-def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool = False) -> SweepResult:
+def clusters_in_use(
+    things: Iterable[Mapping[str, str]], recorded: Mapping[str, str]
+) -> frozenset[str | None]:
+    """The clusters (`CLUSTER_LABEL`) that a process uses, or may use on another machine.
+
+    A container belongs to its cluster, whichever process has created it: what a child process, or a harness
+    that attached to the cluster, started beside a node still serves the cluster when that process has ended.
+    A cluster is in use until the owner in its record, and of each thing that has its label, has ended.
+
+    Args:
+        things: the labels of every container, network and volume of ours.
+        recorded: the owner of each cluster that has a record, by the cluster's name.
+    """
+    in_use = {one.get(CLUSTER_LABEL) for one in things if not owner_has_ended(one.get(OWNER_LABEL))}
+    return frozenset(in_use | {name for name, owner in recorded.items() if not owner_has_ended(owner)})
+
+
+def sweep(
+    client: DockerClient,
+    *,
+    cluster: str | None = None,
+    everything: bool = False,
+    recorded: Mapping[str, str] = MappingProxyType({}),
+) -> SweepResult:
     """Remove containers, networks and volumes that we created: those of `cluster`, all (`everything`), or, by
-    default, those whose owner process has ended. Anonymous volumes are removed with their container.
+    default, those of clusters that no process uses any more (`clusters_in_use`; `recorded` is its argument).
+    Anonymous volumes are removed with their container.
     """
     wanted = {"label": [f"{CLUSTER_LABEL}={cluster}" if cluster is not None else LABEL]}
+    listed = client.containers.list(all=True, filters=wanted, ignore_removed=True)
+    # All are listed before any is judged, since one with a living owner keeps the others of its cluster.
+    found: list[tuple[str, Any, Mapping[str, str]]] = [
+        *(("container", one, one.labels or {}) for one in listed),
+        *(("network", one, one.attrs.get("Labels") or {}) for one in client.networks.list(filters=wanted)),
+        *(("volume", one, one.attrs.get("Labels") or {}) for one in client.volumes.list(filters=wanted)),
+    ]
     any_owner = everything or cluster is not None
+    in_use = frozenset() if any_owner else clusters_in_use((labels for _, _, labels in found), recorded)
     removed: Counter[str] = Counter()
     left: list[str] = []
-
-    def remove(kind: str, thing: Any, labels: dict[str, str] | None, **options: bool) -> None:
-        if any_owner or owner_has_ended((labels or {}).get(OWNER_LABEL)):
-            trouble = _remove(partial(thing.remove, **options))
-            if trouble is None:
-                removed[kind] += 1
-            else:
-                left.append(f"{kind} {thing.name}: {trouble}")
-
-    for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
-        remove("container", container, container.labels, v=True, force=True)
-    for network in client.networks.list(filters=wanted):
-        remove("network", network, network.attrs.get("Labels"))
-    for volume in client.volumes.list(filters=wanted):
-        remove("volume", volume, volume.attrs.get("Labels"))
+    for kind, thing, labels in found:
+        if not any_owner and labels.get(CLUSTER_LABEL) in in_use:
+            continue
+        options = {"v": True, "force": True} if kind == "container" else {}
+        trouble = _remove(partial(thing.remove, **options))
+        if trouble is None:
+            removed[kind] += 1
+        else:
+            left.append(f"{kind} {thing.name}: {trouble}")
     return SweepResult(removed["container"], removed["network"], removed["volume"], tuple(left))
 
 

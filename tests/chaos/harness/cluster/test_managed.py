@@ -18,6 +18,7 @@ from harness.model.errors import BadInput, ClusterError
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers
+from tests.chaos.support.processes import kafka_chaos
 
 pytestmark = pytest.mark.chaos
 
@@ -114,6 +115,30 @@ def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Managed
     while things_of(name) and time.monotonic() < deadline:
         engine.sweep(cluster.client)
     assert things_of(name) == []
+    await_answers(cluster, cluster.broker_ids)
+
+
+@pytest.mark.usefixtures("only_sweeper")
+def test_clean_takes_nothing_of_a_cluster_in_use(cluster: ManagedCluster) -> None:
+    """What an ended child process of the harness has started beside a node belongs to the cluster, too."""
+    code = "import os; from harness.host.processes import owner_label; print(owner_label(os.getpid()))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    sidecar = cluster.client.containers.run(
+        cluster.toolbox,
+        ["sleep", "600"],
+        name=f"{cluster.name}-beside",
+        detach=True,
+        labels={**engine.labels(cluster.name), engine.OWNER_LABEL: ended.stdout.strip()},
+        network_mode=f"container:{cluster.name}-broker-1",
+    )
+    try:
+        before = set(things_of(cluster.name))
+        assert sidecar.name in before
+        for _ in range(5):
+            assert kafka_chaos(None, "clean").returncode == 0
+            assert before <= set(things_of(cluster.name))
+    finally:
+        sidecar.remove(force=True)
     await_answers(cluster, cluster.broker_ids)
 
 

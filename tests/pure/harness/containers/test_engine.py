@@ -97,6 +97,39 @@ def test_default_sweep_takes_what_has_lost_its_owner_and_nothing_else() -> None:
     assert foreign.removed is None
 
 
+@pytest.mark.parametrize(
+    ("things", "recorded", "in_use"),
+    [
+        # A child process of the harness has started a sidecar, and has ended.
+        ([ours("a", ALIVE), ours("a", GONE)], {}, {"a"}),
+        ([ours("a", GONE), ours("a", GONE)], {}, set()),
+        # Beside a cluster of one's own there are sidecars alone: the record says who uses it.
+        ([ours("a", GONE)], {"a": ALIVE}, {"a"}),
+        ([ours("a", GONE)], {"a": GONE}, set()),
+        # The harness has ended, and another one heals what it has left.
+        ([ours("a", GONE), ours("a", ALIVE)], {"a": GONE}, {"a"}),
+        ([ours("a", GONE), ours("b", ALIVE)], {"c": ALIVE}, {"b", "c"}),
+        ([ours("a", None)], {}, {"a"}),
+        ([ours("a", "other-host/1/2")], {}, {"a"}),
+        ([], {}, set()),
+    ],
+)
+def test_a_cluster_is_in_use_until_its_owner_has_ended(
+    things: list[dict[str, str]], recorded: dict[str, str], in_use: set[str]
+) -> None:
+    assert engine.clusters_in_use(things, recorded) == in_use
+
+
+def test_a_sidecar_of_an_ended_child_stays_with_its_cluster() -> None:
+    node, sidecar = FakeThing("node", ours("a", ALIVE)), FakeThing("sidecar", ours("a", GONE))
+    external, lost = FakeThing("beside", ours("own", GONE)), FakeThing("lost", ours("b", GONE))
+    volume = FakeThing("clock", ours("a", GONE))
+    client = client_with(node, sidecar, external, lost, volumes=(volume,))
+    assert engine.sweep(client, recorded={"own": ALIVE}) == engine.SweepResult(containers=1)
+    assert [one.removed for one in (node, sidecar, external, volume)] == [None] * 4
+    assert lost.removed == {"v": True, "force": True}
+
+
 def test_sweep_of_one_cluster_and_of_everything_ask_no_owner() -> None:
     blue, red = FakeThing("blue", ours("blue", ALIVE)), FakeThing("red", ours("red", ALIVE))
     volume = FakeThing("v", ours("red", ALIVE))
