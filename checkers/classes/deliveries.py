@@ -11,21 +11,26 @@ from functools import partial
 from pyspark.sql import Column
 
 from checkers.classes.base import Facts, finding_class
+from checkers.evidence.sentences import if_null, say
 
 _delivery_class = partial(finding_class, subject="delivery")
 
 
-@_delivery_class(
-    "{subscriber} passed over {count} offset(s) of {at} from {offset} on, which the final read holds"
-)
+_SKIPPED = "{subscriber} passed over {count} offset(s) of {at} from {offset} on, which the final read holds"
+
+
+@_delivery_class(lambda _: say(_SKIPPED, if_null("{reason}", "")))
 def skipped(r: Facts) -> Column:
     """A reader skipped offsets that the final read holds (for readers of committed records: the final read of
     committed records). A reader without a group skips offsets between two consecutive deliveries of one
     session. A group skips offsets that no member ever got, between its first offset of a partition and its
-    last, or a later one that it committed. One finding per run of consecutive offsets, `count` of them.
+    last, or a later one that it committed. If all members have auto.offset.reset=latest and no offset was
+    committed before the first record was given to them, the group also skips what was sent after the end of
+    its first ownership of the partition, by the journal of assignments: it was reset to the end of the log
+    when it came back. One finding per run of consecutive offsets, `count` of them.
 
     Source: a consumer gets a partition's records in the order of their offsets (Kafka documentation,
-    Consumer).
+    Consumer); without a committed offset it begins where auto.offset.reset says (Consumer Configs).
     Example: a reader got offsets 4 and 8 one after the other; 5 to 7 are in the log.
     """
     return r.kind == "skipped"

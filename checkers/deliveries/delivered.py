@@ -143,9 +143,12 @@ def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
     return rows.where(F.col("back") | (gap & ~F.col("in_group")))
 
 
-def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFrame:
+def intervals(
+    views: Views, sessions: DataFrame, readers: DataFrame, owed: DataFrame | None = None
+) -> DataFrame:
     """The intervals of groups, and of sessions in order of readers without one: `INTERVAL`, `read_committed`,
-    `low` and `high` (bigint)."""
+    `low` and `high` (bigint). That of a group with a row in `owed` (`checkers.groups.first_ownership`) begins
+    there."""
     known = sessions.where("in_group or in_order")
     keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
     found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
@@ -157,6 +160,11 @@ def intervals(views: Views, sessions: DataFrame, readers: DataFrame) -> DataFram
         found = found.join(commits, [*SUBSCRIBER, "topic_partition"], "left")
         to_next = F.greatest("high", F.try_subtract("next", F.lit(1).cast("bigint")))
         found = found.withColumn("high", to_next).drop("next")
+    if owed is not None:
+        of_groups = owed.select(F.col("group").alias("subscriber"), "topic_partition", "owed")
+        of_groups = F.broadcast(of_groups.withColumn("in_group", F.lit(True)))
+        found = found.join(of_groups, [*SUBSCRIBER, "topic_partition"], "left")
+        found = found.withColumn("low", F.least("low", "owed")).drop("owed")
     return found.withColumn("position", F.lit(0).cast("bigint"))
 
 

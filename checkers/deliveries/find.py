@@ -22,6 +22,7 @@ from checkers.deliveries.delivered import (
 )
 from checkers.evidence.findings import as_findings
 from checkers.evidence.sentences import say, when
+from checkers.groups.first_ownership import owed_offsets
 from checkers.int64 import INT64_MIN
 from checkers.journals.footers import distinct_values, rows_of
 from checkers.journals.offset_chunks import chunk_of
@@ -32,7 +33,7 @@ from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 
 DELIVERIES = {
-    **dict.fromkeys(("kind", "subscriber"), "string"),
+    **dict.fromkeys(("kind", "subscriber", "reason"), "string"),
     **dict.fromkeys(("topic_partition", "offset", "count", "before", "producer", "seq"), "bigint"),
 }
 """The facts: one row per delivery, or run of offsets, with an anomaly.
@@ -40,10 +41,14 @@ DELIVERIES = {
 `kind` is the class of findings that it becomes, `subscriber` the name of the reader or group. `offset` is the
 first skipped one, the one that the reader went back to, or the one that was delivered again; `count` is the
 number of skipped offsets, or of deliveries; `before` is the previous offset of a reader that went back.
+`reason` is why the offsets were skipped, where it is known.
 `producer` and `seq` identify the record at the offset (null: not known).
 """
 
-
+RESET_TO_LATEST = (
+    ": it had owned the partition before they were written, had committed no offset, and was reset to the "
+    "end of the log (auto.offset.reset=latest)"
+)
 DAMAGED = (ReadState.CORRUPT.value, ReadState.UNDECODABLE.value)
 _SHOWN_BYTES = 16
 _KEYS = ("reader", "topic_partition", "offset")
@@ -76,7 +81,8 @@ def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
     all_sessions, delivered = sessions(chunks), by_subscriber(chunks)
     unordered = all_sessions.where(~F.col("in_order"))
     repeated = delivered.where(F.col("in_group") & (F.col("deliveries") > F.bit_count("bits")))
-    in_log = offsets_in_log(intervals(views, all_sessions, readers), views)
+    owed = owed_offsets(views)
+    in_log = offsets_in_log(intervals(views, all_sessions, readers, owed), views)
     skipped = scratch.materialize("skipped", consecutive(not_delivered(in_log, delivered)))
     # One query says which of the three have rows.
     frames = {"unordered": unordered, "repeated": repeated, "skipped": skipped}
@@ -95,7 +101,7 @@ def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
             "all-skipped", skipped.unionByName(consecutive(offsets_in_log(gaps, views)))
         )
     if "skipped" in nonempty or "unordered" in nonempty:
-        found.append(_facts("skipped", with_identity(skipped, views.reads)))
+        found.append(_facts("skipped", with_reason(with_identity(skipped, views.reads), owed)))
     if "repeated" in nonempty:
         found.append(_facts("redelivered", redelivered(views.live, repeated, readers)))
     return reduce(DataFrame.unionByName, found) if found else None
@@ -103,6 +109,16 @@ def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
 
 def _facts(kind: str, rows: DataFrame) -> DataFrame:
     return conform(rows, DELIVERIES, {"kind": F.lit(kind)})
+
+
+def with_reason(skipped: DataFrame, owed: DataFrame | None) -> DataFrame:
+    """Rows of skipped offsets with `reason` (string, null if not known), by the rows of `owed_offsets`."""
+    if owed is None:
+        return skipped
+    groups = owed.select(F.col("group").alias("subscriber"), "topic_partition", "first_given")
+    groups = F.broadcast(groups.withColumn("in_group", F.lit(True)))
+    both = skipped.join(groups, ["subscriber", "in_group", "topic_partition"], "left")
+    return both.withColumn("reason", F.when(F.col("offset") < F.col("first_given"), F.lit(RESET_TO_LATEST)))
 
 
 def with_identity(offsets: DataFrame, reads: DataFrame) -> DataFrame:

@@ -63,7 +63,8 @@ RULES: tuple[AuditRule, ...] = (
         ("auto.offset.reset",),
         lambda s: s.consuming and s.has("auto.offset.reset", *_LATEST),
         "auto.offset.reset={auto.offset.reset}: a group without a committed offset (new, expired or out of "
-        "range) starts at the end and never gets earlier records",
+        "range) starts at the end and never gets earlier records. One that owned an empty partition has "
+        "often committed nothing: what is written while it is away is skipped, too",
         "set auto.offset.reset=earliest where every record counts",
         f"{CONSUMER_DOCS}, auto.offset.reset",
         FindingClass.SKIPPED,

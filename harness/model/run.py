@@ -97,7 +97,8 @@ class ReaderInfo(Frozen):
     `group` is its consumer group (None: it was assigned partitions directly and committed nothing).
     `protocol` is group.protocol, `session_ms` after how many milliseconds without a heartbeat the coordinator
     may expire it. `committed`: isolation.level=read_committed. `rack`: client.rack, for fetching from
-    followers. `client` is the library. `closed` is False if it was still reading when the run was aborted.
+    followers. `client` is the library. `reset` is auto.offset.reset (None: not known). `closed` is False if
+    it was still reading when the run was aborted.
     """
 
     name: str
@@ -108,6 +109,7 @@ class ReaderInfo(Frozen):
     rack: str | None = None
     commits: Literal["none", "auto", "manual", "before", "transaction"] = "none"
     client: str = "librdkafka"
+    reset: Literal["error", "earliest", "latest"] | None = None
     records: int = 0
     closed: bool = False
 

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from harness.model.application_journal import APPLICATION_EVENTS, OUTPUTS
 from harness.model.journal import (
     APPLICATION_DIR,
+    ASSIGNMENTS,
+    ASSIGNMENTS_DIR,
     COMMITS,
     COMMITS_DIR,
     COMMITTED_DIR,
@@ -148,6 +150,7 @@ class History:
     live: list[Row] = field(default_factory=list)
     txns: list[Row] = field(default_factory=list)
     commits: list[Row] = field(default_factory=list)
+    owners: list[Row] = field(default_factory=list)
     outputs: list[Row] = field(default_factory=list)
 
     def send(
@@ -253,20 +256,34 @@ class History:
         state: str = "ok",
         run: int | None = RUN,
         session: int = 0,
+        read: float = FINISHED,
     ) -> History:
         """A record that a live reader was given, after all that it was given before."""
         row = self._row(reader, seq, at, producer, partition, topic, key, 0, state, run, None)
         position = sum(one["reader"] == reader for one in self.live)
-        self.live.append(row | {"session": session, "position": position})
+        self.live.append(row | {"session": session, "position": position, "read_ns": ns(read)})
         return self
 
-    def commit(self, offset: int, *, reader: str, partition: int = 0, error: str | None = None) -> History:
+    def own(
+        self, reader: str, begin: float, end: float | None = None, *, how: str = "revoked", partition: int = 0
+    ) -> History:
+        """A partition is assigned to a live reader at `begin` and given up, or lost, at `end`."""
+        events = [(begin, "assigned")] + ([] if end is None else [(end, how)])
+        where = {"topic": TOPIC, "partition": self.partition + partition, "offset": None, "member": None}
+        self.owners += [
+            {"reader": reader, "session": 0, "at_ns": ns(at), "event": event, **where} for at, event in events
+        ]
+        return self
+
+    def commit(
+        self, offset: int, *, reader: str, partition: int = 0, error: str | None = None, at: float = 3
+    ) -> History:
         """An offset that a live reader committed."""
         self.commits.append(
             {
                 "reader": reader,
                 "session": 0,
-                "at_ns": ns(3),
+                "at_ns": ns(at),
                 "topic": TOPIC,
                 "partition": self.partition + partition,
                 "offset": offset,
@@ -439,6 +456,7 @@ def write_run(
         (COMMITTED_DIR, "committed", READS, meta.transactional),
         (TRANSACTIONS_DIR, "txns", TRANSACTIONS, meta.transactional),
         (COMMITS_DIR, "commits", COMMITS, False),
+        (ASSIGNMENTS_DIR, "owners", ASSIGNMENTS, False),
         (OUTPUTS_DIR, "outputs", OUTPUTS, meta.application is not None),
     ):
         rows = rows_of(attribute)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from checkers.judgement.policy import compacts, retention
-from harness.model.run import RunMeta
+from harness.model.run import ReaderInfo, RunMeta
 from tests.support.history import RUN, History, Row
 
 Identity = tuple[int, int, int]
@@ -167,9 +168,40 @@ def deliveries(meta: RunMeta, history: History) -> Counter[tuple[str, str, int, 
             ]
             strict = any(reader.committed for reader in members)
             there = _held(history.committed if strict else history.reads, topic, partition)
-            asked = set(range(min(offsets), max([*offsets, *committed]) + 1))
+            owed = _owed(history, members, given, topic, partition)
+            asked = set(range(min([*offsets, *owed]), max([*offsets, *committed]) + 1))
             found.update(_runs("skipped", group, partition, (asked & there) - set(offsets)))
     return found
+
+
+def _owed(
+    history: History, members: Sequence[ReaderInfo], given: Sequence[Row], topic: str, partition: int
+) -> list[int]:
+    """The offsets that were sent and acknowledged after a group's first ownership of a partition, if it was
+    reset to the end of the log afterwards."""
+    names = {reader.name for reader in members}
+
+    def mine(rows: Sequence[Row]) -> list[Row]:
+        return [
+            row
+            for row in rows
+            if row["reader"] in names and _at(row | {"offset": 0})[:2] == (topic, partition)
+        ]
+
+    owners = sorted(mine(history.owners), key=lambda row: (row["at_ns"], row["reader"]))
+    begun = next((row for row in owners if row["event"] == "assigned"), None)
+    if begun is None or {reader.reset for reader in members} != {"latest"}:
+        return []
+    ends = [
+        row["at_ns"]
+        for row in owners
+        if row["event"] != "assigned" and row["reader"] == begun["reader"] and row["at_ns"] >= begun["at_ns"]
+    ]
+    given_ns = min(row["read_ns"] for row in mine(given))
+    if not ends or any(row["at_ns"] < given_ns for row in mine(history.commits)):
+        return []
+    sent = [row for row in history.sends if (row["topic"], row["partition"]) == (topic, partition)]
+    return [row["offset"] for row in sent if row["offset"] is not None and row["sent_ns"] > min(ends)]
 
 
 def diverged(meta: RunMeta, history: History) -> set[tuple[int, int, tuple[int, ...]]]:

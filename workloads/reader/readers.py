@@ -158,6 +158,7 @@ class Readers(ClosesAtEnd):
                 rack=spec.rack,
                 commits=reader.commits,
                 client=spec.library,
+                reset=spec.reset,
                 records=reader.records,
                 closed=self._closed and reader.failure is None,
             )

@@ -6,17 +6,19 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harness.cluster.managed import ManagedCluster
-from harness.model.journal import COMMITS_DIR, OFFSETS_DIR
+from harness.model.journal import COMMITS_DIR, FINDINGS_DIR, OFFSETS_DIR
 from harness.model.journal_reader import journal_rows
 from harness.model.result import FindingClass, VerdictWord
 from harness.run.executor import Options, execute, run_on
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
@@ -165,3 +167,20 @@ def test_a_new_coordinator_answers_from_before_the_last_commits(tmp_path: Path) 
     assert {name.rpartition("-")[0] for name in stale} <= {"late-cut", "late"}
     last = {row["group"]: row["offset"] for row in fetched}
     assert set(last.values()) == {50}
+
+
+def test_a_group_that_comes_back_to_the_end_of_the_log_has_skipped_what_was_written(tmp_path: Path) -> None:
+    """It owned the partition while that was empty, committed nothing, and left before the first record."""
+    case = load(str(ROOT / "tests" / "support" / "cases" / "t4b.yaml"))
+    ((_, result),) = execute([case], Options(results=tmp_path, seed=3))
+    latest, earliest = result.arms
+    assert latest.judgement.verdict is VerdictWord.INVALID, latest.judgement
+    assert latest.summary is not None
+    assert latest.summary.findings.keys() == {FindingClass.SKIPPED}
+    folder = next(tmp_path.glob("*/latest"))
+    rows = pq.read_table(folder / FINDINGS_DIR).to_pylist()
+    (row,) = [one for one in rows if one["finding"] == "skipped"]
+    assert (row["reader"], row["offsets"]) == ("g", [0])
+    assert row["count"] >= 300
+    assert row["detail"].endswith("(auto.offset.reset=latest)")
+    assert earliest.judgement.verdict is VerdictWord.VALID, earliest.judgement

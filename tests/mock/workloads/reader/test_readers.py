@@ -213,7 +213,7 @@ def test_a_group_without_offsets_begins_at_the_start_and_shares_the_partitions(
         rising(rows)
         assert rows
     assert set(places(both[0]) + places(both[1])) == everything(300)
-    assert len({info.group for info in made.readers.infos()}) == 1
+    assert {(info.group, info.reset) for info in made.readers.infos()} == {("g", "error")}
     done = {
         row["partition"]: max(
             one["offset"] for one in made.table("commits") if one["partition"] == row["partition"]
