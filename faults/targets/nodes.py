@@ -125,7 +125,8 @@ class BrokerId(BaseTarget):
 
     def refuse_impossible(self, shape: ClusterShape) -> None:
         if self.broker not in shape.broker_ids:
-            raise ValueError(f"target `{self}` matches nothing: the brokers are {shape.id_words}")
+            own = "" if self.broker or shape.own_ids else " (0 is for `existing` clusters)"
+            raise ValueError(f"target `{self}` matches nothing: the brokers are {shape.id_words}{own}")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         if self.broker not in snapshot.cluster.broker_ids:

@@ -27,9 +27,12 @@ BrokerConfigOption = Annotated[Path | None, Option(help=_CONFIG_HELP.format("bro
 
 
 def select_experiments(
-    names: list[str], files: tuple[Path | None, Path | None, Path | None]
+    names: list[str],
+    files: tuple[Path | None, Path | None, Path | None],
+    *,
+    elsewhere: bool = False,
 ) -> list[Experiment]:
-    """The named experiments, with the user's configuration instead of their own.
+    """The named experiments, with the user's configuration instead of their own. `elsewhere`: as for `load`.
 
     Raises:
         BadInput: none is named, one cannot be read, or the client refuses the configuration.
@@ -45,7 +48,7 @@ def select_experiments(
             expected="names of built-in experiments, YAML files, or a configuration of your own",
             next_step="`kafka-chaos experiments` lists the built-in experiments",
         )
-    found = [load(name) for name in names or [user_config.STANDARD]]
+    found = [load(name, elsewhere=elsewhere) for name in names or [user_config.STANDARD]]
     if not own:
         return found
     done = []

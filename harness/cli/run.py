@@ -97,7 +97,9 @@ def run(
     from harness.spec.overrides import overridden
 
     files = (producer_config, topic_config, broker_config)
-    named = audit.select_experiments(experiments or [], files)
+    # Settings of brokers are for a cluster that is started here.
+    elsewhere = bootstrap_servers is not None and broker_config is None
+    named = audit.select_experiments(experiments or [], files, elsewhere=elsewhere)
     chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
     if bootstrap_servers is not None:
         config = None if client_config is None else str(client_config.resolve())

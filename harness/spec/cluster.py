@@ -49,6 +49,7 @@ SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
 
 SMALLEST_DISK_MIB = 16
 MOST_BROKERS = 9
+MOST_EXISTING = 1000
 
 SHARE_FEATURE = "share.version"
 """The feature that enables share groups in Kafka 4.1, which has them as a preview."""
@@ -108,7 +109,7 @@ class ClusterSpec(Frozen):
     cluster that kafka-chaos did not start: besides it only `brokers`, their number, may be set.
     """
 
-    brokers: int = Field(3, ge=1, le=1000)
+    brokers: int = Field(3, ge=1, le=MOST_EXISTING)
     controllers: int = Field(1, ge=1, le=MOST_CONTROLLERS)
     combined: bool = False
     metadata: Metadata = Metadata.KRAFT

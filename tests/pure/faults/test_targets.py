@@ -353,6 +353,8 @@ def test_the_brokers_of_a_cluster_of_ones_own_keep_their_ids() -> None:
     assert read("all").resolve(at) == (0, 1, 7)
     assert read({"not": {"broker": 7}}).fixed_nodes(shape) == {0, 1}
     assert not read({"nodes": [0, 7]}).may_include_client()
+    with pytest.raises(ValueError, match=r"the brokers are 1 to 3 \(0 is for `existing` clusters\)"):
+        BrokerId(broker=0).refuse_impossible(SHAPE)
     with pytest.raises(ValueError, match=r"the brokers are 0, 1, 7$"):
         BrokerId(broker=3).refuse_impossible(shape)
     with pytest.raises(FaultError, match="one of 0, 1, 7"):

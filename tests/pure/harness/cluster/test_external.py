@@ -34,7 +34,7 @@ from harness.run.experiment_run import ExperimentRun
 from harness.run.faults.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from harness.spec.experiment import Experiment
-from harness.spec.experiment_files import parse
+from harness.spec.experiment_files import load, parse
 from harness.spec.fault_index import fault_specs
 from harness.spec.run_plan import plan_of
 from harness.spec.topic import TopicSpec
@@ -180,6 +180,31 @@ def test_the_ids_of_its_brokers_are_those_that_it_reports(monkeypatch: pytest.Mo
     existing = ExternalClusterSpec(bootstrap_servers="a:1", broker_ids=(0, 1))
     with pytest.raises(BadInput, match="has other brokers"):
         ExternalCluster(ClusterSpec(brokers=2, existing=existing)).start()
+
+
+def test_a_file_without_existing_may_name_the_brokers_of_the_cluster_that_it_is_run_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        """
+name: mine
+title: Mine
+cluster: {brokers: 2, racks: true}
+topic: {partitions: 1, replication_factor: 2, assignment: [[0, 7]]}
+steps: [{inject: {transfer: {to: {broker: 0}}}}, {write: {name: w, records: 3}}]
+arms: [{name: one}]
+"""
+    )
+    with pytest.raises(BadInput, match=r"broker\(s\) 0, 7; the cluster has brokers 1 to 2"):
+        load(str(path))
+    monkeypatch.setattr(feasibility, "advertised_addresses", lambda *_: {0: ("h", 1), 7: ("h", 2)})
+    (there,) = on_external_cluster([load(str(path), elsewhere=True)], "a:1", None, None)
+    assert there.shape.broker_ids == (0, 7)
+    assert there.cluster.racks is False
+    monkeypatch.setattr(feasibility, "advertised_addresses", lambda *_: {1: ("h", 1), 2: ("h", 2)})
+    with pytest.raises(BadInput, match="has brokers 1 to 2"):
+        on_external_cluster([load(str(path), elsewhere=True)], "a:1", None, None)
 
 
 def test_broker_0_has_a_container_too() -> None:
