@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.process_tree import descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -23,22 +26,11 @@ class Use:
 
 def use_of(root: int) -> Use:
     """Memory and processor time of a process tree; both 0 when the process is gone."""
-    children: dict[int, list[int]] = {}
-    taken: dict[int, tuple[int, int]] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
+    pages, ticks = 0, 0
+    for one in (root, *descendants(root)):
+        with suppress(OSError, IndexError):  # it may end meanwhile
+            entry = Path(f"/proc/{one}")
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            pages = int((entry / "statm").read_text().split()[1])
-            taken[int(entry.name)] = (pages, sum(map(int, fields[_UTIME : _CSTIME + 1])))
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-        except (OSError, ValueError, IndexError):
-            continue  # it ended while we looked
-    pages, ticks, waiting = 0, 0, [root]
-    while waiting:
-        one = waiting.pop()
-        more = taken.get(one, (0, 0))
-        pages, ticks = pages + more[0], ticks + more[1]
-        waiting += children.get(one, [])
+            own_pages = int((entry / "statm").read_text().split()[1])
+            pages, ticks = pages + own_pages, ticks + sum(map(int, fields[_UTIME : _CSTIME + 1]))
     return Use(pages * _PAGE / 2**20, ticks / _TICKS)

@@ -13,24 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.history import History, run_meta, write_run
+from tests.support.process_tree import descendants
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 CHECK = [sys.executable, "-m", "kafka_chaos", "check"]
 COMMAND = [*CHECK, "--spark-master", "local[2]"]
-
-
-def descendants(pid: int) -> list[int]:
-    """All processes below one, by the parents that they name: Linux's lists of children may miss some."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parent = int(stat.read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(stat.parent.name))
-    found = list(children.get(pid, ()))
-    for one in found:  # It grows meanwhile.
-        found += children.get(one, ())
-    return found
 
 
 def jvm_below(pid: int) -> int | None:
