@@ -24,6 +24,14 @@ MOST_LEFT_OUT_SHOWN = 50
 _DIGITS = 4
 """Latencies are counted by their first digits, so that a group has some ten thousand different ones at most.
 """
+RATES = {
+    "lost": "acked",
+    "unconfirmed_absent": "unconfirmed",
+    "duplicates": "sent",
+    "unprocessed": "inputs",
+    "reprocessed": "inputs",
+}
+"""What is counted per million of what. Inputs are those of applications under test."""
 _COUNTS = ("runs", "left_out", "runs_with_loss", *COUNTS)
 
 Run = Mapping[str, Any]
@@ -138,7 +146,7 @@ def figures_of(runs: Sequence[Run]) -> dict[str, float | None]:
         "loss_share_low": share.interval.low,
         "loss_share_high": share.interval.high,
     }
-    for what, of in (("lost", "acked"), ("unconfirmed_absent", "unconfirmed"), ("duplicates", "sent")):
+    for what, of in RATES.items():
         rate = per_million([run[what] for run in good], [run[of] for run in good])
         figures[f"{what}_per_million"] = rate.value
         figures[f"{what}_low"] = rate.interval.low if rate.interval else None

@@ -27,7 +27,10 @@ SET_ASIDE_PREFIX = "cut-short-"
 """Prefix of the names of folders that a resumed matrix has set aside."""
 MISSING = "-"
 
-COUNTS = ("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates")
+COUNTS = (
+    *("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates"),
+    *("inputs", "unprocessed", "reprocessed"),
+)
 ROWS = pa.schema(
     {
         "folder": pa.string(),
@@ -123,6 +126,9 @@ def row_of(
         "lost": counts.count(FindingClass.LOST),
         "unconfirmed_absent": counts.count(FindingClass.UNCONFIRMED_ABSENT),
         "duplicates": counts.count(FindingClass.DUPLICATE),
+        "inputs": counts.inputs or 0,
+        "unprocessed": counts.count(FindingClass.UNPROCESSED),
+        "reprocessed": counts.count(FindingClass.REPROCESSED),
         "unavailable": counts.unavailable_seconds,
     }
 

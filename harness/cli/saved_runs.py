@@ -184,6 +184,9 @@ def rates(
     parquet: Annotated[
         str | None, Option(help="File for the rows; default: rates.parquet in the folder.")
     ] = None,
+    page: Annotated[
+        str | None, Option("--html", help="File for the page; default: rates.html beside the rows.")
+    ] = None,
     latency: Annotated[
         bool, Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
@@ -194,15 +197,20 @@ def rates(
 ) -> None:
     """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
 
-    Prints a table and writes the same rows as Parquet. Runs that are not finished, not checked or of verdict
-    `unknown` are left out and listed. Runs of another schema version are refused.
+    Prints a table (one block of lines per group where it is too wide, and in a file or a pipe), and writes
+    the same rows as Parquet and a page with a chart of each rate and its interval. Runs that are not
+    finished, not checked or of verdict `unknown` are left out and listed. Runs of another schema version are
+    refused.
 
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
     from checkers import EngineChoice
     from harness.check_jobs.saved_run_queries import run_rates
+    from harness.model.secrets import redact
+    from harness.model.storage import storage_path, write_whole
+    from harness.page import html
     from harness.page.terminal import print_table
-    from harness.report.answer_table import rates_table
+    from harness.report.rates import PAGE_FILE, rates_page, rates_table
 
     axes = tuple(one.strip() for one in by.split(",") if one.strip())
     if not axes or len(set(axes)) < len(axes):
@@ -220,10 +228,15 @@ def rates(
             parquet=parquet,
             engine=EngineChoice(engine, driver_memory=driver_memory),
         )
+    file = storage_path(page) if page is not None else target.parent / PAGE_FILE
+    with BadInput.for_os_errors(
+        "the page cannot be written", where=file, next_step="name a file with --html"
+    ):
+        write_whole(file, redact(html.render(rates_page(found, results))))
     if as_json:
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
-    print_table(_out, rates_table(found))
+    print_table(_out, rates_table(found), as_cards=not sys.stdout.isatty())
     for line in found.left_out:
         print_text(_out, f"left out: {line}")
-    print_text(_out, f"rows: {target}")
+    print_text(_out, f"rows: {target}\npage: {file}")

@@ -74,8 +74,8 @@ class Table(Block):
 
     `title` stands above it, `note` below. The cells of the columns `right` are aligned to the right, those of
     `no_wrap` are never broken into several lines, and `headers` are those of a terminal where they differ
-    from the column's name. For HTML: the first `heads` cells name their row, `cards` makes each row a card on
-    a telephone, and `look` is a CSS class.
+    from the column's name. The first `heads` cells name their row. `cards` makes each row a card where the
+    table is too wide: on a telephone, and on a terminal. For HTML: `look` is a CSS class.
     """
 
     columns: Sequence[str]

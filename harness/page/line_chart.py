@@ -53,7 +53,7 @@ class _Axis:
             first, last = math.floor(math.log10(least)), math.floor(math.log10(most))
             ticks = tuple(float(10**power) for power in range(first, last + 1))
             return cls(min(least, ticks[0]), max(most, least * 10), begin, end, log, ticks)
-        step = _step(most - least)
+        step = round_step(most - least)
         top = math.ceil(most / step) * step
         ticks = tuple(round(number * step, 6) for number in range(round(least / step), round(top / step) + 1))
         return cls(least, top, begin, end, log, ticks)
@@ -64,7 +64,7 @@ class _Axis:
         return self.begin + share * (self.end - self.begin)
 
 
-def _step(span: float) -> float:
+def round_step(span: float) -> float:
     """A round step that gives about five ticks."""
     rough = max(span, 1e-9) / 5
     power = 10.0 ** math.floor(math.log10(rough))

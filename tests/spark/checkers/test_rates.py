@@ -15,6 +15,7 @@ from checkers.rates.rows import axis_values
 from checkers.statistics.rates import per_million, share_of
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
+from harness.model.result import FindingClass
 from tests.pure.harness.cli.test_app import call
 from tests.support.fake_backend import summary_of
 from tests.support.history import History, run_meta, write_run
@@ -70,6 +71,7 @@ def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Pat
     assert one["unavailable_median_s"] == pytest.approx(4.2)
     assert one["unavailable_most_s"] == pytest.approx(6)
     assert one["duplicates_per_million"] == pytest.approx(200)
+    assert (one["inputs"], one["unprocessed_per_million"]) == (0, None)
     assert all_["lost_per_million"] == 0
     assert all_["lost_high"] is None
     assert all_["loss_share_high"] == pytest.approx(1 - 0.05**0.25)
@@ -79,6 +81,17 @@ def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Pat
     assert one["latency_p99_ms"] == pytest.approx(10)
     written = pq.read_table(tmp_path / "out.parquet").to_pylist()
     assert written == found.rows
+
+
+def test_unprocessed_and_reprocessed_inputs_of_an_application(spark: SparkSession, tmp_path: Path) -> None:
+    path = add(tmp_path / "r" / "one") / SUMMARY_FILE
+    summary = summary_of()
+    findings = {FindingClass.UNPROCESSED: 3, FindingClass.REPROCESSED: 1}
+    changed = summary.model_copy(update={"inputs": 1_000, "processed": 997, "findings": findings})
+    path.write_text(changed.model_dump_json())
+    (row,) = rates_of_runs(spark, tmp_path / "r", ["acks"], latencies=False).rows
+    assert (row["inputs"], row["unprocessed"], row["reprocessed"]) == (1_000, 3, 1)
+    assert (row["unprocessed_per_million"], row["reprocessed_per_million"]) == (3_000, 1_000)
 
 
 def test_by_a_setting_and_without_latencies(spark: SparkSession, results: Path) -> None:
@@ -144,7 +157,12 @@ def test_the_command(
     assert call(monkeypatch, "rates", str(results), "--by", "acks,fault", "-q") == 0
     told = capsys.readouterr().out
     assert "6,000" in told
+    assert "acks=1, fault=kill\n" in told, "into a pipe each group is a block"
     assert (results / "rates.parquet").is_dir()
+    assert "Runs that lost acknowledged records" in (results / "rates.html").read_text()
+    elsewhere = ("--parquet", str(results / "other" / "r.parquet"), "--html", str(results / "no" / "r.html"))
+    assert call(monkeypatch, "rates", str(results), "-q", *elsewhere) == 2
+    assert "name a file with --html" in capsys.readouterr().err
     assert call(monkeypatch, "rates", str(results), "--json", "-q", "--no-latency") == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["arm"] for row in rows] == ["acks=1", "acks=all"]

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.page.html import render
 from harness.report.index import write_index
 from harness.report.page import write_report
+from harness.report.rates import rates_page
 from tests.pure.harness.report.test_html import arm, findings, result, run_folder
 from tests.pure.harness.report.test_index import all_kinds
+from tests.pure.harness.report.test_rates import rates
 
 pytestmark = pytest.mark.pure
 
@@ -102,7 +105,8 @@ def pages(all_kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     findings(run_folder(folder / "acks=1"), ("lost", 2.0, 2.3), ("duplicate", 0.5, 0.6))
     files = [write_index(all_kinds), write_report(result(arm(), arm("acks=all", False)), folder)]
     files += [*all_kinds.rglob("report.html"), *all_kinds.rglob("claims.html"), *all_kinds.rglob("bugs.html")]
-    return {str(file): file.read_text() for file in files}
+    charts = {"rates": render(rates_page(rates(), "results"))}
+    return {str(file): file.read_text() for file in files} | charts
 
 
 @pytest.mark.parametrize(
@@ -127,5 +131,5 @@ def pages(all_kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     ],
 )
 def test_pages_have_no(problem: Callable[[Outline], object], pages: dict[str, str]) -> None:
-    assert len(pages) == 7
+    assert len(pages) == 8
     assert {file: found for file, text in pages.items() if (found := problem(Outline(text)))} == {}

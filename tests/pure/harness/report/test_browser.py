@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from harness.matrix.page import write_pages
+from harness.model.storage import write_whole
+from harness.page import html
 from harness.report.page import write_report
+from harness.report.rates import PAGE_FILE, rates_page
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.matrix.test_spec import SMALL
 from tests.pure.harness.report.test_html import arm, result, run_folder
 from tests.pure.harness.report.test_index import all_kinds
+from tests.pure.harness.report.test_rates import rates
 from tests.support.fake_backend import FakeBackend
 
 pytestmark = [pytest.mark.pure, pytest.mark.soak]
@@ -43,7 +47,7 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="module", params=["experiment", "matrix"])
+@pytest.fixture(scope="module", params=["experiment", "matrix", "rates"])
 def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     if request.param == "matrix":
@@ -53,6 +57,9 @@ def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
             axes={"acks": SMALL["axes"]["acks"], "fault": {"levels": WIDE_FAULTS}},
         )
         return write_pages(made, store.folder)
+    if request.param == "rates":
+        write_whole(folder / PAGE_FILE, html.render(rates_page(rates(), "results")))
+        return folder / PAGE_FILE
     run_folder(folder)
     return write_report(result(arm(), arm("acks=all", False)), folder)
 
