@@ -12,8 +12,10 @@ from xml.etree import ElementTree as Xml
 from pydantic import ValidationError
 
 from checkers import judge
+from harness.matrix.charts import measures
+from harness.matrix.done import what_was_done
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.table import ONE_SIDED, heat_maps, notes, reasons, table
+from harness.matrix.table import ONE_SIDED, notes, reasons, table
 from harness.model.errors import JournalError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
@@ -66,8 +68,9 @@ def matrix_page(result: MatrixResult, arms: tuple[Section, ...] = ()) -> Page:
         status=overall(result),
         blocks=(
             Text(result.description, only="html"),
+            Text(what_was_done(result)),
             Text(unfinished, status="unclear", only="html"),
-            *heat_maps(result),
+            *measures(result),
             section(
                 "Configurations without runs",
                 Lines([Cell(line, id=f"note-{n}") for n, line in enumerate(refusals, 1)], ordered=True),
@@ -151,7 +154,8 @@ def headline(result: MatrixResult) -> str:
     broken = sum(arm.as_promised is False for arm, _ in ran)
     lost = f"{losing or 'None'} of {len(ran)} configurations lost acknowledged records"
     kept = f"{broken} broke a promise" if broken else "all as promised"
-    return f"{lost}, {doubling or 'none'} duplicated some, in {runs:,} runs; {kept}"
+    doubled = f"{doubling} duplicated some" if doubling else "none duplicated any"
+    return f"{lost}, {doubled}, in {runs:,} runs; {kept}"
 
 
 def worst_runs(result: MatrixResult, folder: Path) -> tuple[Section, ...]:

@@ -49,6 +49,10 @@ class RunRow(Frozen):
     def count(self, finding: FindingClass) -> int:
         return self.findings.get(finding, 0)
 
+    def broke(self, finding: FindingClass) -> bool:
+        """Whether it broke the promise on this class; the reasons begin with the class (`BrokenPromise`)."""
+        return any(reason.startswith(f"{finding.value}: promised ") for reason in self.reasons)
+
 
 def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
     """The outcome of a run that was checked."""

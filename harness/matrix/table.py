@@ -1,15 +1,14 @@
-"""The figures of a matrix as a table with notes below it, and as heat maps: a measure over all arms, one cell
-per arm. And what `kafka-chaos compare` prints of two of them."""
+"""The figures of a matrix as a table with notes below it, and what `kafka-chaos compare` prints of two of
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 from checkers import difference
 from harness.matrix.compare import Comparison, Measured
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
-from harness.page.blocks import AnyCell, Block, Cell, Lines, Section, Status, Table, Text, grid, section
+from harness.page.blocks import AnyCell, Block, Cell, Lines, Status, Table, grid, text_of
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
@@ -27,7 +26,7 @@ ONE_SIDED = (
 )
 
 
-def cells(arm: MatrixArmResult) -> tuple[str, ...]:
+def cells(arm: MatrixArmResult) -> tuple[AnyCell, ...]:
     """An arm's cells under COLUMNS. Of acks=0 loss is in brackets: unconfirmed and absent."""
     figures = arm.figures
     if arm.state in ("refused", "impossible") or figures is None:
@@ -43,7 +42,9 @@ def cells(arm: MatrixArmResult) -> tuple[str, ...]:
         f"({rate(lost)})" if aside else rate(lost),
         rate(figures.duplicates_per_million),
         "-" if seconds is None else f"{seconds:.1f}",
-        f"{figures.as_promised}",
+        Cell(f"{figures.as_promised}", "bad", strong=True)
+        if arm.as_promised is False
+        else f"{figures.as_promised}",
     )
 
 
@@ -76,7 +77,7 @@ def table(result: MatrixResult) -> Table:
     return Table(
         (*axes, *COLUMNS),
         [(*(arm.labels[axis] for axis in axes), *row) for arm, row in rows],
-        note=UNCONFIRMED_NOTE if any("(" in "".join(row[1:]) for _, row in rows) else "",
+        note=UNCONFIRMED_NOTE if any("(" in "".join(map(text_of, row[1:])) for _, row in rows) else "",
         right=COLUMNS,
         no_wrap=COLUMNS,
         headers=_NARROW,
@@ -121,72 +122,6 @@ def _rates(figures: ArmFigures) -> str:
     return ", ".join(parts)
 
 
-def heat_maps(result: MatrixResult) -> tuple[Section, ...]:
-    """Shares of runs with loss and with duplicates, and how long nothing could be written."""
-    figures = [arm.figures for arm in result.arms if arm.figures is not None]
-    longest = max((one.unavailable_seconds.median or 0.0 for one in figures), default=0.0)
-    lost = (
-        "k of n runs, with the 95 % interval of the share; in brackets where nothing was acknowledged by a "
-        "broker (acks=0): unconfirmed and absent."
-    )
-    duplicates = "k of n runs, with the 95 % interval of the share."
-    seconds = "Median over runs of the longest stretch in any partition; the interval encloses the median."
-    return (
-        _map(result, "Runs that lost acknowledged records", lost, _loss),
-        _map(result, "Runs with duplicates", duplicates, lambda one: _share(one.with_duplicates)),
-        _map(result, "Seconds without a success report", seconds, lambda one: _seconds(one, longest)),
-    )
-
-
-def _map(
-    result: MatrixResult, title: str, explanation: str, cell_of: Callable[[ArmFigures], Cell | None]
-) -> Section:
-    """One measure over all arms: the last axis goes across, the others down. `cell_of` None: no value."""
-    *down, across = result.axes or [""]
-    noted = {reason: number for number, reason in enumerate(reasons(result), 1)}
-    found: dict[str, dict[str, Cell]] = {}
-    for arm in result.arms:
-        cell = cell_of(arm.figures) if arm.figures is not None and arm.figures.runs else None
-        if cell is None:
-            cell = Cell("no run counts" if arm.state == "ran" else arm.state, strong=True)
-            if arm.reason is not None:
-                number = noted[arm.state, arm.reason]
-                cell = replace(cell, below=f"note {number}", link=f"#note-{number}")
-        label, level = ", ".join(arm.labels[axis] for axis in down), arm.labels[across]
-        coordinates = (label, f"{across}: {level}") if down else (level, "all")
-        found.setdefault(coordinates[0], {})[coordinates[1]] = cell
-    cells = [cell for row in found.values() for cell in row.values()]
-    bounded = any(cell.below.startswith(("from ", "up to ")) for cell in cells)
-    columns = list(dict.fromkeys(column for row in found.values() for column in row))
-    rows: list[tuple[AnyCell, ...]] = [
-        (label, *(row.get(column, "not in the matrix") for column in columns)) for label, row in found.items()
-    ]
-    table = Table((", ".join(down) or across, *columns), rows, look="heat")
-    about = Text(f"{explanation} {ONE_SIDED}" if bounded else explanation, note=True)
-    return section(title, about, table, id=title.lower().replace(" ", "-"), only="html")
-
-
-def _loss(figures: ArmFigures) -> Cell:
-    share, _, aside = loss_of(figures)
-    cell = _share(share)
-    return replace(cell, text=f"({cell.text})") if aside else cell
-
-
-def _share(share: ShareFigure) -> Cell:
-    heat = round(100 * share.k / share.n)
-    return Cell(f"{share}", strong=True, below=interval_of(share), heat=heat)
-
-
-def _seconds(figures: ArmFigures, longest: float) -> Cell | None:
-    found = figures.unavailable_seconds
-    if found.median is None:
-        return None
-    known = found.low is not None and found.high is not None
-    interval = f"{found.low:.1f} to {found.high:.1f} s" if known else "too few runs for an interval"
-    heat = round(100 * found.median / longest) if longest else 0
-    return Cell(f"{found.median:.1f} s", strong=True, below=interval, heat=heat)
-
-
 def comparison(base: MatrixResult, new: MatrixResult, found: Comparison) -> tuple[Block, ...]:
     """Runs with loss in both results, every measure that was compared, and the result in sentences."""
     return _compared_shares(base, new), _compared_measures(found), Lines(list(_sentences(found)))
@@ -204,7 +139,7 @@ def _compared_shares(base: MatrixResult, new: MatrixResult) -> Table:
             gap, interval = difference(share.k, share.n, before[name].k, before[name].n)
             spread = f"{interval.low:+.0%} to {interval.high:+.0%}"
             rows.append((name, f"{before[name]}", f"{share}", f"{gap:+.0%}", spread))
-    return Table(columns, rows, title="Runs with loss", right=columns[1:])
+    return Table(columns, rows, title="Runs with loss", right=columns[1:], no_wrap=columns, cards=True)
 
 
 def _compared_measures(found: Comparison) -> Table:
@@ -216,11 +151,19 @@ def _compared_measures(found: Comparison) -> Table:
             "new": three_digits(one.new),
             "difference (95 %)": _gap(one),
             "p": f"{one.p:.2g}",
-            "": Cell(one.verdict, _STATUSES[one.verdict], strong=one.verdict == "worse"),
+            "verdict": Cell(one.verdict, _STATUSES[one.verdict], strong=one.verdict == "worse"),
         }
         for one in found.measured
     )
-    return Table(columns, rows, title="Is the new one worse?", right=columns[2:6])
+    return Table(
+        columns,
+        rows,
+        title="Is the new one worse?",
+        right=columns[2:6],
+        no_wrap=columns,
+        heads=2,
+        cards=True,
+    )
 
 
 def _sentences(found: Comparison) -> Iterator[str]:

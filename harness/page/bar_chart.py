@@ -26,7 +26,8 @@ _INTERVAL = Markup(
     '<path class="interval" d="M{0:.1f} {2:.1f}v8M{0:.1f} {3:.1f}H{1:.1f}M{1:.1f} {2:.1f}v8"/>'
 )
 _KEY = (("bar", "measured"), ("interval-key", "95 % interval"), ("broken", "a promise is broken"))
-_END, _TICK, _TICK_END = Markup(' class="end"'), Markup(' class="tick"'), Markup(' class="tick end"')
+_END, _END_BROKEN = Markup(' class="end"'), Markup(' class="end bad"')
+_TICK, _TICK_END = Markup(' class="tick"'), Markup(' class="tick end"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +43,26 @@ class Bar:
     broken: bool = False
 
 
-def bars_section(title: str, about: str, bars: Sequence[Bar], *, id: str, most: float = 0.0) -> Block:
+def bars_section(
+    title: str, about: str, bars: Sequence[Bar], *, id: str, most: float = 0.0, unit: str = ""
+) -> Block:
     """A section of one chart with its explanation, for HTML; it is empty if no bar has a value.
 
     Args:
         id: of the section; unique on the page.
         most: the end of the axis, at least; 100 for shares in per cent.
+        unit: what stands behind the numbers of the axis, with its space.
     """
     known = [one for one in bars if one.value is not None]
     if not known:
         return Text("")
     shows = (True, any(one.low is not None for one in known), any(one.broken for one in known))
     key = [entry for entry, shown in zip(_KEY, shows, strict=True) if shown]
-    drawing = Drawing(_svg(title, bars, f"chart-{id}", most), key)
+    drawing = Drawing(_svg(title, bars, f"chart-{id}", most, unit), key)
     return section(title, Text(about, note=True), drawing, id=id, only="html")
 
 
-def _svg(title: str, bars: Sequence[Bar], id: str, most: float) -> Markup:
+def _svg(title: str, bars: Sequence[Bar], id: str, most: float, unit: str) -> Markup:
     """The drawing. Every text in it is escaped."""
     ends = [end for one in bars for end in (one.value, one.high) if end is not None]
     most = max(most, *ends) or 1.0
@@ -74,11 +78,11 @@ def _svg(title: str, bars: Sequence[Bar], id: str, most: float) -> Markup:
     for number in range(int(most / step + 1e-9) + 1):
         x = across(number * step)
         anchor = _TICK_END if x > _RIGHT - 30 else _TICK
-        out += [_GRID.format(x, bottom), _TEXT.format(x, bottom + 16, anchor, f"{number * step:,g}")]
+        out += [_GRID.format(x, bottom), _TEXT.format(x, bottom + 16, anchor, f"{number * step:,g}{unit}")]
     y = 0
     for one, lines in zip(bars, labels, strict=True):
         out += [_TEXT.format(_LEFT, y + 13 + _LINE * row, "", line) for row, line in enumerate(lines)]
-        out.append(_TEXT.format(_RIGHT, y + 13, _END, one.text))
+        out.append(_TEXT.format(_RIGHT, y + 13, _END_BROKEN if one.broken else _END, one.text))
         y += _LINE * len(lines)
         if one.value is not None:
             width = max(across(one.value) - _LEFT, 1.0)

@@ -31,8 +31,8 @@ class Cell:
     """A text in a table or a list.
 
     `status` colours it, `strong` makes it bold, `link` is an address, and `here` says that this is the
-    address of the current page. For HTML alone: `below` is a second line, `heat` (0 to 100) colours the cell,
-    and `more` opens when it is pressed.
+    address of the current page. For HTML alone: `below` is a second line, and `more` opens when it is
+    pressed.
     """
 
     text: str
@@ -42,7 +42,6 @@ class Cell:
     here: bool = False
     id: str = ""
     below: str = ""
-    heat: int | None = None
     more: Section | None = None
 
 

@@ -93,6 +93,7 @@ def _charts(found: Rates) -> Iterator[Block]:
         [_share_bar(label, row) for label, row in groups],
         id="with-loss",
         most=100.0,
+        unit=" %",
     )
     for what, title in _RATES.items():
         if any(row[what] for _, row in groups):
@@ -107,6 +108,7 @@ def _charts(found: Rates) -> Iterator[Block]:
         "Median over runs of the longest stretch in any partition.",
         [_seconds_bar(label, row) for label, row in groups],
         id="unavailable",
+        unit=" s",
     )
 
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
+import yaml
+from rich.console import Console
 
+from harness.matrix.charts import measures
+from harness.matrix.compare import compare
+from harness.matrix.done import what_was_done
 from harness.matrix.page import csv_text, headline, junit_text, matrix_page, overall, worst_runs, write_pages
-from harness.matrix.result import MatrixResult
-from harness.matrix.table import heat_maps
+from harness.matrix.result import MatrixResult, RunRow
+from harness.matrix.spec import MATRIX
+from harness.matrix.table import comparison, table
 from harness.model import secrets
 from harness.model.errors import KafkaChaosError
 from harness.page import html as page_html
 from harness.page import markdown
-from harness.page.blocks import Cell, Table
+from harness.page.blocks import Cell, Section, Table
+from harness.page.terminal import print_blocks, print_page
 from tests.pure.harness.matrix.test_runner import begun
+from tests.pure.harness.matrix.test_spec import SMALL
 from tests.support.fake_backend import FakeBackend
 
 pytestmark = pytest.mark.pure
@@ -64,21 +74,172 @@ def markdown_text(result: MatrixResult) -> str:
 
 def test_every_arm_has_its_place_on_every_map(made: tuple[Path, MatrixResult]) -> None:
     _, result = made
-    maps = [table for one in heat_maps(result) for table in one.blocks if isinstance(table, Table)]
-    assert [one.columns for one in maps] == [("acks", "fault: kill", "fault: none")] * 3
+    sections = [one for one in measures(result) if isinstance(one, Section)]
+    maps = [table for one in sections for table in one.blocks if isinstance(table, Table)]
+    assert [one.columns for one in maps] == [("acks", "fault=kill", "fault=none")] * 3
     for one in maps:
-        assert [row[0] for row in one.rows] == ["1", "all"]
+        assert [row[0] for row in one.rows] == ["acks=1", "acks=all"]
         cells = [cell for row in one.rows for cell in row[1:]]
         assert len(cells) == len(result.arms)
         assert all(isinstance(cell, Cell) and cell.text != "not in the matrix" for cell in cells)
+        assert all(isinstance(cell, Cell) and cell.status is None for cell in cells), "no promise is broken"
     (_, refused, _), (_, kill, _) = maps[0].rows
     assert isinstance(refused, Cell)
     assert isinstance(kill, Cell)
     assert REFUSED == "acks=1_fault=kill"
-    assert (refused.heat, refused.text) == (None, "refused")
+    assert refused.text == "refused"
     assert kill.text.startswith("0 of ")
     assert kill.below.startswith("up to ")
-    assert kill.heat == 0
+
+
+def breaking(result: MatrixResult, name: str, finding: str) -> MatrixResult:
+    """The result if the first run of this arm had broken its promise on this class."""
+
+    def broken(run: RunRow, number: int) -> RunRow:
+        reasons = (f"{finding}: promised 0, seen 7", "7 records are wrong")
+        return run if number else run.model_copy(update={"as_promised": False, "reasons": reasons})
+
+    arms = [
+        arm.model_copy(update={"runs": tuple(map(broken, arm.runs, count()))}) if arm.name == name else arm
+        for arm in result.arms
+    ]
+    return result.model_copy(update={"arms": tuple(arms)})
+
+
+@pytest.mark.parametrize(("finding", "coloured"), [("lost", 0), ("duplicate", 1), ("phantom", None)])
+def test_only_what_breaks_a_promise_is_coloured(
+    made: tuple[Path, MatrixResult], finding: str, coloured: int | None
+) -> None:
+    changed = breaking(made[1], "acks=all_fault=kill", finding)
+    sections = [one for one in measures(changed) if isinstance(one, Section)]
+    maps = [table for one in sections for table in one.blocks if isinstance(table, Table)]
+    found = [
+        (number, row[0], cell.below)
+        for number, one in enumerate(maps)
+        for row in one.rows
+        for cell in row[1:]
+        if isinstance(cell, Cell) and cell.status is not None
+    ]
+    if coloured is None:
+        assert found == []
+    else:
+        ((number, arm, below),) = found
+        assert (number, arm) == (coloured, "acks=all")
+        assert below.endswith(", promise broken in 1 run")
+    (kept,) = [row[-1] for row in table(changed).rows if row[:2] == ("all", "kill")]
+    assert kept == Cell("3 of 3", "bad", strong=True), "the table shows every broken promise"
+
+
+def one_axis(tmp_path: Path) -> MatrixResult:
+    faults = SMALL["axes"]["fault"]["levels"]["kill"]["faults"]
+    steps = [{"write": {"name": "steady", "seconds": 5, "faults": faults}}]
+    return begun(
+        tmp_path, FakeBackend(tmp_path / "log"),
+        axes={"acks": SMALL["axes"]["acks"]}, base=SMALL["base"] | {"steps": steps},
+    )[1]  # fmt: skip
+
+
+def test_one_axis_is_drawn_as_bars_with_intervals(tmp_path: Path) -> None:
+    result = one_axis(tmp_path)
+    text = render(result, tmp_path)
+    titles = re.findall(r'<title id="chart-[^"]*">(.*?)</title>', text)
+    assert titles[0] == "Runs that lost acknowledged records"
+    assert titles[-1] == "Seconds without a success report"
+    assert "Lost per million acknowledged records" in titles
+    assert 'class="map"' not in text
+    assert '<th scope="col">all</th>' not in text, "no column is headed by a level alone"
+    shares = re.findall(r"<svg.*?</svg>", text, re.DOTALL)[0]
+    (one, all_) = (arm.figures.with_loss for arm in result.arms if arm.figures is not None)
+    assert f">{one} (" in shares
+    assert ">acks=1<" in shares
+    assert ">acks=all<" in shares
+    assert f"acks=all: 0 of 3 (up to {all_.high:.0%})" in shares
+    assert shares.count('class="interval"') == 2
+    assert 'class="broken"' not in text
+    lost = breaking(result, "acks=all", "lost")
+    text = render(lost, tmp_path)
+    assert text.count('<rect class="broken"') == titles.index("Seconds without a success report") - 1
+    assert "promise broken in 1 run" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "Each run: write for 5 s; fault=kill: `kill leader: 0` at 1 s for 2 s; fault=none: no fault."),
+        ({"axes": {"acks": SMALL["axes"]["acks"]}}, "Each run: write for 5 s; no fault."),
+    ],
+)
+def test_what_was_done_is_one_line(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+    _, result = begun(tmp_path, FakeBackend(tmp_path / "log"), **changes)
+    arms = len(result.arms)
+    told = f"Done: 3 runs of each of {arms} configurations, 10,000 records per run. {expected}"
+    assert what_was_done(result) == told
+    page = matrix_page(result)
+    assert told in markdown.render(page)
+    out = io.StringIO()
+    print_page(Console(file=out, width=80), page)
+    assert told in out.getvalue().splitlines()
+    assert what_was_done(result.model_copy(update={"arms": ()})) == ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (
+            [
+                {"write": {"name": "first", "records": 1}},
+                {"wait": {"replicated": True}},
+                {"inject": {"kill": {"target": {"leader": 0}}}},
+                {"heal": {}},
+            ],
+            "Each run: write 1 record, then `kill leader: 0`",
+        ),
+        (
+            [
+                {
+                    "write": {
+                        "name": "busy",
+                        "seconds": 9,
+                        "faults": [
+                            {"fault": {"pause": {"target": {"leader": 0}}}, "every": 4, "for": 1},
+                            {"fault": {"kill": {"target": "controller"}}, "after": {"acked": 5}, "for": 2},
+                            {
+                                "sequence": [
+                                    {"fault": {"kill": {"target": {"leader": 0}}}, "for": 1},
+                                    {
+                                        "together": [
+                                            {"fault": {"pause": {"target": {"leader": 0}}}, "for": 1},
+                                            {"fault": {"pause": {"target": {"followers": 0}}}, "for": 2},
+                                        ]
+                                    },
+                                ],
+                                "at": 3,
+                            },
+                            {
+                                "random": {
+                                    "menu": [{"fault": {"kill": {"target": {"leader": 0}}}, "for": 1}],
+                                    "every": [3, 6],
+                                }
+                            },
+                        ],
+                    }
+                }
+            ],
+            "Each run: write for 9 s during `pause leader: 0` every 4 s for 1 s and `kill controller` for "
+            "2 s when 5 records are acknowledged and (`kill leader: 0` for 1 s, then (`pause leader: 0` for "
+            "1 s together with `pause followers: 0` for 2 s)) at 3 s and a random choice of kill every 3 to "
+            "6 s",
+        ),
+    ],
+)
+def test_steps_and_faults_of_any_kind_are_told(
+    made: tuple[Path, MatrixResult], steps: list[dict[str, Any]], expected: str
+) -> None:
+    spec = MATRIX.parse(
+        yaml.safe_dump(SMALL | {"base": {"steps": steps}, "axes": {"acks": SMALL["axes"]["acks"]}}), "x.yaml"
+    )
+    told = what_was_done(made[1].model_copy(update={"spec": spec.stored_form()}))
+    assert told.endswith(f" {expected}.")
 
 
 def test_the_page_needs_nothing_and_says_the_outcome_first(made: tuple[Path, MatrixResult]) -> None:
@@ -169,6 +330,27 @@ def test_markdown_is_one_table_with_its_notes(made: tuple[Path, MatrixResult]) -
     assert len(table) == 2 + len(result.arms)
     assert len({line.replace("\\|", "").count("|") for line in table}) == 1
     assert any(line.startswith("- ") and "refused by the client" in line for line in lines)
+
+
+def test_a_narrow_terminal_has_a_block_per_arm(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    for width in (20, 40, 100):
+        out = io.StringIO()
+        print_page(Console(file=out, width=width), matrix_page(result))
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        titles = {f"acks={arm.labels['acks']}, fault={arm.labels['fault']}" for arm in result.arms}
+        assert titles <= set(lines) if width < 100 else not titles & set(lines)
+        assert ("  95 %            up to 63%" in lines) is (width < 100)
+
+
+def test_a_comparison_on_a_narrow_terminal_is_whole(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    out = io.StringIO()
+    found = compare(result, result, names=("base", "new"))
+    print_blocks(Console(file=out, width=40), comparison(result, result, found))
+    lines = out.getvalue().splitlines()
+    assert "arm=acks=all_fault=kill" in lines
+    assert "arm=acks=all_fault=kill, measure=unavailable seconds" in lines
 
 
 def test_junit_has_a_case_an_arm(made: tuple[Path, MatrixResult]) -> None:

@@ -45,3 +45,33 @@ def test_of_a_page_the_blocks_for_a_terminal_are_printed_and_text_is_not_folded(
     out = io.StringIO()
     print_blocks(Console(file=out, width=80), blocks)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == ["a", "1", "", "a", "1", long]
+
+
+def test_a_table_of_cards_is_one_block_per_row_where_it_is_too_wide() -> None:
+    table = Table(
+        ("arm", "fault", "lost", "why"),
+        [("acks=1", "kill", Cell("7 (1 to 9)", "bad"), "a long story"), ("all", "none", "0", "-")],
+        title="title",
+        note="note",
+        right=("lost",),
+        no_wrap=("lost",),
+        heads=2,
+        cards=True,
+    )
+    # 6 + 5 + 10 + 3 characters and three gaps: only the last column can be folded.
+    wide, narrow, forced = io.StringIO(), io.StringIO(), io.StringIO()
+    print_table(Console(file=wide, width=30), table)
+    print_table(Console(file=narrow, width=29), table)
+    print_table(Console(file=forced, width=300), table, as_cards=True)
+    assert "acks=1  kill   7 (1 to 9)  a" in wide.getvalue()
+    assert [line.rstrip() for line in narrow.getvalue().splitlines()] == [
+        "title",
+        "arm=acks=1, fault=kill",
+        "  lost  7 (1 to 9)",
+        "  why   a long story",
+        "arm=all, fault=none",
+        "  lost  0",
+        "  why   -",
+        "note",
+    ]
+    assert forced.getvalue() == narrow.getvalue()

@@ -14,6 +14,7 @@ from harness.model.storage import write_whole
 from harness.page import html
 from harness.report.page import write_report
 from harness.report.rates import PAGE_FILE, rates_page
+from tests.pure.harness.matrix.test_html import breaking, one_axis
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.matrix.test_spec import SMALL
 from tests.pure.harness.report.test_html import arm, result, run_folder
@@ -23,7 +24,7 @@ from tests.support.fake_backend import FakeBackend
 
 pytestmark = [pytest.mark.pure, pytest.mark.soak]
 
-# Six columns: a heatmap wider than a telephone.
+# Six columns: a map wider than a telephone.
 WIDE_FAULTS = {
     f"kill after {seconds}": {
         "faults": [{"fault": {"kill": {"target": {"leader": 0}}}, "at": seconds, "for": 2}]
@@ -47,7 +48,7 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="module", params=["experiment", "matrix", "rates"])
+@pytest.fixture(scope="module", params=["experiment", "matrix", "one axis", "rates"])
 def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     if request.param == "matrix":
@@ -57,6 +58,8 @@ def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
             axes={"acks": SMALL["axes"]["acks"], "fault": {"levels": WIDE_FAULTS}},
         )
         return write_pages(made, store.folder)
+    if request.param == "one axis":
+        return write_pages(breaking(one_axis(folder), "acks=all", "lost"), folder)
     if request.param == "rates":
         write_whole(folder / PAGE_FILE, html.render(rates_page(rates(), "results")))
         return folder / PAGE_FILE
