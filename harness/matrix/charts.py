@@ -39,23 +39,19 @@ class _Measure:
     unit: str = ""
 
 
-_LOSS = (FindingClass.LOST, FindingClass.UNCONFIRMED_ABSENT)
-
-
 def measures(result: MatrixResult) -> tuple[Block, ...]:
     """A section per measure: runs with loss and with duplicates, seconds without a success report, and with
     bars also the rates per million of which there are any."""
     axes = [axis for axis in result.axes if len({arm.labels[axis] for arm in result.arms}) > 1]
-    shares, seconds = _MEASURES[:2], _MEASURES[2:]
     if len(axes) > 1:
         return tuple(_map(result, axes, measure) for measure in _MEASURES)
-    rates = [measure for measure in _RATES if any(_value(measure, arm) for arm in result.arms)]
-    return tuple(_bars(result, axes or result.axes, measure) for measure in (*shares, *rates, *seconds))
-
-
-def _value(measure: _Measure, arm: MatrixArmResult) -> float:
-    found = _figure(measure, arm)
-    return found.value if found is not None else 0.0
+    rates = [
+        measure
+        for measure in _RATES
+        if any((found := _figure(measure, arm)) and found.value for arm in result.arms)
+    ]
+    drawn = (*_MEASURES[:2], *rates, *_MEASURES[2:])
+    return tuple(_bars(result, axes or result.axes, measure) for measure in drawn)
 
 
 def _figure(measure: _Measure, arm: MatrixArmResult) -> _Figure | None:
@@ -97,14 +93,8 @@ def _bar(arm: MatrixArmResult, label: str, measure: _Measure) -> Bar:
     if found is None:
         return Bar(label, _absent(arm))
     text = f"{found.text} ({found.interval})" if found.interval else found.text
-    return Bar(
-        label,
-        f"{text}, {broken}" if broken else text,
-        found.value,
-        found.low,
-        found.high,
-        bool(broken),
-    )
+    text = f"{text}, {broken}" if broken else text
+    return Bar(label, text, found.value, found.low, found.high, bool(broken))
 
 
 def _map(result: MatrixResult, axes: list[str], measure: _Measure) -> Section:
@@ -155,31 +145,31 @@ def _seconds(figures: ArmFigures) -> _Figure | None:
     return _Figure(f"{found.median:.1f} s", interval, found.median, found.low, found.high)
 
 
-def _rate(figure: RateFigure) -> _Figure | None:
-    if figure.value is None:
-        return None
-    known = figure.events and figure.low is not None and figure.high is not None
-    interval = f"{three_digits(figure.low or 0)} to {three_digits(figure.high or 0)}" if known else ""
-    return _Figure(rate(figure), interval, figure.value, figure.low, figure.high)
+def _rate_of(name: str) -> Callable[[ArmFigures], _Figure | None]:
+    """What is known of an arm's rate per million of this name."""
+
+    def figure(figures: ArmFigures) -> _Figure | None:
+        one: RateFigure = getattr(figures, name)
+        if one.value is None:
+            return None
+        ends = [three_digits(end) for end in (one.low, one.high) if one.events and end is not None]
+        return _Figure(rate(one), " to ".join(ends), one.value, one.low, one.high)
+
+    return figure
 
 
+_ABOUT_RATES = "Over all runs, with the 95 % interval by a bootstrap over runs."
 _MEASURES = (
     _Measure(
         "Runs that lost acknowledged records",
         "k of n runs, with the 95 % interval of the share; in brackets where nothing was acknowledged by a "
         "broker (acks=0): unconfirmed and absent.",
-        _loss,
-        _LOSS,
-        100.0,
-        " %",
+        *(_loss, (FindingClass.LOST, FindingClass.UNCONFIRMED_ABSENT), 100.0, " %"),
     ),
     _Measure(
         "Runs with duplicates",
         "k of n runs, with the 95 % interval of the share.",
-        lambda one: _share(one.with_duplicates),
-        (FindingClass.DUPLICATE,),
-        100.0,
-        " %",
+        *(lambda one: _share(one.with_duplicates), (FindingClass.DUPLICATE,), 100.0, " %"),
     ),
     _Measure(
         "Seconds without a success report",
@@ -188,23 +178,11 @@ _MEASURES = (
         unit=" s",
     ),
 )
-_RATES = (
-    _Measure(
-        "Lost per million acknowledged records",
-        "Over all runs, with the 95 % interval by a bootstrap over runs.",
-        lambda one: _rate(one.lost_per_million),
-        (FindingClass.LOST,),
-    ),
-    _Measure(
-        "Absent per million unconfirmed records",
-        "Under acks=0 no broker acknowledges anything. Over all runs, with the 95 % interval by a bootstrap.",
-        lambda one: _rate(one.unconfirmed_absent_per_million),
-        (FindingClass.UNCONFIRMED_ABSENT,),
-    ),
-    _Measure(
-        "Duplicates per million records sent",
-        "Over all runs, with the 95 % interval by a bootstrap over runs.",
-        lambda one: _rate(one.duplicates_per_million),
-        (FindingClass.DUPLICATE,),
-    ),
+_RATES = tuple(
+    _Measure(title, _ABOUT_RATES, _rate_of(f"{what}_per_million"), (finding,))
+    for title, what, finding in (
+        ("Lost per million acknowledged records", "lost", FindingClass.LOST),
+        ("Absent per million unconfirmed records", "unconfirmed_absent", FindingClass.UNCONFIRMED_ABSENT),
+        ("Duplicates per million records sent", "duplicates", FindingClass.DUPLICATE),
+    )
 )

@@ -12,31 +12,18 @@ from harness.report.arms_table import three_digits
 
 PAGE_FILE = "rates.html"
 _RATES = {
-    "lost": "lost per million",
-    "unconfirmed_absent": "unconfirmed and absent per million",
-    "duplicates": "duplicates per million",
-    "unprocessed": "unprocessed per million",
-    "reprocessed": "reprocessed per million",
+    "lost": ("lost", "acknowledged records"),
+    "unconfirmed_absent": ("unconfirmed and absent", "unconfirmed records (acks=0)"),
+    "duplicates": ("duplicates", "records sent"),
+    "unprocessed": ("unprocessed", "inputs of applications: they have no output"),
+    "reprocessed": ("reprocessed", "inputs of applications: they have more outputs than they should"),
 }
-_OF = {
-    "lost": "acknowledged records",
-    "unconfirmed_absent": "unconfirmed records (acks=0)",
-    "duplicates": "records sent",
-    "unprocessed": "inputs of applications: they have no output",
-    "reprocessed": "inputs of applications: they have more outputs than they should",
-}
+"""What is counted, in words, and of what."""
 _NARROW = (
-    ("runs with loss", "with\nloss"),
-    ("share of runs with loss", "share"),
-    ("lost per million", "lost /\nmillion"),
-    ("unconfirmed and absent per million", "unconf. absent\n/ million"),
-    ("duplicates per million", "duplicates\n/ million"),
-    ("unprocessed per million", "unprocessed\n/ million"),
-    ("reprocessed per million", "reprocessed\n/ million"),
-    ("unavailable s", "unavail-\nable s"),
-    ("latency ms, p50 / p99", "latency ms\np50 / p99"),
+    *((f"{what} per million", f"{what}\n/ million") for what, _ in _RATES.values()),
+    *(("runs with loss", "with\nloss"), ("share of runs with loss", "share")),
+    *(("unavailable s", "unavail-\nable s"), ("latency ms, p50 / p99", "latency ms\np50 / p99")),
 )
-_TITLE = "Rates over runs (95 % intervals)"
 _ABOUT = (
     "The unit is the run: losses come in bursts, so records within a run are not independent. The share of "
     "runs with loss has a Clopper-Pearson interval, rates per million a bootstrap over runs. A rate of 0 has "
@@ -54,14 +41,9 @@ def rates_table(found: Rates) -> Table:
         for row, one in zip(found.rows, figures, strict=True)
     )
     return Table(
-        *grid(rows),
-        title=_TITLE,
-        right=kept,
-        no_wrap=kept,
-        headers=_NARROW,
-        heads=len(found.by),
-        cards=True,
-    )
+        *grid(rows), "Rates over runs (95 % intervals)", right=kept, no_wrap=kept, headers=_NARROW,
+        heads=len(found.by), cards=True,
+    )  # fmt: skip
 
 
 def rates_page(found: Rates, folder: str) -> Page:
@@ -86,7 +68,7 @@ def rates_page(found: Rates, folder: str) -> Page:
 
 
 def _charts(found: Rates) -> Iterator[Block]:
-    groups = [(_group(found, row), row) for row in found.rows]
+    groups = [(", ".join(f"{axis}={row[axis]}" for axis in found.by), row) for row in found.rows]
     yield bars_section(
         "Runs that lost acknowledged records",
         "Per cent of the runs of a group.",
@@ -95,14 +77,11 @@ def _charts(found: Rates) -> Iterator[Block]:
         most=100.0,
         unit=" %",
     )
-    for what, title in _RATES.items():
+    for what, (title, of) in _RATES.items():
         if any(row[what] for _, row in groups):
-            yield bars_section(
-                title.capitalize(),
-                f"Of {_OF[what]}.",
-                [_rate_bar(label, row, what) for label, row in groups],
-                id=what.replace("_", "-"),
-            )
+            bars = [_rate_bar(label, row, what) for label, row in groups]
+            id = what.replace("_", "-")
+            yield bars_section(f"{title.capitalize()} per million", f"Of {of}.", bars, id=id)
     yield bars_section(
         "Seconds without a success report",
         "Median over runs of the longest stretch in any partition.",
@@ -110,10 +89,6 @@ def _charts(found: Rates) -> Iterator[Block]:
         id="unavailable",
         unit=" s",
     )
-
-
-def _group(found: Rates, row: dict[str, Any]) -> str:
-    return ", ".join(f"{axis}={row[axis]}" for axis in found.by)
 
 
 def _share_bar(label: str, row: dict[str, Any]) -> Bar:
@@ -142,7 +117,7 @@ def _figures(row: dict[str, Any]) -> dict[str, str]:
         "runs": f"{row['runs']} (+{row['left_out']})" if row["left_out"] else f"{row['runs']}",
         "runs with loss": f"{row['runs_with_loss']}",
         "share of runs with loss": _share(row),
-        **{title: _rate(row, what) for what, title in _RATES.items()},
+        **{f"{title} per million": _rate(row, what) for what, (title, _) in _RATES.items()},
         "unavailable s": "-" if unavailable is None else f"{unavailable:.1f}",
         "latency ms, p50 / p99": "-" if latency is None else f"{latency:.1f} / {row['latency_p99_ms']:,.0f}",
     }
