@@ -20,7 +20,7 @@ from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.topic_partition import name_of, number_of, partition_of
 from checkers.journals.views import Scratch, Views
 from checkers.outputs.facts import as_facts, facts_of_inputs, outputs_of, unsent_outputs
-from checkers.outputs.inputs import INPUT, counted_outputs, inputs_of, known_identity, sends_of
+from checkers.outputs.inputs import INPUT, counted_outputs, inputs_of, known_identity, nameless, sends_of
 from checkers.records.facts import OUTCOMES
 from checkers.sql import case
 from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, FindingClass
@@ -47,7 +47,8 @@ _BY_OFFSET, _PARTITION, _BOUND, _ROW = "by_offset__", "partition__", "bound__", 
 class OutputFound:
     """Findings about outputs (`FINDINGS`; None: there are none), and problems. `inputs`: the number of inputs
     that the application had to process; `processed`: of those, the number that have as many outputs as they
-    should, or more (both None: the run has no application)."""
+    should, or more (None: no output names its input, so it is not known; both None: the run has no
+    application)."""
 
     findings: DataFrame | None = None
     problems: tuple[str, ...] = ()
@@ -73,6 +74,10 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
     sends = sends_of(views, repeated=repeated)
     inputs = inputs_of(views, application, sends)
     overview = _overview(views, application, inputs)
+    if overview["nameless"] and overview["nameless"] == overview["outputs"]:
+        # Neither what is missing nor what is there says anything about the application.
+        why = _without_identity(application, overview["outputs"], overview["error"])
+        return OutputFound(problems=(why,), inputs=overview["inputs"])
     if not (overview["differing"] or overview["late"] or overview["others"]):
         return OutputFound(inputs=overview["inputs"], processed=overview["processed"])
 
@@ -99,8 +104,9 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
 
 def _overview(views: Views, application: ApplicationMeta, inputs: DataFrame) -> Row:
     """One row: the number of `inputs` to process, how many of the ordinary ones are `processed`, how many
-    inputs are not ordinary (`differing`) or come after a later one in the output (`late`), and how many
-    outputs carry no identity of this run (`others`)."""
+    inputs are not ordinary (`differing`) or come after a later one in the output (`late`), how many rows
+    of `outputs` count, how many of them carry no identity of this run (`others`) or none at all
+    (`nameless`), and an `error` of theirs."""
     is_late = F.lit(False)
     if application.order != "none":
         ordered = _with_order(application)
@@ -113,8 +119,23 @@ def _overview(views: Views, application: ApplicationMeta, inputs: DataFrame) -> 
         F.count_if(~F.col("ordinary")).alias("differing"),
         F.count_if(is_late).alias("late"),
     )
-    others = counted_outputs(views, application).agg(F.count_if(~known_identity(views)).alias("others"))
-    return of_inputs.crossJoin(others).collect()[0]
+    of_outputs = counted_outputs(views, application).agg(
+        F.count("*").alias("outputs"),
+        F.count_if(~known_identity(views)).alias("others"),
+        F.count_if(nameless()).alias("nameless"),
+        F.min("error").alias("error"),
+    )
+    return of_inputs.crossJoin(of_outputs).collect()[0]
+
+
+def _without_identity(application: ApplicationMeta, outputs: int, error: str | None) -> str:
+    """That no output names its input, with the remedy."""
+    return (
+        f"none of the {outputs:,} outputs names its input by `identity: {application.identity}`"
+        f"{f' ({error})' if error else ''}, so it is not known what the application has processed: let it "
+        "pass on an identity, such as `id: $identity` of `workload: {payload: {json: {id: $identity}}}`, "
+        "and say where outputs have it (`identity: {json: $.id}`)"
+    )
 
 
 def _overtaken_by(application: ApplicationMeta) -> Column:

@@ -14,7 +14,7 @@ from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
 from checkers.records.context import sent_by
 from checkers.records.facts import deduplicated, with_txn_outcome
-from harness.model.journal import ReadState, SendOutcome, TxnOutcome
+from harness.model.journal import UNMAPPED, ReadState, SendOutcome, TxnOutcome
 from harness.model.run import ApplicationMeta
 
 INPUT = ("producer", "seq")
@@ -124,6 +124,11 @@ def outputs_of_run(views: Views, application: ApplicationMeta) -> DataFrame:
 def known_identity(views: Views) -> Column:
     """Whether an output carries an identity of this run; never null."""
     return F.coalesce((F.col("state") == ReadState.OK.value) & _of_run(views), F.lit(False))
+
+
+def nameless() -> Column:
+    """Whether an output carries no identity at all, not even a damaged one or that of another run."""
+    return F.col("state").isin(ReadState.UNDECODABLE.value, UNMAPPED)
 
 
 def reads_of_run(views: Views) -> DataFrame:

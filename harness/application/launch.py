@@ -34,7 +34,9 @@ from harness.spec.application import (
 )
 from harness.subjects.built_in import BUILT_IN, BuiltIn, find, processed_offsets
 from harness.subjects.lifecycle import JARS_VARIABLE, command_line
+from workloads.config.workload_spec import WorkloadSpec
 from workloads.outputs.output_identity import OutputIdentity
+from workloads.outputs.templated_values import input_by_template
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     return Prepared(spec, built_in, options, built_in.fetched_jars(options))
 
 
-def identity_of(spec: ApplicationSpec) -> OutputIdentity:
-    """What maps the outputs of an application to their inputs.
+def identity_of(spec: ApplicationSpec, workload: WorkloadSpec | None = None) -> OutputIdentity:
+    """What maps the outputs of an application to their inputs, which the workload writes.
 
     Raises:
         BadInput: the path cannot be read, the function cannot be imported, or a table has no headers.
@@ -113,7 +115,8 @@ def identity_of(spec: ApplicationSpec) -> OutputIdentity:
             return OutputIdentity("json", spec.identity.json_)
         case CallableIdentity():
             return OutputIdentity("callable", spec.identity.callable)
-    return OutputIdentity(spec.identity)
+    by_template = input_by_template(workload) if workload and spec.identity == "value" else None
+    return OutputIdentity(spec.identity, by_template=by_template)
 
 
 @dataclass(frozen=True, slots=True)

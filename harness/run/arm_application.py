@@ -128,7 +128,7 @@ class ArmApplication:
     def read_output(self) -> None:
         """Read what it has written to its end, into the run's folder. What goes wrong becomes a problem."""
         spec, run_id, folder = self.spec, self._setting.run_id, self._setting.folder
-        identity = identity_of(spec)
+        identity = identity_of(spec, self._setting.workload_spec)
         if self.topic is None:
             states = [self._folder / f"state-{number}" for number in range(spec.instances)]
             tables = [state / spec.output.path for state in states]

@@ -39,6 +39,13 @@ def outputs_of(meta: RunMeta, history: History) -> list[OutputFinding]:
     )
 
 
+def unnamed(meta: RunMeta, *histories: History) -> bool:
+    """Whether no output of a run with these histories carries an identity, so that nothing is known of it."""
+    assert meta.application is not None
+    states = {row["state"] for one in histories for row in _visible(meta.application, one)}
+    return bool(states) and states <= {"undecodable", "unmapped"}
+
+
 def counted(meta: RunMeta, history: History) -> tuple[int, int]:
     """The number of inputs that the application had to process, and of those that it processed."""
     application = meta.application

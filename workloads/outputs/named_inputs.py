@@ -102,8 +102,7 @@ def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
             decoded.state[index] = OK if int(claimed["run"]) == run else FOREIGN
     for index, one in enumerate(inputs):
         if isinstance(one, Numbers):
-            decoded.state[index], decoded.run[index] = OK, run
-            decoded.producer[index], decoded.seq[index] = one.producer, one.seq
+            decoded.set_known(index, run, one.producer, one.seq)
     return decoded
 
 

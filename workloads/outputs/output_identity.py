@@ -26,8 +26,9 @@ from workloads.outputs.named_inputs import (
     parsed_path,
 )
 from workloads.outputs.output_record import record_of
+from workloads.outputs.templated_values import InputOf
 from workloads.reader.read_rows import KEPT_BYTES
-from workloads.record.identity import OK, STATES, UNDECODABLE, Decoded, decode_keys
+from workloads.record.identity import CORRUPT, OK, STATES, UNDECODABLE, Decoded, decode_keys
 
 IdentityKind = Literal["value", "key", "header", "json", "callable"]
 
@@ -61,19 +62,20 @@ class OutputIdentity:
     Args:
         kind: where the identity is.
         name: name of the header, path into the JSON document, or "module:function".
+        by_template: recognises values by what they hold (`workloads.outputs.templated_values`); kind "value".
 
     Raises:
         BadInput: the path cannot be read, or the function cannot be imported.
     """
 
-    def __init__(self, kind: IdentityKind, name: str = "") -> None:
-        self._unchanged = kind == "value"
+    def __init__(self, kind: IdentityKind, name: str = "", by_template: InputOf | None = None) -> None:
+        self._unchanged, self._by_template = kind == "value", by_template
         self._inputs = _inputs_of(kind, name)
 
     def map(self, outputs: Sequence[Message], run: int) -> MappedOutputs:
         """The inputs of these outputs. Whatever an identity function raises is an `error`, not raised."""
         if self._unchanged:
-            return _one_each(outputs, run)
+            return _one_each(outputs, run, self._by_template)
         of: list[int] = []
         part: list[int] = []
         parts: list[int] = []
@@ -100,7 +102,7 @@ class OutputIdentity:
         )
 
 
-def _one_each(outputs: Sequence[Message], run: int) -> MappedOutputs:
+def _one_each(outputs: Sequence[Message], run: int, by_template: InputOf | None) -> MappedOutputs:
     """Each output is the value of one input, unchanged."""
     count = len(outputs)
     values = [output.value() for output in outputs]
@@ -111,6 +113,10 @@ def _one_each(outputs: Sequence[Message], run: int) -> MappedOutputs:
         headers: list[Any] = [outputs[index].headers() for index in unclear]
         again = decode_unchanged([values[index] for index in unclear], run, headers)
         decoded.replace(unclear, again)
+    unclear = np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist()
+    for index in unclear:
+        if by_template is not None and (one := by_template(values[index], run)) is not None:
+            decoded.set_known(index, run, one.producer, one.seq)
     part, parts = np.zeros(count, np.int32), np.ones(count, np.int32)
     return MappedOutputs(np.arange(count, dtype=np.int64), part, parts, decoded, [None] * count)
 

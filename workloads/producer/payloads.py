@@ -106,24 +106,26 @@ def _content_of(spec: PayloadSpec, keys: int | None) -> Callable[[int, int], Con
     if spec.avro is not None:
         encode, template = _avro_encoder(spec.avro), spec.avro.record
     else:
-        encode, template = _json, spec.json_
+        encode, template = json_bytes, spec.json_
 
     def content(producer: int, seq: int) -> Content:
         names = {"seq": seq, "producer": producer, "key": None if keys is None else seq % keys}
-        return None, encode(_filled(template, {**names, "identity": IDENTITY_TEXT})), []
+        return None, encode(filled(template, {**names, "identity": IDENTITY_TEXT})), []
 
     return content
 
 
-def _json(data: Any) -> bytes:
+def json_bytes(data: Any) -> bytes:
+    """Values of a template in JSON, filled in."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode(errors="surrogatepass")
 
 
-def _filled(template: Any, names: Mapping[str, Any]) -> Any:
+def filled(template: Any, names: Mapping[str, Any]) -> Any:
+    """The template with the values of these placeholders, by name."""
     if isinstance(template, dict):
-        return {name: _filled(value, names) for name, value in template.items()}
+        return {name: filled(value, names) for name, value in template.items()}
     if isinstance(template, list | tuple):
-        return [_filled(value, names) for value in template]
+        return [filled(value, names) for value in template]
     if not isinstance(template, str):
         return template
     if template.startswith("$") and template[1:] in names:

@@ -198,6 +198,10 @@ class Decoded:
         for field in fields(self):
             getattr(self, field.name)[indexes] = getattr(others, field.name)
 
+    def set_known(self, index: int, run: int, producer: int, seq: int) -> None:
+        """Say of one value that it is this record, for reasons of one's own."""
+        self.state[index], self.run[index], self.producer[index], self.seq[index] = OK, run, producer, seq
+
 
 def _crc_of(value: bytes) -> int:
     return int(crc32c(value[:24] + value[PREFIX:]))

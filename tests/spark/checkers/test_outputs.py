@@ -419,6 +419,35 @@ def test_what_the_function_raised_is_said(found: Find) -> None:
     )
 
 
+NAMELESS: dict[str, Any] = {"producer": None, "run": None}
+
+
+def test_where_no_output_carries_an_identity_nothing_is_known_and_the_remedy_is_said(
+    check: Check, tmp_path: Path
+) -> None:
+    error = "LookupError: there is no member 'id'"
+    history = _inputs(20, 21).output(None, at=5, state="unmapped", error=error, **NAMELESS)
+    history.output(None, at=6, state="undecodable", **NAMELESS).output(0, at=7, committed=False)
+    summary, rows = check(history, meta=_meta(identity="json $.id"))
+    assert (rows, summary.inputs, summary.processed) == ([], 2, None)
+    judgement = judge(RunMeta.load(tmp_path / "run-0"), summary)
+    assert (judgement.verdict, judgement.as_promised) == (VerdictWord.UNKNOWN, None)
+    assert judgement.reasons == (
+        "none of the 2 outputs names its input by `identity: json $.id` (LookupError: there is no member "
+        "'id'), so it is not known what the application has processed: let it pass on an identity, such as "
+        "`id: $identity` of `workload: {payload: {json: {id: $identity}}}`, and say where outputs have it "
+        "(`identity: {json: $.id}`)",
+    )
+
+
+@pytest.mark.parametrize("state", ["corrupt", "foreign"])
+def test_one_identity_of_whatever_kind_says_that_outputs_have_them(found: Find, state: str) -> None:
+    history = _inputs(20).output(None, at=5, state="undecodable", **NAMELESS)
+    of_outputs, rows = found(history.output(0, at=6, state=state, run=OTHER_RUN))
+    assert [row["finding"] for row in rows] == ["invented", "invented", "unprocessed"]
+    assert of_outputs.problems == ()
+
+
 def test_an_output_without_a_timestamp_is_blamed_on_all_faults_since_the_send(found: Find) -> None:
     history = _inputs(20).output(0, at=5, made=None).output(0, at=9, made=None)
     _, (row,) = found(history)

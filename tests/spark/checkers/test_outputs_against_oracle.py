@@ -34,7 +34,7 @@ from tests.support.history import (
     window,
     write_run,
 )
-from tests.support.output_oracle import OutputFinding, counted, outputs_of
+from tests.support.output_oracle import OutputFinding, counted, outputs_of, unnamed
 from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
@@ -204,8 +204,9 @@ def _agree(
             history.committed, history.txns = [], []
             history.sends = [row | {"txn": None} for row in history.sends]
     events = [event(4, "restarted"), event(5, "checkpoint", detail='{"checkpoint": {"0": 3}}')]
+    nothing_known = unnamed(meta, *histories)
     expected = sorted((found for one in histories for found in outputs_of(meta, one)), key=str)
-    numbers = [counted(meta, one) for one in histories]
+    inputs, processed = map(sum, zip(*(counted(meta, one) for one in histories), strict=True))
     answers = []
     for number in range(rounds):
         mixed = [_shuffled(history, seed + number) for history in histories]
@@ -220,10 +221,20 @@ def _agree(
         again = [] if found.findings is None else found.findings.toArrow().to_pylist()
         assert sorted(again, key=str) == sorted(rows, key=str)
         shutil.rmtree(folder)
-        assert summary.problems == ()
-        assert sorted(map(_told, rows), key=str) == expected
-        assert (summary.inputs, summary.processed) == tuple(map(sum, zip(*numbers, strict=True)))
+        assert len(summary.problems) == nothing_known
+        assert sorted(map(_told, rows), key=str) == ([] if nothing_known else expected)
+        assert (summary.inputs, summary.processed) == (inputs, None if nothing_known else processed)
     assert all(answer == answers[0] for answer in answers)
+
+
+def test_without_any_identity_both_say_that_nothing_is_known(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    nameless = {"producer": None, "run": None, "state": "unmapped"}
+    history = History().send(0, at=2).read(0, at=2).output(None, at=0, **nameless)
+    app, both = application(), (bounds(0, 0, 10), bounds(1, 0, 10))
+    folder = tmp_path_factory.mktemp("nameless")
+    _agree(spark, folder, rounds=1, drawn=[(history, both)], policy={}, app=app, seed=1, transactional=False)
 
 
 def _told(row: Row) -> OutputFinding:

@@ -24,6 +24,8 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.run.arm_application import output_config
 from harness.spec.application import ApplicationSpec, ContainerApplication, DrainedWhen, ReadyWhen
+from workloads.config.workload_spec import WorkloadSpec
+from workloads.outputs.output_record import TableRow
 
 pytestmark = pytest.mark.pure
 
@@ -132,6 +134,15 @@ def test_a_container_reaches_brokers_inside_the_network() -> None:
 )
 def test_every_identity_is_known(identity: Any) -> None:
     assert identity_of(_spec(identity=identity)) is not None
+
+
+@pytest.mark.parametrize(("workload", "state"), [({"payload": {"json": {"n": "$seq"}}}, 0), ({}, 3)])
+def test_values_of_the_workloads_payload_are_known_by_themselves(
+    workload: dict[str, Any], state: int
+) -> None:
+    identity = identity_of(_spec(), WorkloadSpec.model_validate(workload))
+    decoded = identity.map([TableRow("receipts", 0, 0, {"value": b'{"n": 7}'})], 4242).decoded
+    assert (decoded.state[0], decoded.seq[0]) == (state, 0 if state else 7)
 
 
 @pytest.mark.parametrize(
