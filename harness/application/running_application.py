@@ -17,6 +17,7 @@ from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 from harness.model.progress import SEPARATOR, report_progress
+from harness.model.run import ApplicationExit
 from harness.spec.application import ApplicationSpec, ApplicationState, DrainedWhen, ReadyWhen
 
 _DRAINING = "waiting until the application has nothing left to do"
@@ -51,6 +52,7 @@ class RunningApplication:
         self.spec, self.group = spec, group
         self.instances = dict(enumerate(instances, start=FIRST_APPLICATION_ID))
         self.drained = False
+        self.exits: list[ApplicationExit] = []
         self.problems: list[str] = []
         self._ready, self._drained_when = ready, drained
         self._output, self._tables, self._value_bytes = output, tables, value_bytes
@@ -268,8 +270,14 @@ class RunningApplication:
                 return
             # Before anything else: until it has started again, it has ended.
             self._ended.add(node)
-            self._note(node, "exited", code=one.exit_code(), last_lines=one.last_lines())
-            if self._restarts[node] < self.spec.restarts:
+            code, lines = one.exit_code(), one.last_lines()
+            self._note(node, "exited", code=code, last_lines=lines)
+            again = self._restarts[node] < self.spec.restarts
+            number, now = node - FIRST_APPLICATION_ID, time.time_ns()
+            self.exits.append(
+                ApplicationExit(at_ns=now, instance=number, code=code, last_lines=lines, again=again)
+            )
+            if again:
                 self._restarts[node] += 1
                 with suppress(KafkaChaosError):
                     self.start_instance(node)

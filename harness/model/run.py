@@ -150,6 +150,17 @@ Guarantee = Literal["at-least-once", "at-most-once", "exactly-once"]
 """What an application promises of its outputs (Kafka documentation, Message Delivery Semantics)."""
 
 
+class ApplicationExit(Frozen):
+    """An instance of an application that ended by itself, and not by a fault. `code` is as a shell gives it,
+    `last_lines` what it had printed last, and `again` says that it was started again (`restarts`)."""
+
+    at_ns: int
+    instance: int
+    code: int | None
+    last_lines: str
+    again: bool = False
+
+
 class ApplicationMeta(Frozen):
     """The application under test of a run.
 
@@ -158,7 +169,9 @@ class ApplicationMeta(Frozen):
     has. `records` is the number of records (rows) of the output. `read_complete`: the output was read to its
     end, and twice alike. `drained`: the application had nothing left to do when it was stopped. `failed`: it
     ended by itself with an error, as its `must_fail` asks; it then owes no output for what it had not
-    processed. `problems` say why one of these is not so.
+    processed. `exits` are the ends of instances that no fault and no step caused, in order of time, with
+    `at_ns`, `instance`, `code`, `last_lines`, and `again` (it was started again). `problems` say why one of
+    these is not so.
     """
 
     output: str
@@ -173,6 +186,7 @@ class ApplicationMeta(Frozen):
     read_complete: bool = False
     drained: bool = False
     failed: bool = False
+    exits: tuple[ApplicationExit, ...] = ()
     problems: tuple[str, ...] = ()
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.model.journal import FINDINGS_DIR, SENDS_DIR, SUMMARY_FILE
+from harness.model.journal import FINDINGS_DIR, OUTPUTS_DIR, SENDS_DIR, SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
 from harness.page.html import environment
 from harness.report import arm_tables, arms_table
+from harness.report.application_words import application_sentence, exit_in_words, exits, exits_of
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
 from harness.report.timeline_rows import GEOMETRY, broker_class
@@ -70,6 +71,7 @@ def _what_happened(arm: ArmResult, timeline: Timeline, number: int) -> Iterator[
         yield arm_tables.shares(summary)
     yield Lines(timeline.problems, look="note")
     yield arm_tables.windows(meta) if meta.windows else Text("No fault was injected.")
+    yield exits(meta)
     yield arm_tables.leader_changes(timeline)
 
 
@@ -86,6 +88,7 @@ def _key(chart: Chart, timeline: Timeline) -> Iterator[tuple[str, str]]:
         ("lost", "lost-mark", "lost records"),
         ("dupl.", "duplicates-mark", "duplicates"),
         ("rebal.", "rebalanced-mark", "partitions changing owners"),
+        ("exit", "exit-mark", "the application ended by itself"),
     ):
         if label in drawn:
             yield kind, text
@@ -121,6 +124,7 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
             parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
     if any(timeline.rebalances):
         parts.append(f"{sum(timeline.rebalances):,} changes of the owners of partitions are marked.")
+    parts += [f"The application ended by itself: {exit_in_words(one, meta)}." for one in exits_of(meta)]
     for strip in timeline.strips:
         leaders = [span.leader for span in strip.spans]
         order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]
@@ -130,7 +134,7 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
 
 
 def _what_was_found(arm: ArmResult) -> Iterator[Block]:
-    meta, summary, application = arm.meta, arm.summary, arms_table.application_sentence(arm)
+    meta, summary, application = arm.meta, arm.summary, application_sentence(arm)
     if summary is None:
         yield Text("The journals were not checked, so nothing was counted.")
     elif not summary.counts:
@@ -152,12 +156,12 @@ def _what_was_found(arm: ArmResult) -> Iterator[Block]:
     yield section("Topic settings, defaults included", topic, folded=True)
 
 
-def cell_evidence(arm: ArmResult) -> list[Section]:
-    """One section for each number of `harness.report.arms_table.row`, in their order; none without a summary.
+def cell_evidence(arm: ArmResult) -> dict[str, Section]:
+    """One section for each number of `harness.report.arms_table.row`, by column; none without a summary.
     Each says how the number is composed, and which files in the arm's folder hold all of it."""
     summary = arm.summary
     if summary is None:
-        return []
+        return {}
     sends = f"`{arm.folder}/{SENDS_DIR}/` has a row for each send"
     outcomes = [f"{count:,} {name}" for name, count in summary.outcomes.items()]
     acked = [f"write step {name}: {count:,}" for name, count in summary.acked_by_step.items()]
@@ -175,10 +179,15 @@ def cell_evidence(arm: ArmResult) -> list[Section]:
         _findings(arm, summary, FindingClass.DUPLICATE),
         (Text(longest), Text(reported, note=True)),
     ]
-    return [
-        section(f"{arm.folder}: {name}", *blocks)
-        for name, blocks in zip(arms_table.COUNTS, evidence, strict=True)
-    ]
+    of = dict(zip(arms_table.COUNTS, evidence, strict=True))
+    if summary.processed is not None:
+        told = (
+            f"Of {summary.inputs:,} inputs that it had to process, {summary.processed:,} have their outputs."
+        )
+        where = f"`{arm.folder}/{OUTPUTS_DIR}/` has a row for each output and input that made it."
+        of["processed"] = (Text(told), Text(where, note=True))
+        of |= {name: _findings(arm, summary, FindingClass(name)) for name in arms_table.OF_APPLICATIONS[1:]}
+    return {name: section(f"{arm.folder}: {name}", *blocks) for name, blocks in of.items()}
 
 
 def _findings(arm: ArmResult, summary: Summary, *classes: FindingClass) -> tuple[Block, ...]:

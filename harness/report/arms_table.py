@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence
 
 from checkers import parse_promise
 from harness.model.fault_times import BETWEEN_NAMES, UNTIL_THE_END, fault_times, when_acknowledged
@@ -18,6 +17,7 @@ from harness.model.result import (
 )
 from harness.model.run import RunMeta
 from harness.page.blocks import AnyCell, Cell, Section, Status, Table, text_of
+from harness.report.application_words import application_sentence
 
 _STATUSES: dict[VerdictWord, Status] = {
     VerdictWord.VALID: "good",
@@ -38,9 +38,17 @@ COLUMNS = (
     "as promised",
 )
 COUNTS = COLUMNS[1:7]
+OF_APPLICATIONS = ("processed", "unprocessed", "reprocessed")
+"""Further columns, behind `duplicates`, if an arm has an application."""
+_ALL_COUNTS = (*COUNTS, *OF_APPLICATIONS)
+_LEFT_OUT = ("indeterminate", "unavailable s")
+"""Columns without room on a terminal of 80 columns beside those of applications."""
 _NARROW = (
     ("indeterminate", "indeter-\nminate"),
     ("duplicates", "dupli-\ncates"),
+    ("processed", "pro-\ncessed"),
+    ("unprocessed", "unpro-\ncessed"),
+    ("reprocessed", "repro-\ncessed"),
     ("unavailable s", "unavail-\nable s"),
     ("as promised", "as\npromised"),
 )
@@ -55,39 +63,45 @@ ARM_AND_PROMISE = (
 UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker acknowledged)"
 
 
-_OF_OUTPUTS = (
-    FindingClass.UNPROCESSED,
-    FindingClass.REPROCESSED,
-    FindingClass.REORDERED_OUTPUT,
-    FindingClass.PREMATURE,
-    FindingClass.INVENTED,
-)
+def columns(arms: Sequence[ArmResult]) -> tuple[str, ...]:
+    """The columns of a table of these arms."""
+    more = OF_APPLICATIONS if any(arm.meta.application for arm in arms) else ()
+    return (*COLUMNS[:6], *more, *COLUMNS[6:])
 
 
-def row(arm: ArmResult, evidence: Sequence[Section] = ()) -> list[AnyCell]:
-    """One arm's row in the order of `COLUMNS`; dashes where nothing was counted. Each number opens its part
-    of the `evidence`, if there is any.
+def row(
+    arm: ArmResult, names: Sequence[str] = COLUMNS, evidence: Mapping[str, Section] | None = None
+) -> list[AnyCell]:
+    """One arm's row of the columns `names`; dashes where nothing was counted. Each number opens its part of
+    the `evidence`, which goes by column, if there is any.
 
     In brackets, under acked and lost: sends that no broker acknowledged (acks=0), and the number of absent
     ones.
     """
     summary, promised = arm.summary, arm.judgement.as_promised
-    numbers = ["-"] * len(COUNTS)
+    numbers = dict.fromkeys(_ALL_COUNTS, "-")
     if summary is not None:
-        numbers = [
-            f"{summary.sent:,}",
-            _or_aside(summary.outcomes.get("acked", 0), summary.outcomes.get("unconfirmed", 0)),
-            f"{summary.outcomes.get('indeterminate', 0):,}",
-            _or_aside(summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT)),
-            f"{summary.count(FindingClass.DUPLICATE):,}",
-            f"{summary.unavailable_seconds:.1f}",
-        ]
-    return [
-        arm.folder,
-        *(Cell(text, more=more) for text, more in zip_longest(numbers, evidence)),
-        Cell(arm.judgement.verdict.value, verdict_status(arm)),
-        Cell(_YES_OR_NO[promised], arm_status(arm), strong=promised is False),
-    ]
+        numbers |= {
+            "sent": f"{summary.sent:,}",
+            "acked": _or_aside(summary.outcomes.get("acked", 0), summary.outcomes.get("unconfirmed", 0)),
+            "indeterminate": f"{summary.outcomes.get('indeterminate', 0):,}",
+            "lost": _or_aside(
+                summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT)
+            ),
+            "duplicates": f"{summary.count(FindingClass.DUPLICATE):,}",
+            "unavailable s": f"{summary.unavailable_seconds:.1f}",
+        }
+        if summary.processed is not None:
+            numbers["processed"] = f"{summary.processed:,}"
+            numbers |= {name: f"{summary.count(FindingClass(name)):,}" for name in OF_APPLICATIONS[1:]}
+    more = evidence or {}
+    cells: dict[str, AnyCell] = {name: Cell(text, more=more.get(name)) for name, text in numbers.items()}
+    cells |= {
+        "arm": arm.folder,
+        "verdict": Cell(arm.judgement.verdict.value, verdict_status(arm)),
+        "as promised": Cell(_YES_OR_NO[promised], arm_status(arm), strong=promised is False),
+    }
+    return [cells[name] for name in names]
 
 
 def arm_status(arm: ArmResult) -> Status:
@@ -103,15 +117,18 @@ def verdict_status(arm: ArmResult) -> Status:
 
 def table(result: ExperimentResult) -> Table:
     """The table that a run ends with."""
-    rows = [row(arm) for arm in result.arms]
+    names = columns(result.arms)
+    if len(names) > len(COLUMNS):
+        names = tuple(name for name in names if name not in _LEFT_OUT)
+    rows = [row(arm, names) for arm in result.arms]
     title = f"{result.experiment}: {result.title}"
     return Table(
-        COLUMNS,
+        names,
         rows,
         title="\n".join([title, *expected_lines(result), *_lines_of(result, application_sentence)]),
         note=UNCONFIRMED_NOTE if any("(" in text_of(cell) for cells in rows for cell in cells) else "",
-        right=COUNTS,
-        no_wrap=COUNTS,
+        right=_ALL_COUNTS,
+        no_wrap=_ALL_COUNTS,
         headers=_NARROW,
     )
 
@@ -140,17 +157,6 @@ def _is_demanded(promise: str) -> bool:
 def expected_lines(result: ExperimentResult) -> list[str]:
     """ "acks=1: lost 500, expected", one line per arm that is invalid and as promised."""
     return _lines_of(result, expected_findings)
-
-
-def application_sentence(arm: ArmResult) -> str | None:
-    """ "at-least-once, 2,000 of 2,000 inputs processed; reprocessed 100"; None: it has no application."""
-    application, summary = arm.meta.application, arm.summary
-    if application is None or summary is None or summary.inputs is None or summary.processed is None:
-        return None
-    found = ((finding.value, summary.count(finding)) for finding in _OF_OUTPUTS)
-    counts = ", ".join(f"{name} {count:,}" for name, count in found if count)
-    processed = f"{application.guarantee}, {summary.processed:,} of {summary.inputs:,} inputs processed"
-    return f"{processed}; {counts}" if counts else processed
 
 
 def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None]) -> list[str]:

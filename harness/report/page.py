@@ -43,6 +43,10 @@ _COLUMNS_EXPLAINED = (
     "detected. `unavailable s`: the longest time that a partition had no success report. In brackets: "
     "unconfirmed sends of acks=0, which no broker acknowledged."
 )
+_OUTPUTS_EXPLAINED = (
+    " `processed`: inputs of the application with the outputs that they should have, or more; `unprocessed`: "
+    "with fewer; `reprocessed`: with more."
+)
 
 
 def write_report(result: ExperimentResult, folder: Path) -> Path:
@@ -95,6 +99,7 @@ def run_page(result: ExperimentResult, folder: Path, number: int = 1) -> Page:
     """The page of this `number`; the journals of its arms are read from `folder`."""
     pages = pages_of(result)
     arms = pages[number - 1]
+    names = arms_table.columns(arms)
     hidden = len(result.arms) - len(arms)
     first = " Arms that did not do as promised are on this page first." if number == 1 else ""
     left_out = f"{hidden} more arms have no section on this page, but on the others.{first}"
@@ -124,10 +129,10 @@ def run_page(result: ExperimentResult, folder: Path, number: int = 1) -> Page:
                 "Arms side by side",
                 Text(arms_table.ARM_AND_PROMISE, note=True),
                 Table(
-                    arms_table.COLUMNS,
-                    [arms_table.row(arm, cell_evidence(arm)) for arm in arms],
-                    right=arms_table.COUNTS,
-                    note=_COLUMNS_EXPLAINED,
+                    names,
+                    [arms_table.row(arm, names, cell_evidence(arm)) for arm in arms],
+                    right=names[1:-2],
+                    note=_COLUMNS_EXPLAINED + _OUTPUTS_EXPLAINED * (len(names) > len(arms_table.COLUMNS)),
                     look="arms",
                     cards=True,
                 ),

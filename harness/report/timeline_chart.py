@@ -55,7 +55,7 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
     label_rows, bands = _bands(scale, meta)
     scale = replace(scale, top=6.0 + _LABEL_ROW_HEIGHT * label_rows)
     bottom = scale.top + timeline_rows.PLOT_HEIGHT
-    marks = mark_rows(scale, bottom + _STEP_ROW_HEIGHT + 6)
+    marks = mark_rows(scale, bottom + _STEP_ROW_HEIGHT + 6, meta)
     rows_top = bottom + _STEP_ROW_HEIGHT + 10 + timeline_rows.MARK_PITCH * len(marks)
     rows = partition_rows(scale, rows_top, meta.replication_factor)
     end = rows_top + timeline_rows.STRIP_PITCH * len(rows)

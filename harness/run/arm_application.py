@@ -159,6 +159,7 @@ class ArmApplication:
             outputs_per_input=spec.output.per_input,
             drained=self.running is not None and self.running.drained,
             failed=self.running is not None and self.running.failed,
+            exits=tuple(self.running.exits) if self.running else (),
             records=self._read.records if self._read else 0,
             read_complete=self._read is not None and self._read.complete,
             problems=self.problems,

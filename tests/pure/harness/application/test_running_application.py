@@ -316,6 +316,9 @@ def test_restarts_are_as_many_as_allowed(made: list[Made], group: Group, rows: R
         _await(lambda: rows.events().count((0, "exited")) == 2)
         time.sleep(0.6)
         assert made[0].starts == 2
+        assert [(gone.instance, gone.code, gone.again) for gone in one.exits] == [(0, 1, True), (0, 1, False)]
+        assert one.exits[0].last_lines == "its last line"
+        assert one.exits[0].at_ns < one.exits[1].at_ns
     finally:
         one.remove()
 
@@ -427,6 +430,7 @@ def test_faults_reach_instances_and_their_ends_are_expected(
     view.unpause(FIRST + 1)
     assert not view.is_paused(FIRST + 1)
     assert view.stats(FIRST) == {"name": "application 0"}
+    assert application.exits == []
     assert [event for number, event in rows.events() if number == 0] == [
         "started",
         "ready",
