@@ -45,7 +45,7 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
     violations = _violations(meta, summary, bounds)
     return Judgement(
         verdict=VerdictWord.INVALID if violations else VerdictWord.VALID,
-        reasons=tuple(violations or _valid_reasons(summary)),
+        reasons=tuple(violations or _valid_reasons(meta, summary)),
         as_promised=not broken,
         promise_reasons=tuple(map(str, broken)),
         broken_promises=broken,
@@ -138,13 +138,16 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
     return violations
 
 
-def _valid_reasons(summary: Summary) -> list[str]:
+def _valid_reasons(meta: RunMeta, summary: Summary) -> list[str]:
     """The reasons of a valid verdict: what the run has shown."""
     acked = summary.outcomes.get(SendOutcome.ACKED, 0)
     duplicates = summary.count(FindingClass.DUPLICATE)
     expired, compacted = summary.count(FindingClass.EXPIRED), summary.count(FindingClass.COMPACTED)
     shown = []
-    if acked:
+    source = meta.application.source if meta.application is not None else "topic"
+    if acked and source != "topic":
+        shown.append(f"the application's {source} has taken {acked:,} records")
+    elif acked:
         gone = expired + compacted
         read_back = f"{acked - gone:,} of {acked:,}" if gone else f"all {acked:,}"
         once = "" if duplicates else ", once each"

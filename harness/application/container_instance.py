@@ -70,10 +70,14 @@ def require_image(spec: ContainerApplication) -> None:
 
 
 class ApplicationContainers(RunningNodes):
-    """The containers of one application, as nodes beside those of the cluster; none is created yet."""
+    """The containers of one application, as nodes beside those of the cluster; none is created yet. `mounts`
+    are folders of this machine and where they are in each container, as the engine takes them."""
 
-    def __init__(self, cluster: ManagedCluster, instances: int) -> None:
+    def __init__(
+        self, cluster: ManagedCluster, instances: int, mounts: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
         super().__init__()
+        self._mounts = {folder: dict(one) for folder, one in (mounts or {}).items()}
         self.name, self.client = cluster.name, cluster.client
         self.toolbox = cluster.toolbox
         self._cluster = cluster
@@ -103,6 +107,7 @@ class ApplicationContainers(RunningNodes):
                 labels={**engine.labels(self.name), engine.LASTING_LABEL: "1", engine.APPLICATION_LABEL: "1"},
                 network=network,
                 networking_config={network: endpoint},
+                volumes=self._mounts,
                 **capabilities.NODE,
             )
             self._handles[number] = container

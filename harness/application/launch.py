@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harness.application.container_instance import (
     STATE,
@@ -18,13 +19,13 @@ from harness.application.container_instance import (
 from harness.application.group_watch import GroupWatch
 from harness.application.host_process import Command, HostProcess, mark_of
 from harness.application.running_application import RunningApplication
+from harness.application.source_input import FOLDER, SourceWatch
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink
 from harness.spec.application import (
-    PLACEHOLDERS,
     ApplicationSpec,
     CallableIdentity,
     DrainedWhen,
@@ -37,6 +38,7 @@ from harness.subjects.lifecycle import JARS_VARIABLE, command_line
 from workloads.config.workload_spec import WorkloadSpec
 from workloads.outputs.output_identity import OutputIdentity
 from workloads.outputs.templated_values import input_by_template
+from workloads.producer.source_clients import SourceClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def identity_of(spec: ApplicationSpec, workload: WorkloadSpec | None = None) -> 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Where an application runs. `output` is its output topic (None: a table) on `output_cluster`, `folder`
-    the run's; `value_bytes` is the size of an input's value."""
+    the run's; `value_bytes` is the size of an input's value. `source` writes the input, if it is no topic."""
 
     cluster: LiveCluster
     output_cluster: LiveCluster
@@ -133,6 +135,7 @@ class Surroundings:
     transactional: bool
     folder: Path
     value_bytes: int
+    source: SourceClient | None = None
 
     def state(self, number: int) -> Path:
         """The state folder of an instance on this machine."""
@@ -177,7 +180,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     return RunningApplication(
         spec,
         instances,
-        watch,
+        watch if around.source is None else SourceWatch(around.source),
         ready=prepared.ready,
         drained=prepared.drained,
         output=None if around.output is None else output_watch,
@@ -198,7 +201,9 @@ def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[C
             for number, command in enumerate(commands)
         ]
     assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
-    containers = ApplicationContainers(around.cluster, spec.instances)
+    files = (around.folder / APPLICATION_DIR / FOLDER).absolute()
+    mounts = {str(files): {"bind": f"/{FOLDER}", "mode": "ro"}} if files.exists() else {}
+    containers = ApplicationContainers(around.cluster, spec.instances, mounts)
     return [
         ContainerInstance(
             containers, node.id, spec.run.container, commands[number], logs[number], around.state(number)
@@ -228,6 +233,9 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
         assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
         state, bootstrap = Path(STATE), bootstrap_of(around.cluster)
         output_bootstrap = bootstrap  # There is no second cluster for containers.
+    source = {}
+    if around.source is not None:
+        source = {"input": around.source.seen, "port": str(urlsplit(around.source.seen).port or "{port}")}
     return {
         "bootstrap": bootstrap,
         "output_bootstrap": output_bootstrap,
@@ -236,6 +244,7 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
         "state": str(state),
         "group": group,
         "instance": str(number),
+        **source,
     }
 
 
@@ -243,8 +252,8 @@ def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> Command:
     """The command line of an instance."""
 
     def filled(text: str) -> str:
-        for name in PLACEHOLDERS:  # Other braces stay.
-            text = text.replace(f"{{{name}}}", placeholders[name])
+        for name, value in placeholders.items():  # Other braces stay.
+            text = text.replace(f"{{{name}}}", value)
         return text
 
     spec = prepared.spec

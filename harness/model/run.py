@@ -164,7 +164,8 @@ class ApplicationExit(Frozen):
 class ApplicationMeta(Frozen):
     """The application under test of a run.
 
-    `output` is its output topic, or the path of its table below the state folder (`table`). `identity` says
+    `output` is its output topic, or the path of its table below the state folder (`table`). `source` says
+    what its input is. `identity` says
     in words how an output names the inputs that made it, and `outputs_per_input` how many outputs an input
     has. `records` is the number of records (rows) of the output. `read_complete`: the output was read to its
     end, and twice alike. `drained`: the application had nothing left to do when it was stopped. `failed`: it
@@ -176,6 +177,7 @@ class ApplicationMeta(Frozen):
 
     output: str
     table: bool = False
+    source: Literal["topic", "file", "HTTP endpoint"] = "topic"
     group: str | None = None
     guarantee: Guarantee = "at-least-once"
     order: Literal["none", "partition", "key"] = "none"

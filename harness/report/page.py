@@ -187,8 +187,11 @@ def _seeds(result: ExperimentResult) -> list[int]:
 def _read(arm: ArmResult) -> dict[str, str]:
     meta, read, summary = arm.meta, arm.meta.final_read, arm.summary
     complete, records, settled, inspected = "none", "-", "-", ""
-    if read is not None:
+    if meta.application is not None and meta.application.source != "topic":
+        complete = f"none: the input is the application's {meta.application.source}"
+    elif read is not None:
         complete = "complete" if read.complete else f"not complete: {'; '.join(read.reasons)}"
+    if read is not None:
         records, inspected = f"{read.records:,}", ", ".join(map(str, read.replicas_inspected))
         settled = f"{read.settled_seconds:.1f} s" if read.settled_seconds is not None else "-"
     memory = meta.cluster.memory_mib

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import Literal
 
 from harness.application.launch import Prepared, Surroundings, group_of, identity_of, launch, prepare
 from harness.application.running_application import RunningApplication
+from harness.application.source_input import open_source
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
@@ -45,6 +47,8 @@ class ArmApplication:
         self._folder = setting.folder / APPLICATION_DIR
         self.spec = spec
         self.topic = None if spec.output.table is not None else f"{setting.topic}-output"
+        if spec.input is not None:
+            self.topic = setting.topic
         self.partitions = spec.output.of_topic.partitions or setting.partitions
         self.second_cluster = spec.output.cluster
         self.replicas = spec.output.of_topic.replication_factor or (
@@ -69,7 +73,7 @@ class ArmApplication:
             spec = output_cluster_spec(self._setting.cluster.spec, self.second_cluster)
             logs = self._folder / "output-cluster"
             self._output_cluster = stack.enter_context(running_cluster(spec, logs))
-        if self.topic is None:
+        if self.topic in (None, self._setting.topic):
             return
         inherited = dict(self._setting.experiment.topic.config)
         if self.second_cluster is not None:
@@ -91,7 +95,14 @@ class ArmApplication:
     def open(self, stack: ExitStack) -> None:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
         events = stack.enter_context(RowJournal(self._folder, APPLICATION_EVENTS))
-        workload = self._setting.workload_spec
+        workload, patience = (
+            self._setting.workload_spec,
+            self._setting.arm.producer.delivery_timeout_ms / 1000,
+        )
+        source = open_source(self.spec, workload, self._setting.cluster, self._folder, patience)
+        if source is not None:
+            self._setting.source = source
+            stack.callback(source.close)
         around = Surroundings(
             cluster=self._setting.cluster,
             output_cluster=self._output_cluster,
@@ -102,6 +113,7 @@ class ArmApplication:
             transactional=workload.transactional,
             folder=self._setting.folder,
             value_bytes=workload.record_size,
+            source=source,
         )
         self.running = launch(self._prepared, around, events)
         stack.callback(self.running.remove)
@@ -151,6 +163,7 @@ class ArmApplication:
         return ApplicationMeta(
             output=self.topic or spec.output.path,
             table=self.topic is None,
+            source=_source_kind(spec),
             group=self.running.group.group if self.running else None,
             guarantee=spec.guarantee,
             order=spec.order,
@@ -164,6 +177,12 @@ class ArmApplication:
             read_complete=self._read is not None and self._read.complete,
             problems=self.problems,
         )
+
+
+def _source_kind(spec: ApplicationSpec) -> Literal["topic", "file", "HTTP endpoint"]:
+    if spec.input is None:
+        return "topic"
+    return "file" if spec.input.file is not None else "HTTP endpoint"
 
 
 def output_config(of_input: Mapping[str, Setting], own: Mapping[str, Setting]) -> dict[str, Setting]:

@@ -17,13 +17,14 @@ from harness.model import journal
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
 from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
-from harness.run.arm_application import ArmApplication
+from harness.run.arm_application import ArmApplication, output_config
 from harness.run.arm_setting import ArmSetting
 from harness.run.clients.client_factory import WorkloadBackend
 from harness.run.clients.run_clients import RunClients
 from harness.run.offsets.offset_rows import journal_logged_commits
 from harness.run.offsets.pollers import BrokerPoller, CoordinatorPoller
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
+from harness.run.reads.source_read import source_read
 from harness.run.sampler import Sampler
 from harness.spec.group_steps import AskOffsets
 from workloads.journal.row_journal import RowJournal, TableFile
@@ -47,7 +48,7 @@ class ArmRun(ArmSetting):
         self.application = None if spec is None else ArmApplication(spec, self)
         own = self.application is not None and self.application.second_cluster is None
         output = self.application.topic if self.application is not None and own else None
-        self.topics = self.written if output is None else (*self.written, output)
+        self.topics = self.written if output in (None, self.topic) else (*self.written, output)
 
     def create(self, skipped: tuple[str, ...], stack: ExitStack) -> None:
         """Create the topics, wait until every ISR is full, and save the metadata. Leaving the stack ends the
@@ -72,12 +73,14 @@ class ArmRun(ArmSetting):
             ProducerFolder(self.folder / PRODUCERS_DIR).create(target)
 
     def _create(self, admin: TopicAdmin, name: str) -> None:
-        topic = self.experiment.topic
+        topic, config = self.experiment.topic, {**self.experiment.topic.config, **self.arm.topic}
+        if self.application is not None and self.application.topic == name:
+            config = output_config({}, config)
         admin.create(
             name,
             partitions=topic.partitions,
             replication_factor=topic.replication_factor,
-            config={**topic.config, **self.arm.topic},
+            config=config,
             assignment=topic.assignment,
         )
         await_isr(self.cluster, name, topic.partitions, topic.replication_factor, self._start_seconds)
@@ -212,9 +215,12 @@ class ArmRun(ArmSetting):
         began = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)
-            read = self._final_read()
+            read = self._final_read() if self.source is None else None
             if self.application is not None:
                 self.application.read_output()
+            if read is None and self.source is not None:
+                read = source_read(self.folder, self.input_name, self.run_id, self.source.last_error)
+        assert read is not None
         problems = [*self.meta.problems, *self._ask_at_the_end()]
         if self.sampler.failure is not None:
             problems.append(f"the sampler ended early: {self.sampler.failure}")

@@ -18,6 +18,7 @@ from harness.spec.experiment import Arm, Experiment
 from workloads.config.java_settings import java_properties, scripted_properties
 from workloads.config.workload_spec import WorkloadSpec
 from workloads.producer.producers import transactional_id
+from workloads.producer.source_clients import SourceClient
 
 
 @dataclass(eq=False)
@@ -35,6 +36,8 @@ class ArmSetting:
         # records for their own.
         self.run_id = random.SystemRandom().getrandbits(62) + 1
         self.topic = f"{self.experiment.name}-{self.run_id:x}"
+        self.source: SourceClient | None = None
+        """What writes the input of an application that reads no topic; `topic` is then its output."""
 
     @property
     def workload_spec(self) -> WorkloadSpec:
@@ -54,6 +57,11 @@ class ArmSetting:
     def written(self) -> tuple[str, ...]:
         """The topics that the arm's clients write to: `topic`, and that of its processors, if any."""
         return (self.topic,) if self.workload_spec.process is None else (self.topic, self.processed_topic)
+
+    @property
+    def input_name(self) -> str:
+        """What the journals call the place to which the arm's clients write: `topic` without a `source`."""
+        return self.topic if self.source is None else f"{self.topic}-input"
 
     @property
     def transaction_seconds(self) -> float | None:
@@ -96,6 +104,9 @@ class ArmSetting:
     def _client_properties(self) -> dict[str, Any]:
         """The configuration of the workload's client, by the client's own names."""
         spec, settings, bootstrap = self.workload_spec, self.arm.producer, self.cluster.bootstrap
+        application = self.experiment.application_of(self.arm)
+        if application is not None and application.input is not None:
+            return {}
         if spec.client == "java":
             return dict(java_properties(settings, bootstrap))
         if spec.client == "driven":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -14,7 +15,7 @@ from harness.model.run import Guarantee
 from harness.spec.cluster import OutputCluster
 from harness.spec.topic import TopicSettings
 
-PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
+PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance", "port")
 """What arguments and environment variables may hold in braces."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _PATH = r"^[\w=+.-]+(/[\w=+.-]+)*$"
@@ -101,6 +102,40 @@ class ApplicationOutput(Frozen):
         return self.topic or OutputTopic()
 
 
+class ApplicationInput(Frozen):
+    """Where the input is, if it is no topic: the run writes each record as a line of a file, or posts it. The
+    topic of the experiment is then the output. Exactly one of these."""
+
+    file: str | None = Field(None, pattern=r"^[\w=+.-]+$", description="name of a file, which is `{input}`")
+    http: str | None = Field(
+        None,
+        pattern=r"^http://[^\s]+$",
+        description="URL with `{host}`, the application's address, and `{port}`, a free port of this machine",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> ApplicationInput:
+        if (self.file is None) == (self.http is None):
+            raise ValueError("expected one of file and http")
+        try:
+            host = self.url("host", "1").hostname
+        except ValueError as error:
+            raise ValueError(f"{self.http!r} is no URL: {error}") from None
+        if self.http is not None and not host:
+            raise ValueError(f"{self.http!r} names no host")
+        return self
+
+    def url(self, host: str, port: str) -> SplitResult:
+        """The URL with these values of its placeholders; its parts are empty if the input is a file.
+
+        Raises:
+            ValueError: it is none.
+        """
+        parts = urlsplit((self.http or "").replace("{host}", host).replace("{port}", port))
+        _ = parts.port  # It is looked at when it is asked for.
+        return parts
+
+
 class HeaderIdentity(Frozen):
     """The identity is in a header of the output."""
 
@@ -172,8 +207,8 @@ class ApplicationSpec(Frozen):
     """An application under test: it reads the experiment's topic and writes an output.
 
     Arguments and values of `env` may hold `{bootstrap}`, `{output_bootstrap}` (the brokers of the output),
-    `{input}`, `{output}`, `{state}` (a folder of each instance that survives restarts), `{group}` and
-    `{instance}` (from 0).
+    `{input}`, `{output}`, `{state}` (a folder of each instance that survives restarts), `{group}`,
+    `{instance}` (from 0) and, with `input: {http: ...}`, `{port}`.
     """
 
     run: ApplicationRun
@@ -182,6 +217,7 @@ class ApplicationSpec(Frozen):
     group: str | None = Field(
         None, min_length=1, description="its consumer group; absent: a name for each run, as `{group}`"
     )
+    input: ApplicationInput | None = Field(None, description="absent: the experiment's topic")
     output: ApplicationOutput = ApplicationOutput()
     identity: Identity = "value"
     order: Literal["none", "partition", "key"] = Field(
@@ -207,6 +243,8 @@ class ApplicationSpec(Frozen):
                 # Other braces may be the application's own.
                 if name not in PLACEHOLDERS and (close := closest(name, PLACEHOLDERS)) is not None:
                     raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")
+        if self.input is not None:
+            self._check_source()
         if self.run.builtin is None and not self.knows_group:
             asks = {"ready": self.ready and self.ready.group, "drained": self.drained and self.drained.lag}
             for field, value in asks.items():
@@ -226,6 +264,28 @@ class ApplicationSpec(Frozen):
                 "a table has no partitions whose order could be kept: use `order: none` or `key`"
             )
         return self
+
+    def _check_source(self) -> None:
+        """Raises ValueError for what an application that reads no topic cannot have."""
+        drained = self.drained or DrainedWhen()
+        for given, what in (
+            (
+                self.run.builtin is not None,
+                "a built-in application reads a topic: name a process or container",
+            ),
+            (self.instances > 1, "two instances would take the same input: leave `instances` out"),
+            (
+                self.knows_group or (self.ready and self.ready.group) or drained.lag is not None,
+                "it is in no consumer group: leave `group`, {group} and `lag` out",
+            ),
+            (
+                self.output != ApplicationOutput(per_input=self.output.per_input),
+                "its output is the experiment's topic: of `output` only `per_input` is possible",
+            ),
+            (drained.checkpoint, "no checkpoint is known: of `drained` only `quiet` is possible"),
+        ):
+            if given:
+                raise ValueError(f"with `input` {what}")
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from harness.spec.problems import (
     restart_problems,
     rival_problems,
     share_problems,
+    source_problems,
 )
 from harness.spec.steps import KIND, Sending, Step
 from harness.spec.topic import TopicSpec
@@ -171,6 +172,11 @@ class Experiment(Frozen):
                 yield from application_problems(
                     application, readers, self.cluster, arm=arm.name, where=application_key
                 )
+                if application.input is not None:
+                    beside = bool(readers or self.share_of(arm))
+                    yield from source_problems(
+                        self.workload_of(arm), arm.producer, beside, f"{application_key}.input"
+                    )
 
     def _arm_problems(self) -> Iterator[Problem]:
         """Promises that cannot be read, and settings that an arm's client does not have."""

@@ -15,7 +15,7 @@ from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec, Metadata
 from harness.spec.steps import Heal, Inject, Step, Write
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import LIMIT_PROPERTY, SMALLEST_LOCK_SECONDS, ShareSpec
-from workloads.config.workload_spec import WorkloadSpec
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 
 
 def driving_problems(
@@ -263,6 +263,24 @@ def _smallest_lock(cluster: ClusterSpec) -> float | None:
     if given is None:
         return SMALLEST_LOCK_SECONDS
     return int(given) / 1000 if given.isdigit() else None
+
+
+def source_problems(
+    workload: WorkloadSpec, settings: ProducerSettings, beside: bool, where: str
+) -> Iterator[Problem]:
+    """Why the input of an application that reads a file or an endpoint cannot be written by this workload;
+    `beside`: the arm has readers or share groups."""
+    for given, what in (
+        (
+            workload.client != "librdkafka" or workload.transactional,
+            "`client` and transactions have no meaning",
+        ),
+        (workload.producers > 1, "there is one writer: leave `producers` out"),
+        (settings != ProducerSettings(), "nothing is produced to Kafka: leave the arm's `producer` out"),
+        (beside, "the records of the topic are the application's: leave `readers` and `share` out"),
+    ):
+        if given:
+            yield Problem(where, f"with `input` {what}")
 
 
 def application_problems(

@@ -79,13 +79,22 @@ def start_workload(
         bootstrap=cluster.bootstrap,
         security=cluster.access.properties,
         topic=setting.topic,
-        partitions=setting.partitions,
+        partitions=1 if setting.source is not None else setting.partitions,
         run_id=setting.run_id,
         seed=setting.seed,
         journal=journal,
         transactions=transactions,
-        client=_java_client(settings, cluster) if spec.client == "java" else Producer,
+        client=_client_of(setting),
     )
+
+
+def _client_of(setting: ArmSetting) -> Callable[..., Any]:
+    """What makes a producer's client, in place of confluent-kafka's `Producer` or that itself."""
+    if (source := setting.source) is not None:
+        return lambda *_, **__: source
+    if setting.workload_spec.client == "java":
+        return _java_client(setting.arm.producer, setting.cluster)
+    return Producer
 
 
 def _java_client(settings: ProducerSettings, cluster: LiveCluster) -> Callable[..., Any]:

@@ -58,7 +58,9 @@ class RunClients(ClosesAtEnd):
         with ExitStack() as stack:
             processing = 0 if spec.process is None else spec.process.members
             elsewhere = {spec.producers + number: setting.processed_topic for number in range(processing)}
-            journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, topics=elsewhere))
+            journal = stack.enter_context(
+                SendJournal(folder / SENDS_DIR, setting.input_name, topics=elsewhere)
+            )
             transactions = None
             if spec.transactional:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import io
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from harness.application.container_instance import _archive, _below, bootstrap_of, require_image
+from harness.application.container_instance import (
+    ApplicationContainers,
+    _archive,
+    _below,
+    bootstrap_of,
+    require_image,
+)
+from harness.application.host_process import Command
 from harness.application.launch import (
     Prepared,
     Surroundings,
@@ -19,6 +27,7 @@ from harness.application.launch import (
     placeholders_of,
     prepare,
 )
+from harness.application.source_input import open_source
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
@@ -55,6 +64,42 @@ def test_the_output_of_a_table_is_its_folder_below_the_state(tmp_path: Path) -> 
     spec = _spec(output={"table": "lines", "path": "a/b"})
     placeholders = placeholders_of(spec, _around(tmp_path, None), "g", 0)
     assert placeholders["output"] == str(tmp_path / "application" / "state-0" / "a" / "b")
+
+
+def _source(kind: dict[str, str], folder: Path) -> tuple[ApplicationSpec, Surroundings]:
+    """An application with this input, which is opened in `folder`."""
+    run = {"process": ["copy", "{input}", "{port}"]}
+    spec = ApplicationSpec.model_validate({"run": run, "input": kind})
+    around = _around(folder)
+    source = open_source(spec, WorkloadSpec(), around.cluster, folder / "application", 1.0)
+    return spec, replace(around, source=source)
+
+
+def test_an_input_that_is_no_topic_is_a_file_or_a_url(tmp_path: Path) -> None:
+    spec, around = _source({"file": "in.log"}, tmp_path)
+    path = tmp_path / "application" / "input" / "in.log"
+    command = command_of(Prepared(spec), placeholders_of(spec, around, "g", 0))
+    assert command.arguments == ("copy", str(path), "{port}")
+    assert path.read_bytes() == b""
+    spec, around = _source({"http": "http://{host}:{port}/in"}, tmp_path)
+    _, url, port = command_of(Prepared(spec), placeholders_of(spec, around, "g", 0)).arguments
+    assert url == f"http://127.0.0.1:{int(port)}/in"
+    assert open_source(_spec(), WorkloadSpec(), around.cluster, tmp_path, 1.0) is None
+
+
+def test_the_file_of_a_container_is_mounted(tmp_path: Path) -> None:
+    made: dict[str, Any] = {}
+
+    def create(*_: Any, **options: Any) -> Any:
+        made.update(options)
+        return SimpleNamespace(put_archive=lambda *_: None)
+
+    client = SimpleNamespace(api=SimpleNamespace(_version="1.40"), containers=SimpleNamespace(create=create))
+    cluster = SimpleNamespace(name="kc", client=client, toolbox=None, spare_address=lambda _: "10.0.0.9")
+    mounts = {str(tmp_path): {"bind": "/input", "mode": "ro"}}
+    containers = ApplicationContainers(cast(ManagedCluster, cluster), 1, mounts)
+    containers.make(containers.nodes[0].id, ContainerApplication(image="i"), Command((), {}))
+    assert made["volumes"] == mounts
 
 
 def test_a_state_folder_that_cannot_be_made(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from harness.spec.experiment import Experiment
 pytestmark = pytest.mark.pure
 
 PROCESS = {"run": {"process": ["copy", "{input}", "{group}"]}}
+SOURCE = {"run": {"process": ["tail", "{input}"]}, "input": {"file": "in.log"}}
 
 
 def _refusal(fields: dict[str, Any]) -> str:
@@ -58,6 +59,20 @@ def _experiment(tested: Any, **arm: Any) -> Experiment:
         ({"run": {"process": ["a"]}, "ready": {"group": "active"}}, "`ready` asks for a group"),
         ({**PROCESS, "identity": {"callable": "no function"}}, "String should match pattern"),
         ({**PROCESS, "guarantee": "exactly"}, "Input should be 'at-least-once'"),
+        ({**SOURCE, "input": {}}, "expected one of file and http"),
+        ({**SOURCE, "input": {"file": "a", "http": "http://h/"}}, "expected one of file and http"),
+        ({**SOURCE, "input": {"file": "a/b"}}, "String should match pattern"),
+        ({**SOURCE, "input": {"http": "https://h/"}}, "String should match pattern"),
+        ({**SOURCE, "input": {"http": "http://h:{prot}/"}}, "'http://h:{prot}/' is no URL: Port could not"),
+        ({**SOURCE, "input": {"http": "http:///a"}}, "'http:///a' names no host"),
+        ({**SOURCE, "run": {"builtin": "b"}}, "with `input` a built-in application reads a topic"),
+        ({**SOURCE, "instances": 2}, "with `input` two instances would take the same input"),
+        ({**SOURCE, "group": "g"}, "with `input` it is in no consumer group"),
+        ({**SOURCE, "drained": {"lag": 0}}, "with `input` it is in no consumer group"),
+        ({**SOURCE, "ready": {"group": "active"}}, "with `input` it is in no consumer group"),
+        ({**SOURCE, "drained": {"checkpoint": True}}, "of `drained` only `quiet` is possible"),
+        ({**SOURCE, "output": {"table": "lines"}}, "of `output` only `per_input` is possible"),
+        ({**SOURCE, "output": {"topic": {"partitions": 2}}}, "of `output` only `per_input` is possible"),
     ],
 )
 def test_what_cannot_be_an_application(fields: dict[str, Any], words: str) -> None:
@@ -114,6 +129,32 @@ def test_an_application_that_does_not_fit_the_experiment(
     with pytest.raises(ValidationError) as refused:
         _experiment(application, **arm)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arm", "words"),
+    [
+        ({"producer": {"acks": 1}}, "leave the arm's `producer` out"),
+        ({"workload": {"producers": 2}}, "there is one writer"),
+        ({"workload": {"transactions": {"records": 5}}}, "`client` and transactions have no meaning"),
+        ({"workload": {"client": "java"}}, "`client` and transactions have no meaning"),
+        ({"readers": [{"name": "r"}]}, "leave `readers` and `share` out"),
+    ],
+)
+def test_what_a_source_cannot_have_beside_it(arm: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        _experiment(SOURCE, **arm)
+    assert words in str(refused.value)
+    assert _experiment(PROCESS, **arm).arms
+
+
+def test_a_source_has_one_output_topic_and_its_own_number_of_outputs() -> None:
+    assert _experiment({**SOURCE, "output": {"per_input": 2}}).application is not None
+    url = {"http": "http://{host}:{port}/in?x=1"}
+    spec = _experiment({"run": {"process": ["serve", "{port}"]}, "input": url}).application
+    assert spec is not None
+    assert spec.input is not None
+    assert spec.input.url("10.0.0.9", "8080").geturl() == "http://10.0.0.9:8080/in?x=1"
 
 
 def test_a_second_cluster_is_small_and_of_the_same_version() -> None:
