@@ -85,6 +85,14 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     if spec.run.builtin is None:
         return Prepared(spec)
     built_in = find(spec.run.builtin)
+    if built_in.reads != ("topic" if spec.input is None else "file" if spec.input.file else "endpoint"):
+        reads = "a topic" if built_in.reads == "topic" else "a file"
+        raise BadInput(
+            f"the built-in application {built_in.name!r} reads {reads}",
+            where="application.input",
+            expected="no `input`" if built_in.reads == "topic" else "`input: {file: NAME}`",
+            next_step="correct `input`, or run another application",
+        )
     if spec.output.cluster is not None and not built_in.two_clusters:
         raise BadInput(
             f"the built-in application {built_in.name!r} cannot write to a second cluster",

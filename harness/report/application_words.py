@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from harness.model.result import ArmResult, FindingClass
 from harness.model.run import ApplicationExit, RunMeta
-from harness.page.blocks import Table, grid
 
-MOST_EXITS = 3
-"""The most exits in a sentence; the table in the report has all of them."""
-_MOST_LETTERS = 160
+MOST_EXITS, _MOST_LETTERS = 3, 160
+"""The most exits in a sentence, and the most letters of the last words of each; the report has all."""
 _OF_OUTPUTS = (
     FindingClass.UNPROCESSED,
     FindingClass.REPROCESSED,
@@ -36,29 +34,8 @@ def exit_in_words(one: ApplicationExit, meta: RunMeta) -> str:
     last = one.last_lines.split("\n")[-1].strip()
     words = last if len(last) <= _MOST_LETTERS else f"{last[:_MOST_LETTERS]}..."
     again = ", started again" if one.again else ""
-    return f"instance {one.instance} at {_seconds(one, meta)} with code {one.code}{again}: {words}"
-
-
-def exits(meta: RunMeta) -> Table:
-    """The exits of an application's instances, with the faults that were open then."""
-    rows = (
-        {
-            "instance": str(one.instance),
-            "at": _seconds(one, meta),
-            "code": str(one.code),
-            "started again": "yes" if one.again else "no",
-            "faults open then": ", ".join(
-                window.name
-                for window in meta.windows
-                if window.opened_ns <= one.at_ns
-                and (window.closed_ns is None or one.at_ns <= window.closed_ns)
-            )
-            or "none",
-            "last lines": "\n".join(line.strip() for line in one.last_lines.split("\n")),
-        }
-        for one in exits_of(meta)
-    )
-    return Table(*grid(rows), title="The application ended by itself", cards=True)
+    at = f"{(one.at_ns - meta.started_ns) / 1e9:.2f} s"
+    return f"instance {one.instance} at {at} with code {one.code}{again}: {words}"
 
 
 def exits_of(meta: RunMeta) -> tuple[ApplicationExit, ...]:
@@ -74,7 +51,3 @@ def _exits_in_words(meta: RunMeta) -> str:
     shown = "; ".join(exit_in_words(one, meta) for one in found[:MOST_EXITS])
     more = f"; and {len(found) - MOST_EXITS} more" if len(found) > MOST_EXITS else ""
     return f"ended by itself {len(found):,} time{'s' * (len(found) > 1)}: {shown}{more}"
-
-
-def _seconds(one: ApplicationExit, meta: RunMeta) -> str:
-    return f"{(one.at_ns - meta.started_ns) / 1e9:.2f} s"

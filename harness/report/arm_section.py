@@ -15,7 +15,7 @@ from harness.model.run import RunMeta
 from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
 from harness.page.html import environment
 from harness.report import arm_tables, arms_table
-from harness.report.application_words import application_sentence, exit_in_words, exits, exits_of
+from harness.report.application_words import application_sentence, exit_in_words, exits_of
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
 from harness.report.timeline_rows import GEOMETRY, broker_class
@@ -71,7 +71,7 @@ def _what_happened(arm: ArmResult, timeline: Timeline, number: int) -> Iterator[
         yield arm_tables.shares(summary)
     yield Lines(timeline.problems, look="note")
     yield arm_tables.windows(meta) if meta.windows else Text("No fault was injected.")
-    yield exits(meta)
+    yield arm_tables.exits(meta)
     yield arm_tables.leader_changes(timeline)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from harness.model.result import Summary
 from harness.model.run import RunMeta
 from harness.page.blocks import Table, grid
+from harness.report.application_words import exits_of
 from harness.report.arms_table import faults_of
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import FoundSpan, found_spans
@@ -55,17 +56,37 @@ def rebalances(timeline: Timeline, meta: RunMeta) -> Table:
 
 
 def _stretch(span: FoundSpan, meta: RunMeta, what: str) -> dict[str, str]:
-    faults = [
-        window.name
-        for window in meta.windows
-        if window.opened_ns < span.to_ns and (window.closed_ns is None or window.closed_ns >= span.from_ns)
-    ]
     return {
         "from": _since(span.from_ns, meta),
         "to": _since(span.to_ns, meta),
         what: f"{span.count:,}",
-        "faults open then": ", ".join(faults) or "none",
+        "faults open then": _open_between(span.from_ns, span.to_ns, meta),
     }
+
+
+def _open_between(from_ns: int, to_ns: int, meta: RunMeta) -> str:
+    faults = [
+        window.name
+        for window in meta.windows
+        if window.opened_ns < to_ns and (window.closed_ns is None or window.closed_ns >= from_ns)
+    ]
+    return ", ".join(faults) or "none"
+
+
+def exits(meta: RunMeta) -> Table:
+    """The ends of an application's instances that were their own."""
+    rows = (
+        {
+            "instance": str(one.instance),
+            "at": _since(one.at_ns, meta),
+            "code": str(one.code),
+            "started again": "yes" if one.again else "no",
+            "faults open then": _open_between(one.at_ns, one.at_ns + 1, meta),
+            "last lines": "\n".join(line.strip() for line in one.last_lines.split("\n")),
+        }
+        for one in exits_of(meta)
+    )
+    return Table(*grid(rows), title="The application ended by itself", cards=True)
 
 
 def ownerless(summary: Summary) -> Table:

@@ -27,15 +27,8 @@ _STATUSES: dict[VerdictWord, Status] = {
 _YES_OR_NO = {True: "yes", False: "no", None: "unknown"}
 PROMISED = {True: "as promised", False: "not as promised", None: "undecided"}
 COLUMNS = (
-    "arm",
-    "sent",
-    "acked",
-    "indeterminate",
-    "lost",
-    "duplicates",
-    "unavailable s",
-    "verdict",
-    "as promised",
+    *("arm", "sent", "acked", "indeterminate", "lost", "duplicates"),
+    *("unavailable s", "verdict", "as promised"),
 )
 COUNTS = COLUMNS[1:7]
 OF_APPLICATIONS = ("processed", "unprocessed", "reprocessed")

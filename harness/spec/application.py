@@ -15,8 +15,8 @@ from harness.model.run import Guarantee
 from harness.spec.cluster import OutputCluster
 from harness.spec.topic import TopicSettings
 
-PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance", "port")
-"""What arguments and environment variables may hold in braces."""
+PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
+"""What arguments and environment variables may hold in braces; with an HTTP endpoint also `port`."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _PATH = r"^[\w=+.-]+(/[\w=+.-]+)*$"
 _FUNCTION = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
@@ -241,7 +241,7 @@ class ApplicationSpec(Frozen):
         for text in self.texts:
             for name in _PLACEHOLDER.findall(text):
                 # Other braces may be the application's own.
-                if name not in PLACEHOLDERS and (close := closest(name, PLACEHOLDERS)) is not None:
+                if name not in (*PLACEHOLDERS, "port") and (close := closest(name, PLACEHOLDERS)) is not None:
                     raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")
         if self.input is not None:
             self._check_source()
@@ -269,10 +269,6 @@ class ApplicationSpec(Frozen):
         """Raises ValueError for what an application that reads no topic cannot have."""
         drained = self.drained or DrainedWhen()
         for given, what in (
-            (
-                self.run.builtin is not None,
-                "a built-in application reads a topic: name a process or container",
-            ),
             (self.instances > 1, "two instances would take the same input: leave `instances` out"),
             (
                 self.knows_group or (self.ready and self.ready.group) or drained.lag is not None,

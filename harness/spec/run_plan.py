@@ -100,7 +100,9 @@ def describe_application(application: ApplicationSpec) -> str:
     output = "a topic" if application.output.table is None else f"a table ({application.output.table})"
     if application.output.cluster is not None:
         output += ", with a second cluster"
-    return f"{instances}{what}{group}, writes {output}, {application.guarantee}"
+    given = application.input
+    source = f", reads {given.file or given.http}" if given is not None else ""
+    return f"{instances}{what}{group}{source}, writes {output}, {application.guarantee}"
 
 
 def describe_fault(fault: FaultSpec) -> str:

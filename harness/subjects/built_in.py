@@ -106,6 +106,7 @@ class BuiltIn(Frozen):
     checkpoint: Literal["spark"] | None = Field(
         default=None, description="whose checkpoints are in its state folder"
     )
+    reads: Literal["topic", "file"] = Field(default="topic", description="what its input is")
     two_clusters: bool = Field(
         default=False, description="its output may be on another cluster than its input"
     )

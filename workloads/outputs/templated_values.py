@@ -18,7 +18,6 @@ from workloads.producer.payloads import filled, json_bytes
 from workloads.record.identity import HEAD, MAGIC, PREFIX
 
 _FORMS = {"seq": r"\d+", "producer": r"\d+", "key": r"\d+|None", "identity": rf"[0-9a-f]{{{2 * PREFIX}}}"}
-_DOLLAR = re.escape("$")
 
 InputOf = Callable[[bytes | None, int], Numbers | None]
 """The input of the run with this id of which a value is; None: it is not the value of one."""
@@ -30,49 +29,45 @@ def input_by_template(workload: WorkloadSpec) -> InputOf | None:
     if workload.payload is None or workload.payload.json_ is None:
         return None
     template = json.loads(json_bytes(workload.payload.json_))
-    identity = _where(template, "identity")
-    seq, producer = _where(template, "seq"), _where(template, "producer")
-    if identity is None and (seq is None or (producer is None and workload.producers > 1)):
+    places = {
+        name: next(
+            ((path, found) for path, text in _texts(template, ()) if (found := _pattern(text, name))), None
+        )
+        for name in ("identity", "seq", "producer")
+    }
+    if places["identity"] is None and (
+        places["seq"] is None or (places["producer"] is None and workload.producers > 1)
+    ):
         return None
 
     def input_of(value: bytes | None, run: int) -> Numbers | None:
         try:
             document = json.loads(value or b"")
-            if identity is not None:
-                text = identity(document)
-                magic, of_run, number, at = HEAD.unpack(bytes.fromhex(text)[: HEAD.size])
+            told = {name: _at(document, *place) for name, place in places.items() if place is not None}
+            if "identity" in told:
+                magic, of_run, producer, seq = HEAD.unpack(bytes.fromhex(told["identity"])[: HEAD.size])
                 if (magic, of_run) != (MAGIC, run):
                     return None
             else:
-                assert seq is not None
-                text, at = "", int(seq(document))
-                number = 0 if producer is None else int(producer(document))
+                producer, seq = int(told.get("producer", 0)), int(told["seq"])
         except (ValueError, LookupError, RecursionError):
             return None  # It is no JSON, or not of this form.
-        key = None if workload.keys is None else at % workload.keys
-        names = {"seq": at, "producer": number, "key": key, "identity": text}
-        same = document == filled(template, names)
-        return Numbers(number, at) if same and number < workload.producers and at < 2**63 else None
+        key = None if workload.keys is None else seq % workload.keys
+        names = {"seq": seq, "producer": producer, "key": key, "identity": told.get("identity")}
+        same = document == filled(template, names) and producer < workload.producers and seq < 2**63
+        return Numbers(producer, seq) if same else None
 
     return input_of
 
 
-def _where(template: Any, name: str) -> Callable[[Any], str] | None:
-    """What finds the text that stands for `$name` in a document of the template; None: nothing tells it. The
-    function raises `LookupError` if the document has another form."""
-    places = ((path, _pattern(text, name)) for path, text in _texts(template, ()))
-    place, pattern = next((one for one in places if one[1] is not None), ((), None))
-    if pattern is None:
-        return None
-
-    def found(document: Any) -> str:
-        told = at_path(document, place)
-        match = pattern.fullmatch(str(told)) if type(told) in (int, str) else None
-        if match is None:
-            raise LookupError("it has another form")
-        return match["it"]
-
-    return found
+def _at(document: Any, path: tuple[JsonStep, ...], pattern: re.Pattern[str]) -> str:
+    """What stands in a document for the placeholder of which these are the place. Raises LookupError: the
+    document has another form."""
+    found = at_path(document, path)
+    match = pattern.fullmatch(str(found)) if type(found) in (int, str) else None
+    if match is None:
+        raise LookupError("it has another form")
+    return match["it"]
 
 
 def _texts(template: Any, path: tuple[JsonStep, ...]) -> Iterator[tuple[tuple[JsonStep, ...], str]]:
@@ -94,7 +89,7 @@ def _pattern(text: str, name: str) -> re.Pattern[str] | None:
         number_before &= not re.search(r"\D", literal)
         end = found.end()
         if found[1] == "$":
-            pieces.append(_DOLLAR)
+            pieces.append(r"\$")
             number_before = False
             continue
         if number_before:

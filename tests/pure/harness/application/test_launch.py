@@ -143,6 +143,20 @@ def test_a_built_in_that_copies_within_one_cluster_takes_no_second_one() -> None
     assert "connect-mirror, mirrormaker" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("librdkafka-copy", {"file": "a"}, "'librdkafka-copy' reads a topic"),
+        ("connect-file-source", None, "'connect-file-source' reads a file"),
+        ("connect-file-source", {"http": "http://h/"}, "'connect-file-source' reads a file"),
+    ],
+)
+def test_a_built_in_reads_what_it_reads(name: str, given: dict[str, str] | None, words: str) -> None:
+    spec = ApplicationSpec.model_validate({"run": {"builtin": name}, "input": given})
+    with pytest.raises(BadInput, match=words):
+        prepare(spec)
+
+
 def test_a_file_for_a_container_that_is_not_there() -> None:
     spec = ContainerApplication(image="i", files={"/app/x": "no/such/file"})
     with pytest.raises(BadInput, match="a file for the application's container cannot be read"):

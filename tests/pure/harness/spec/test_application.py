@@ -65,7 +65,6 @@ def _experiment(tested: Any, **arm: Any) -> Experiment:
         ({**SOURCE, "input": {"http": "https://h/"}}, "String should match pattern"),
         ({**SOURCE, "input": {"http": "http://h:{prot}/"}}, "'http://h:{prot}/' is no URL: Port could not"),
         ({**SOURCE, "input": {"http": "http:///a"}}, "'http:///a' names no host"),
-        ({**SOURCE, "run": {"builtin": "b"}}, "with `input` a built-in application reads a topic"),
         ({**SOURCE, "instances": 2}, "with `input` two instances would take the same input"),
         ({**SOURCE, "group": "g"}, "with `input` it is in no consumer group"),
         ({**SOURCE, "drained": {"lag": 0}}, "with `input` it is in no consumer group"),
