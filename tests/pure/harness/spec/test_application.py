@@ -11,6 +11,7 @@ from harness.model.errors import located_words_of
 from harness.spec.application import ApplicationSpec, merged
 from harness.spec.cluster import ClusterSpec, Metadata, OutputCluster, output_cluster_spec
 from harness.spec.experiment import Experiment
+from harness.spec.run_plan import describe_application
 
 pytestmark = pytest.mark.pure
 
@@ -154,6 +155,12 @@ def test_a_source_has_one_output_topic_and_its_own_number_of_outputs() -> None:
     assert spec is not None
     assert spec.input is not None
     assert spec.input.url("10.0.0.9", "8080").geturl() == "http://10.0.0.9:8080/in?x=1"
+
+
+def test_the_plan_says_what_an_application_reads() -> None:
+    told = describe_application(ApplicationSpec.model_validate(SOURCE))
+    assert told == "process tail {input}, reads in.log, writes a topic, at-least-once"
+    assert "reads" not in describe_application(ApplicationSpec.model_validate(PROCESS))
 
 
 def test_a_second_cluster_is_small_and_of_the_same_version() -> None:
