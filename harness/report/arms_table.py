@@ -34,7 +34,7 @@ COUNTS = COLUMNS[1:7]
 OF_APPLICATIONS = ("processed", "unprocessed", "reprocessed")
 """Further columns, behind `duplicates`, if an arm has an application."""
 _ALL_COUNTS = (*COUNTS, *OF_APPLICATIONS)
-_LEFT_OUT = ("indeterminate", "unavailable s")
+_LEFT_OUT = ("sent", "indeterminate", "unavailable s")
 """Columns without room on a terminal of 80 columns beside those of applications."""
 _NARROW = (
     ("indeterminate", "indeter-\nminate"),
@@ -121,7 +121,7 @@ def table(result: ExperimentResult) -> Table:
         title="\n".join([title, *expected_lines(result), *_lines_of(result, application_sentence)]),
         note=UNCONFIRMED_NOTE if any("(" in text_of(cell) for cells in rows for cell in cells) else "",
         right=_ALL_COUNTS,
-        no_wrap=_ALL_COUNTS,
+        no_wrap=(*_ALL_COUNTS, *COLUMNS[-2:]),
         headers=_NARROW,
     )
 
