@@ -23,14 +23,16 @@ from harness.cli.options import (
     ExperimentArgument,
     JsonOption,
     SeedOption,
+    complete_experiment,
     complete_fault,
     console,
     print_json,
     print_text,
     seed_or_now,
     write_example,
+    write_new,
 )
-from harness.model.errors import KafkaChaosError
+from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import redact
 
 
@@ -140,11 +142,33 @@ def plan(experiment: ExperimentArgument, seed: SeedOption = None, as_json: JsonO
         print_text(_out, line)
 
 
-def experiments(as_json: JsonOption = False) -> None:
-    """List the built-in experiments."""
+def experiments(
+    show: Annotated[
+        str | None,
+        Option(help="Print the file of this built-in experiment.", autocompletion=complete_experiment),
+    ] = None,
+    save: Annotated[
+        Path | None, Option(help="With --show: write the file here instead, to start your own.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the built-in experiments, or give the file of one: every step, fault and setting of it.
+
+    `kafka-chaos experiments --show kill-leader --save mine.yaml` copies one; `run mine.yaml` runs the copy.
+    """
     from harness.spec.experiment_files import EXPERIMENT
 
-    found = [EXPERIMENT.builtin(name)[0] for name in EXPERIMENT.builtin_names()]
+    if save is not None:
+        if show is None:
+            raise BadInput("--save needs the name of an experiment", next_step="add --show NAME")
+        path = save / f"{show}.yaml" if save.is_dir() else save
+        write_new(path, EXPERIMENT.builtin_text(show), "kafka-chaos run")
+        return
+    if show is not None and not as_json:
+        typer.echo(EXPERIMENT.builtin_text(show), nl=False)
+        return
+    names = EXPERIMENT.builtin_names() if show is None else (show,)
+    found = [EXPERIMENT.builtin(name)[0] for name in names]
     if as_json:
         print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
         return
@@ -219,7 +243,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "bugs": (suites.bugs, "KIP-903"),
     },
     "Data": {
-        "experiments": (experiments, ""),
+        "experiments": (experiments, "--show kill-leader --save mine.yaml"),
         "faults": (faults, "partition"),
         "findings": (findings, ""),
         "schema": (schema, "> schema.json"),

@@ -92,7 +92,12 @@ def kept(commands: Sequence[str]) -> str:
 
 
 def write_example(path: Path, package: str, command: str) -> None:
-    """Write the example.yaml of a package to a file that does not exist yet; `command` runs such files.
+    """`write_new` with the example.yaml of a package."""
+    write_new(path, (resources.files(package) / "example.yaml").read_text(), command)
+
+
+def write_new(path: Path, text: str, command: str) -> None:
+    """Write a file that does not exist yet, and print its name with the `command` that runs such files.
 
     Raises:
         BadInput: the file exists, or cannot be written.
@@ -100,7 +105,7 @@ def write_example(path: Path, package: str, command: str) -> None:
     if path.exists():
         raise BadInput("the file exists already", where=str(path), next_step="choose another file")
     try:
-        path.write_text((resources.files(package) / "example.yaml").read_text())
+        path.write_text(text)
     except OSError as error:
         raise BadInput("the file cannot be written", where=str(path), found=str(error)) from error
     print_text(console(80), f"wrote {path}; run it with: {command} {path}")

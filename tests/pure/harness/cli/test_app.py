@@ -132,6 +132,31 @@ def test_init_writes_a_file_that_runs_and_never_overwrites(
     assert call(monkeypatch, "init", str(tmp_path / "no" / "such.yaml")) == 2
 
 
+def test_the_file_of_a_built_in_experiment_is_printed_and_copied(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text, path = EXPERIMENT.builtin_text("storm"), tmp_path / "mine.yaml"
+    assert call(monkeypatch, "experiments", "--show", "storm") == 0
+    assert capsys.readouterr().out == text
+    assert call(monkeypatch, "experiments", "--show", "storm", "--json") == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["storm"]
+    assert call(monkeypatch, "experiments", "--show", "storm", "--save", str(path)) == 0
+    assert capsys.readouterr().out == f"wrote {path}; run it with: kafka-chaos run {path}\n"
+    assert path.read_text() == text
+    assert call(monkeypatch, "plan", str(path)) == 0
+    assert call(monkeypatch, "experiments", "--show", "storm", "--save", str(tmp_path)) == 0
+    assert (tmp_path / "storm.yaml").read_text() == text
+    capsys.readouterr()
+    for arguments, says in (
+        (("--show", "storm", "--save", str(path)), "exists already"),
+        (("--show", "strom"), "did you mean 'storm'"),
+        (("--save", str(tmp_path / "new.yaml")), "add --show NAME"),
+    ):
+        assert call(monkeypatch, "experiments", *arguments) == 2
+        assert says in capsys.readouterr().err
+    assert not (tmp_path / "new.yaml").exists()
+
+
 def test_lists_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(monkeypatch, "experiments") == 0
     assert "cut-then-kill" in capsys.readouterr().out
