@@ -61,14 +61,14 @@ def commit_stale(r: Facts) -> Column:
 
 def _ahead_detail(r: Facts) -> Column:
     early = " answered offset {answered_offset} of {at} for group {group}, which only a transaction sets "
-    ahead = f"{_COMMITTED}, {{count}} record(s) beyond what its members had been given"
+    ahead = f"{_COMMITTED}, {{count}} record(s) beyond what its members had processed"
     return when(r.kind == "transaction_early", say(_broker(r), early, "that had not committed"), ahead)
 
 
 @_group_class(_ahead_detail)
 def commit_ahead(r: Facts) -> Column:
     """A member committed an offset, and the log holds records below it and beyond all that the members of the
-    group had received by the time of the answer: if the member ends now, nobody processes them. Automatic
+    group had processed by the time of the answer: if the member ends now, nobody processes them. Automatic
     commits are left out, because the client makes them while it returns records. One finding per member and
     partition, about the commit that was furthest ahead, with the `count` of records.
     Or a coordinator answered an offset that only a transaction sets, before its commit was asked for or
@@ -76,7 +76,7 @@ def commit_ahead(r: Facts) -> Column:
 
     Source: the committed offset is that of the next record to be processed (Kafka documentation, Consumer);
     KIP-447 for transactions.
-    Example: the members had received offsets up to 39, and one of them committed 80.
+    Example: the members had processed offsets up to 39, and one of them committed 80.
     """
     return r.kind.isin("commit_ahead", "transaction_early")
 

@@ -6,7 +6,9 @@ They are plain data within limits on size, so that no file runs code or takes fo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -17,6 +19,7 @@ from typing import Any, Generic, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from harness.config.other_files import built_in_of_another_kind, recognised
 from harness.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput, did_you_mean
 from harness.model.frozen import plain
@@ -135,15 +138,17 @@ class FileKind(Generic[FileModel]):
         """
         try:
             root, data = _read_yaml(text, lambda node: self.complete(node, origin))
+        except BadInput as error:
+            raise self._another_kind(text, origin) or error from error
         except NotYaml as error:
-            raise BadInput(
+            raise self._another_kind(text, origin) or BadInput(
                 "this YAML cannot be used" if error.line is None else "this is not YAML",
                 where=origin if error.line is None else f"{origin}, line {error.line}, column {error.column}",
                 found=str(error),
                 next_step=f"correct the line; {self.example}",
             ) from error
         if not isinstance(data, dict):
-            raise BadInput(
+            raise self._another_kind(text, origin) or BadInput(
                 f"this is not {self.one}",
                 where=origin,
                 expected=self.expected,
@@ -164,7 +169,8 @@ class FileKind(Generic[FileModel]):
             return self.model.model_validate(data)
         except ValidationError as error:
             file = FileText(origin, self.word, root, data, self.json_schema())
-            raise as_bad_input(error, file, f"`{self.schema}` prints every key with its meaning") from error
+            next_step = f"`{self.schema}` prints every key with its meaning"
+            raise self._another_kind(text, origin) or as_bad_input(error, file, next_step) from error
 
     def json_schema(self) -> dict[str, Any]:
         """JSON schema (2020-12) of such files."""
@@ -177,8 +183,20 @@ class FileKind(Generic[FileModel]):
     def _folder(self) -> Traversable:
         return resources.files("harness") / self.folder
 
+    def _another_kind(self, text: str, origin: str) -> BadInput | None:
+        """That the text is a file of another kind; None: it is none that is known."""
+        with suppress(NotYaml):
+            for document in read_documents(text):
+                if (found := recognised(document, origin, self.folder)) is not None:
+                    return BadInput(
+                        f"this is {found.what}, not {self.one}", where=origin, next_step=found.next_step
+                    )
+        return None
+
     def _unknown(self, name: str, or_file: str = f", or a file ending in {', '.join(SUFFIXES)}") -> BadInput:
         known = self.builtin_names()
+        if (other := built_in_of_another_kind(name, self.folder)) is not None:
+            return BadInput(f"{name} is {other.what}, not {self.one}", next_step=other.next_step)
         return BadInput(
             f"no {self.word} is called {name!r}",
             expected=f"one of {', '.join(known)}{or_file}",
@@ -212,6 +230,20 @@ def _read_yaml(
         raise NotYaml(f"an impossible value: {error}") from error
     _check_size(data)
     return root, data
+
+
+def read_documents(text: str) -> list[Any]:
+    """The documents of a YAML text, or the one of a JSON text, which may have lines of comment (`// ...`) as
+    Kafka's Trogdor allows.
+
+    Raises:
+        NotYaml: as `_read_yaml`.
+    """
+    if text.lstrip("\ufeff \t\r\n").startswith("//"):
+        text = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
+    parts = re.split(r"^---(?=\s|$)", text, flags=re.MULTILINE) if len(text) <= MOST_CHARACTERS else [text]
+    found = (_read_yaml(part, lambda node: node)[1] for part in parts)
+    return [one for one in found if one is not None]
 
 
 def _check_size(data: Any) -> None:

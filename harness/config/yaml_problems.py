@@ -3,6 +3,7 @@ line and the path of its key."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,14 @@ _EXPECTED = {
     "union_tag_not_found": "a mapping with exactly one key, which names its kind",
 }
 """What a file should have, by pydantic's type of an error."""
+_READ_AS = {
+    "tag:yaml.org,2002:bool": "true or false",
+    "tag:yaml.org,2002:int": "a number",
+    "tag:yaml.org,2002:float": "a number",
+    "tag:yaml.org,2002:null": "nothing",
+    "tag:yaml.org,2002:timestamp": "a date",
+}
+"""What a word without quotes is to YAML 1.1, by its tag: `yes` is true."""
 _WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[a-zA-Z%]+\s*")
 _ENTRY_LISTS = ("faults", "sequence", "together")
 _ENTRY_KINDS = ("fault", "sequence", "together", "random")
@@ -52,6 +61,8 @@ class FileText:
     schema: Mapping[str, Any]
 
     def where(self, line: int | None, path: Path) -> str:
+        if self.root is None and not path:  # It is in no file.
+            return self.origin
         return f"{self.origin}{f', line {line}' if line else ''}: {_format_path(path)}"
 
 
@@ -69,7 +80,7 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
     # A value that several arms share is wrong in each of them, but is reported once.
     told: dict[Any, tuple[int | None, _Found]] = {}
     for one in problems:
-        line = _line_of(file.root, one.path)
+        line = _line_and_node(file.root, one.path)[0]
         told.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
     by_line = sorted(told.values(), key=lambda one: one[0] or 0)
     first, *others = (
@@ -86,6 +97,13 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
         next_step=next_step,
         others=others,
     )
+
+
+def model_as_bad_input(
+    error: ValidationError, schema: Mapping[str, Any], data: Any, *, where: str, word: str, next_step: str
+) -> BadInput:
+    """As `as_bad_input`, for `data` that is in no file of its own; `where` names it, `word` its kind."""
+    return as_bad_input(error, FileText(where, word, None, data, schema), next_step)
 
 
 def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
@@ -130,10 +148,15 @@ def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
         said = details["msg"].removeprefix("Value error, ")
         yield _Found(path, f"the {file.word} is not valid", found=said)
     else:
-        found = _shortened(details.get("input"))
-        if found is not None and location:
-            found = masked(str(location[-1]), found)
-        yield _Found(path, f"the {file.word} is not valid", _expected(details), found)
+        expected, found = _expected(details), _shortened(details.get("input"))
+        node = _line_and_node(file.root, path)[1] if kind == "string_type" else None
+        if isinstance(node, yaml.ScalarNode):
+            word = node.value[:60]
+            expected = f"a text: put it in quotes, {json.dumps(word)}"
+            found = f"{word}, which YAML reads as {_READ_AS.get(node.tag, 'something else')}"
+        if found is not None and location and masked(str(location[-1]), found) != found:
+            expected, found = _expected(details), masked(str(location[-1]), found)
+        yield _Found(path, f"the {file.word} is not valid", expected, found)
 
 
 def _merged(problems: Iterator[_Found]) -> list[_Found]:
@@ -221,24 +244,25 @@ def _format_path(path: Path) -> str:
     return text.removeprefix(".") or "the whole file"
 
 
-def _line_of(root: yaml.Node | None, path: Path) -> int | None:
-    """The line (from 1) of a path below a YAML node, or of its longest prefix there (None: neither is)."""
+def _line_and_node(root: yaml.Node | None, path: Path) -> tuple[int | None, yaml.Node | None]:
+    """The line (from 1) of a path below a YAML node, or of its longest prefix there (None: neither is), and
+    the node at the path (None: none is there)."""
     line: int | None = None
     node = root
     for part in path:
         if isinstance(node, yaml.MappingNode):
             pairs = {str(key.value): (key, value) for key, value in node.value}
             if str(part) not in pairs:
-                break
+                return line, None
             key, node = pairs[str(part)]
             mark = key.start_mark
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             mark = node.start_mark
         else:
-            break
+            return line, None
         if root is not None and mark.name != root.start_mark.name:
             # A part of another file, which was put in here.
-            break
+            return line, node
         line = mark.line + 1
-    return line
+    return line, node

@@ -12,8 +12,9 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import BaseModel, ValidationError
 
+from harness.config.yaml_problems import model_as_bad_input
 from harness.matrix.spec import MOST_ARMS, ArmSelector, MatrixSpec, Patch, matches
-from harness.model.errors import BadInput, words_of
+from harness.model.errors import BadInput
 from harness.spec.experiment import Arm, Experiment
 from workloads.config.java_settings import java_problem
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
@@ -123,28 +124,27 @@ def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], origin: str) -> Ma
     try:
         workload = WorkloadSpec.model_validate(workload_data)
     except ValidationError as error:
-        raise _invalid_arm(error, f"{where}, workload") from error
+        raise _invalid_arm(error, WorkloadSpec, workload_data, f"{where}, workload") from error
     settings = _settings(producer, workload, where)
     if isinstance(settings, str):
         return MatrixArm(name, labels, None, settings)
     broker = {**base.cluster.properties, **merged.broker}
     steps = merged.steps if merged.steps is not None else base.steps
+    fields = {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "cluster": {**base.cluster.model_dump(), **merged.cluster, "properties": broker},
+        "topic": {**base.topic.model_dump(), "config": {**base.topic.config, **merged.topic}},
+        "workload": workload,
+        "readers": merged.readers if merged.readers is not None else base.readers,
+        "steps": _with_faults(steps, merged, where),
+        "arms": [Arm(name=name, producer=settings, promise={**base.promise, **merged.promise})],
+    }
     try:
-        experiment = Experiment.model_validate(
-            {
-                "name": spec.name,
-                "title": spec.title,
-                "description": spec.description,
-                "cluster": {**base.cluster.model_dump(), **merged.cluster, "properties": broker},
-                "topic": {**base.topic.model_dump(), "config": {**base.topic.config, **merged.topic}},
-                "workload": workload,
-                "readers": merged.readers if merged.readers is not None else base.readers,
-                "steps": _with_faults(steps, merged, where),
-                "arms": [Arm(name=name, producer=settings, promise={**base.promise, **merged.promise})],
-            }
-        )
+        experiment = Experiment.model_validate(fields)
     except ValidationError as error:
-        raise _invalid_arm(error, where) from error
+        raise _invalid_arm(error, Experiment, fields, where) from error
     return MatrixArm(name, labels, experiment)
 
 
@@ -156,7 +156,7 @@ def _settings(producer: dict[str, Any], workload: WorkloadSpec, where: str) -> P
         misspelt = any(one["type"] == "extra_forbidden" for one in error.errors())
         refusal = None if misspelt else librdkafka_refuses(producer)
         if refusal is None:
-            raise _invalid_arm(error, f"{where}, producer") from error
+            raise _invalid_arm(error, ProducerSettings, producer, f"{where}, producer") from error
         return refusal if workload.client == "librdkafka" else f"{refusal} (librdkafka's words)"
     if workload.client == "java":
         return java_problem(workload, settings) or settings
@@ -241,14 +241,12 @@ def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any
     )
 
 
-def _invalid_arm(error: ValidationError, where: str) -> BadInput:
-    first = error.errors()[0]
-    location = ".".join(str(part) for part in first["loc"])
-    value = first.get("input")
-    return BadInput(
-        "the arm is not valid",
-        where=f"{where}{f': {location}' if location else ''}",
-        expected=words_of(error),
-        found=None if isinstance(value, (dict, BaseModel)) else _shortened(repr(value)),
+def _invalid_arm(error: ValidationError, model: type[BaseModel], data: Any, where: str) -> BadInput:
+    return model_as_bad_input(
+        error,
+        model.model_json_schema(),
+        data,
+        where=where,
+        word="arm",
         next_step="correct the base or the level; `kafka-chaos matrix --schema` prints every key",
     )

@@ -108,8 +108,16 @@ def first_line(error: Exception) -> str:
 
 
 def words_of(error: ValidationError) -> str:
-    """The message of the first validation error, without the prefix that pydantic adds."""
-    return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+    """The message of the first validation error, in the words of someone who writes a file."""
+    first = error.errors()[0]
+    return _WORDS.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
+
+
+_WORDS = {
+    "extra_forbidden": "there is no such key",
+    "string_type": "a text is expected: put it in quotes",
+}
+"""Messages by pydantic's type of an error, where its own are about Python."""
 
 
 def located_words_of(error: ValidationError) -> str:

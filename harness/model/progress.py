@@ -76,6 +76,17 @@ def progress_on_stdout(prefix: str = "") -> Iterator[None]:
         yield
 
 
+@contextmanager
+def activities_only() -> Iterator[None]:
+    """In the block a message is logged only where the activity changes, whoever collects the messages."""
+    wanted = NewActivity()
+    LOGGER.addFilter(wanted)
+    try:
+        yield
+    finally:
+        LOGGER.removeFilter(wanted)
+
+
 class NewActivity(logging.Filter):
     """Lets a message through when the activity changes, and again after `every` seconds; activities that run
     in parallel, which differ in the first part of their messages, are limited separately."""

@@ -78,7 +78,7 @@ class FindingClass(StrEnum):
     NONMONOTONIC_READ = "nonmonotonic_read", "times a reader's offsets went back without a new assignment"
     REDELIVERED = "redelivered"
     COMMIT_LOST = "commit_lost", "committed offsets of a group are lost"
-    COMMIT_AHEAD = "commit_ahead", "offsets are committed beyond what any member of the group was given"
+    COMMIT_AHEAD = "commit_ahead", "offsets are committed beyond what the members of the group had processed"
     TWO_OWNERS = (
         "two_owners",
         "times two members of a group owned a partition at once and were given its records",

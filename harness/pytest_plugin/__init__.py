@@ -78,7 +78,8 @@ def pytest_runtest_makereport(
     if chaos is not None and report.failed and call.when != "teardown":
         if call.excinfo is not None:
             chaos.test_failed(call.excinfo.value)
-        report.sections.append(("kafka-chaos", chaos.failure_text()))
+        # The first section: it follows the failure, and not the lines of progress that pytest captured.
+        report.sections.insert(0, ("kafka-chaos", chaos.failure_text()))
     return report
 
 
@@ -124,13 +125,15 @@ def kafka_cluster(
 @pytest.fixture
 def chaos(request: pytest.FixtureRequest, _chaos_clusters: SessionClusters) -> Iterator[Chaos]:
     """Runs experiments: `chaos("kill-leader").assert_lost(0)`. See `harness.pytest_plugin.fixture.Chaos`."""
+    from harness.model.progress import activities_only
     from harness.pytest_plugin.fixture import Chaos
 
     node = request.node
     settings = request.config.stash[_SETTINGS]
     one = Chaos(settings, _chaos_clusters, marker_of(node), node.nodeid, node.path.parent)
     node.stash[_CHAOS] = one
-    yield one
-    for name, value in one.properties():
-        node.user_properties.append((name, value))
-    one.close()
+    with activities_only():
+        yield one
+        for name, value in one.properties():
+            node.user_properties.append((name, value))
+        one.close()

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import ClusterHolder
+from harness.config.yaml_problems import model_as_bad_input
 from harness.host.ports import HIGHEST, LOWEST, free_ports
-from harness.model.errors import BadInput, ClusterError, words_of
+from harness.model.errors import ClusterError
 from harness.pytest_plugin.settings import ChaosSpent, Settings
 from harness.run.faults.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec
@@ -31,15 +32,16 @@ def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
         BadInput: it is not a cluster's description.
     """
     options = {"version": settings.version, "image": settings.image, "profile": settings.profile}
+    data = {**fields, **{key: value for key, value in options.items() if value is not None}}
     try:
-        return ClusterSpec.model_validate(
-            {**fields, **{key: value for key, value in options.items() if value is not None}}
-        )
+        return ClusterSpec.model_validate(data)
     except ValidationError as error:
-        raise BadInput(
-            "kafka_cluster_spec is not a cluster's description",
-            where=".".join(map(str, error.errors()[0]["loc"])) or "kafka_cluster_spec",
-            expected=words_of(error),
+        raise model_as_bad_input(
+            error,
+            ClusterSpec.model_json_schema(),
+            data,
+            where="kafka_cluster_spec",
+            word="cluster",
             next_step="`kafka-chaos schema` prints every key below `cluster` with its meaning",
         ) from error
 

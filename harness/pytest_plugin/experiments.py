@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.model.errors import BadInput, located_words_of
+from harness.config.yaml_problems import model_as_bad_input
+from harness.model.errors import BadInput
 from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
 
@@ -70,9 +71,11 @@ def experiment_around(
     try:
         return Experiment.model_validate(experiment)
     except ValidationError as error:
-        raise BadInput(
-            "chaos.application(...) is not valid",
-            where="its arguments",
-            found=located_words_of(error),
+        raise model_as_bad_input(
+            error,
+            Experiment.model_json_schema(),
+            experiment,
+            where="chaos.application(...)",
+            word="experiment",
             next_step="docs/how-to/applications.md shows each of them",
         ) from error

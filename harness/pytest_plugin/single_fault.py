@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from faults.schedules.entries import WrittenFault
 from faults.shared.fault_spec import InjectionContext
 from harness.cluster.managed import ManagedCluster
+from harness.config.yaml_problems import model_as_bad_input
 from harness.containers import images
-from harness.model.errors import BadInput, FaultError, PrerequisiteMissing, words_of
+from harness.model.errors import FaultError, PrerequisiteMissing
 from harness.model.journal import FAULTS, FAULTS_FILE
 from harness.preflight import kernel_probes
 from harness.preflight.feasibility import unmet_needs
@@ -43,11 +44,12 @@ def _fault_of(written: dict[str, Any]) -> Any:
     try:
         return _FAULT.validate_python(written)
     except ValidationError as error:
-        loc = ".".join(map(str, error.errors()[0]["loc"]))
-        raise BadInput(
-            "the fault cannot be used",
-            where=f"{next(iter(written), 'an empty dict')}: {loc}",
-            expected=words_of(error),
+        raise model_as_bad_input(
+            error,
+            _FAULT.json_schema(),
+            written,
+            where="the fault of the test",
+            word="fault",
             next_step="`kafka-chaos faults` lists them, `kafka-chaos faults KIND` what one of them takes",
         ) from error
 

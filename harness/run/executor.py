@@ -18,7 +18,7 @@ from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import ClusterHolder, running_cluster
 from harness.containers import engine
-from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.errors import BadInput, KafkaChaosError, did_you_mean
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, ExperimentResult
 from harness.model.secrets import redact, without_secret_values
@@ -64,7 +64,7 @@ def choose_arms(experiment: Experiment, names: Sequence[str]) -> tuple[Arm, ...]
                 f"no arm is called {name!r}",
                 where=f"experiment {experiment.name}",
                 expected=f"one of {', '.join(known)}",
-                next_step="correct --arm, or leave it out to run all",
+                next_step=did_you_mean(name, known, "name one of these, or no arm to run all"),
             )
     return tuple(arm for arm in experiment.arms if not names or arm.name in names)
 

@@ -17,7 +17,14 @@ from harness.spec.topic import TopicSettings
 
 PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
 """What arguments and environment variables may hold in braces; with an HTTP endpoint also `port`."""
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
+_OTHER_NAMES = {
+    **dict.fromkeys(("topic", "topics", "input_topic", "source", "source_topic"), "input"),
+    **dict.fromkeys(("output_topic", "sink", "sink_topic", "target", "target_topic"), "output"),
+    **dict.fromkeys(("bootstrap_servers", "bootstrap_server", "servers", "brokers", "broker"), "bootstrap"),
+    **dict.fromkeys(("group_id", "consumer_group", "groupid"), "group"),
+}
+"""What other tools call a placeholder, and its name here."""
 _PATH = r"^[\w=+.-]+(/[\w=+.-]+)*$"
 _FUNCTION = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
@@ -238,11 +245,14 @@ class ApplicationSpec(Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> ApplicationSpec:
-        for text in self.texts:
-            for name in _PLACEHOLDER.findall(text):
-                # Other braces may be the application's own.
-                if name not in (*PLACEHOLDERS, "port") and (close := closest(name, PLACEHOLDERS)) is not None:
-                    raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")
+        found = [(text, name) for text in self.texts for name in _PLACEHOLDER.findall(text)]
+        for text, name in found:
+            meant = name if name in (*PLACEHOLDERS, "port") else _OTHER_NAMES.get(name)
+            # Braces may be the application's own: another tool's name counts where ours is not used.
+            if any(meant == one for _, one in found):
+                continue
+            if (close := meant or closest(name, PLACEHOLDERS)) is not None:
+                raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")
         if self.input is not None:
             self._check_source()
         if self.run.builtin is None and not self.knows_group:

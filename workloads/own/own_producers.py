@@ -152,7 +152,10 @@ class OwnProducers:
                 )
         if len(taken) < self._expected:
             self._problems.append(
-                f"{self._expected} producer(s) of your own were expected, {len(taken)} opened a journal"
+                f"{self._expected} producer(s) of your own were expected, {len(taken)} opened a journal; "
+                "what a producer writes that is not wrapped is not accounted for: wrap each in "
+                "run.journaled(producer), or in another process in kafka_chaos.journaled(producer) "
+                "(docs/how-to/own-producer.md)"
             )
         self._problems += unexpected
 

@@ -179,7 +179,7 @@ FOUND: dict[str, tuple[GroupHistory, dict[str, object]]] = {
             "count": 20,
             "reader": "a",
             "detail": "a of group g committed offset 30 of t-0, 20 record(s) beyond what its members had "
-            "been given",
+            "processed",
         },
     ),
     "commit ahead: nothing was given yet": (

@@ -131,6 +131,10 @@ def test_include_keeps_and_exclude_leaves_out() -> None:
         ({"repeats": {"narrower_than": 0.1}}, "needs `at_most` or `budget_minutes`"),
         ({"base": {"steps": []}}, "not exactly one write step"),
         ({"axis": {}}, "did you mean 'axes'"),
+        ({"axes": {"a": {"levels": {"x": {"producer": {"ackz": 1}}}}}}, "unknown key 'ackz'"),
+        ({"axes": {"a": {"levels": {"x": {"producer": {"ackz": 1}}}}}}, "did you mean 'acks'?"),
+        ({"axes": {"a": {"levels": {"x": {"workload": {"rte": 1}}}}}}, "did you mean 'rate'?"),
+        ({"axes": {"a": {"levels": {"x": {"cluster": {"brokr": 1}}}}}}, "arm a=x: cluster.brokr"),
         ({"axes": {"v": {"version": ["4.3.1"]}}, "base": ZOOKEEPER}, "ZooKeeper"),
     ],
 )  # fmt: skip

@@ -142,6 +142,26 @@ def test_a_failure_shows_verdict_evidence_replay_and_report(
     assert "harness/pytest_plugin" not in done.stdout.str()
 
 
+def test_the_verdict_follows_the_failure_and_progress_comes_after_it(
+    pytester: pytest.Pytester, brokers: StandIns
+) -> None:
+    from harness.model.progress import LOGGER, report_progress
+
+    def written() -> None:
+        for seconds in range(94):
+            report_progress(f"kill-leader · acks=1 · write steady · {seconds} s")
+        report_progress("kill-leader · acks=1 · final read")
+
+    brokers.losses, brokers.during = {"acks=1": 380}, written
+    done = run(pytester, "def test_it(chaos): chaos('kill-leader', arms=['acks=1']).assert_lost(0)\n")
+    done.stdout.fnmatch_lines(
+        ["E*AssertionError: expected 0 lost*", "*- kafka-chaos -*", "acks=1: invalid", "*Captured log call*"]
+    )
+    assert done.stdout.str().count("write steady") == 1
+    assert "final read" in done.stdout.str()
+    assert not LOGGER.filters
+
+
 def test_what_runs_leave_is_kept_of_failed_tests_only(pytester: pytest.Pytester, brokers: StandIns) -> None:
     text = (
         "def test_good(chaos): chaos('kill-leader', arms=['acks=all']).assert_lost()\n"
@@ -219,6 +239,8 @@ def test_a_marker_of_which_nothing_would_come_is_refused(
     [
         ("chaos('kill-leadr')", "did you mean 'kill-leader'"),
         ("chaos('kill-leader', arms=['acks=2'])", "no arm is called 'acks=2'"),
+        ("chaos('kill-leader', arms=['acks=al'])", "next:     did you mean 'acks=all'?"),
+        ("chaos('kill-leader', arms=['x'])", "next:     name one of these, or no arm to run all"),
         ("chaos()", "no experiment is named"),
         ("chaos({'name': 'x', 'titel': 'y'})", "did you mean 'title'"),
         ("chaos({'name': object()})", "as in an experiment file"),
@@ -338,10 +360,10 @@ def test_what_others_held_is_healed_and_what_nobody_holds_makes_room(
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"broker": 1}, "Extra inputs are not permitted"),
+        ({"broker": 1}, "did you mean 'brokers'?"),
         (
             {"metadata": "zookeeper", "features": {"share.version": 1}, "version": "3.9.2"},
-            "expected: only KRaft clusters have `features`",
+            "found:    only KRaft clusters have `features`",
         ),
     ],
 )
@@ -353,7 +375,7 @@ def test_a_cluster_that_cannot_be_described_ends_in_words(
     )
     done = run(pytester, "def test_it(kafka_cluster): pass\n")
     done.assert_outcomes(errors=1)
-    assert "kafka_cluster_spec is not a cluster's description" in done.stdout.str()
+    assert "where:    kafka_cluster_spec" in done.stdout.str()
     assert said in done.stdout.str()
     assert not brokers.clusters
 
@@ -547,7 +569,7 @@ def test_an_application_has_time_to_catch_up(pytester: pytest.Pytester, brokers:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("{'kil': {'target': {'leader': 0}}}", "`kafka-chaos faults` lists them"),
+        ("{'kil': {'target': {'leader': 0}}}", "did you mean 'kill'?"),
         ("{'kill': {'target': {'leader': -1}}}", "greater than or equal to 0"),
     ],
 )
@@ -560,7 +582,7 @@ def test_a_fault_that_cannot_be_used_ends_the_test(
     )
     done = run(pytester, text)
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["kafka-chaos: the fault cannot be used", f"*{says}*"])
+    done.stdout.fnmatch_lines(["kafka-chaos: *", "*where: *the fault of the test*", f"*{says}*"])
     assert "Traceback" not in done.stdout.str()
     assert not brokers.runs
 

@@ -44,6 +44,10 @@ def _experiment(tested: Any, **arm: Any) -> Experiment:
         ({"run": {"process": ["a"], "builtin": "b"}}, "got process and builtin"),
         ({"run": {"process": ["a"], "options": {"b": 1}}}, "`options` are those of a `builtin`"),
         ({"run": {"process": ["a", "{inptu}"]}}, "'{inptu}' holds {inptu}: did you mean {input}?"),
+        ({"run": {"process": ["a", "{topic}"]}}, "'{topic}' holds {topic}: did you mean {input}?"),
+        ({**PROCESS, "env": {"B": "{brokers}"}}, "'{brokers}' holds {brokers}: did you mean {bootstrap}?"),
+        ({**PROCESS, "env": {"A": True}}, "env.A: a text is expected: put it in quotes"),
+        ({**PROCESS, "enf": {}}, "enf: there is no such key"),
         ({**PROCESS, "output": {"topic": {}, "table": "parquet"}}, "a `topic` or a `table`, not both"),
         ({**PROCESS, "output": {"table": "parquet", "path": "a/../../b"}}, "cannot contain `..`"),
         ({**PROCESS, "output": {"table": "lines"}, "order": "partition"}, "a table has no partitions"),
@@ -80,7 +84,10 @@ def test_what_cannot_be_an_application(fields: dict[str, Any], words: str) -> No
 
 
 def test_texts_that_only_look_like_placeholders_are_left_alone() -> None:
-    spec = ApplicationSpec.model_validate({"run": {"process": ["a", '{"key": {"inner": 1}}', "{state}"]}})
+    own = ['{"key": {"inner": 1}}', "{state}", "${topic}", "{word}"]
+    spec = ApplicationSpec.model_validate({"run": {"process": ["a", *own]}})
+    # Another tool's name is the application's own where ours is used too.
+    assert ApplicationSpec.model_validate({"run": {"process": ["a", "{input}", "--path={topic}/x"]}})
     assert not spec.knows_group
     assert ApplicationSpec.model_validate(PROCESS).knows_group
 

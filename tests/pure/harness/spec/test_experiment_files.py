@@ -6,12 +6,18 @@ import json
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from faults import Kill, Partition
+from harness.bugs.bug import BUG
+from harness.claims.claim import CLAIM
+from harness.config.yaml_files import FileKind
+from harness.explore.menu import MENU
+from harness.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import EXPERIMENT, load, parse
@@ -74,6 +80,57 @@ def test_built_ins_load() -> None:
 def test_clusters_with_share_groups(cluster: str) -> None:
     text = GOOD.replace("title: t", f"title: t\ncluster: {cluster}\nshare: [{{name: q, lock: 3}}]")
     assert parse(text, "mine").share[0].name == "q"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "found"),
+    [
+        ("yes", 'a text: put it in quotes, "yes"', "yes, which YAML reads as true or false"),
+        ("0x1F", 'a text: put it in quotes, "0x1F"', "0x1F, which YAML reads as a number"),
+        ("2024-01-01", 'a text: put it in quotes, "2024-01-01"', "2024-01-01, which YAML reads as a date"),
+        ("", 'a text: put it in quotes, ""', ", which YAML reads as nothing"),
+    ],
+)
+def test_a_word_that_yaml_reads_as_something_else(written: str, expected: str, found: str) -> None:
+    application = f"application: {{run: {{process: [a]}}, env: {{BUGGY: {written}}}}}"
+    with pytest.raises(BadInput) as refused:
+        parse(GOOD.replace("title: t", f"title: t\n{application}"), "mine.yaml")
+    assert refused.value.where == "mine.yaml, line 4: application.env.BUGGY"
+    assert refused.value.expected == expected
+    assert refused.value.found == found
+    with pytest.raises(BadInput) as masked:
+        parse(GOOD.replace("title: t", f"title: t\n{application.replace('BUGGY', 'PASSWORD')}"), "mine.yaml")
+    assert written not in str(masked.value) or written in ("", "yes")
+    assert masked.value.expected == "a text"
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "says", "next_step"),
+    [
+        (EXPERIMENT, MATRIX.builtin_text("versions"), "this is a matrix, not an experiment", "matrix f.yaml"),
+        (EXPERIMENT, CLAIM.builtin_text("r3"), "this is a claim, not an experiment", "claims f.yaml"),
+        (EXPERIMENT, BUG.builtin_text("kip-903"), "this is a known bug, not an", "bugs f.yaml"),
+        (EXPERIMENT, MENU.builtin_text("groups"), "this is a menu of explore, not an", "--menu f.yaml"),
+        (MATRIX, EXPERIMENT.builtin_text("storm"), "this is an experiment, not a matrix", "plan f.yaml"),
+        (CLAIM, EXPERIMENT.builtin_text("storm"), "this is an experiment, not a claim", "plan f.yaml"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(kind: FileKind[Any], file: str, says: str, next_step: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        kind.parse(file, "f.yaml")
+    assert says in refused.value.what
+    assert f"kafka-chaos {next_step}" in str(refused.value.next_step).replace("explore --menu", "--menu")
+    assert len(str(refused.value).splitlines()) == 3
+
+
+def test_the_name_of_another_kind_is_told() -> None:
+    for kind, name, says in (
+        (EXPERIMENT, "acks-idempotence", "acks-idempotence is a matrix, not an experiment"),
+        (EXPERIMENT, "R12", "R12 is a claim, not an experiment"),
+        (MATRIX, "storm", "storm is an experiment, not a matrix"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            kind.load(name)
 
 
 def test_the_example_file_loads() -> None:

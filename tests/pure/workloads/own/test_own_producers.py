@@ -113,9 +113,12 @@ def test_a_journal_that_was_not_closed_is_a_problem_and_its_sends_are_kept(
     run.close(0.0)
     journal.close()
     assert [row["outcome"] for row in rows(tmp_path)] == ["acked", "acked", "indeterminate"]
-    assert run.problems == (
-        "0.jsonl does not end with `end`: what was sent last is not known",
-        "2 producer(s) of your own were expected, 1 opened a journal",
+    cut, missing = run.problems
+    assert cut == "0.jsonl does not end with `end`: what was sent last is not known"
+    assert missing == (
+        "2 producer(s) of your own were expected, 1 opened a journal; what a producer writes that is not "
+        "wrapped is not accounted for: wrap each in run.journaled(producer), or in another process in "
+        "kafka_chaos.journaled(producer) (docs/how-to/own-producer.md)"
     )
     producer.close()
 
@@ -186,7 +189,7 @@ def test_a_damaged_journal_is_a_problem(folder: ProducerFolder, journal: SendJou
         "0.jsonl, line 5: a line is no JSON" in damaged.replace("\n", " ") or "a line is no JSON" in damaged
     )
     assert "of another run" in other
-    assert missing == "2 producer(s) of your own were expected, 1 opened a journal"
+    assert missing.startswith("2 producer(s) of your own were expected, 1 opened a journal; ")
     assert [row["producer"] for row in rows(tmp_path)] == [0], "what stands before the damage is kept"
 
 

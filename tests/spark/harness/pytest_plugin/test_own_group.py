@@ -106,7 +106,7 @@ def test_a_commit_before_the_records_are_processed(tmp_path: Path) -> None:
     journal.committed([(0, 20)], asked_ns=1)
     journal.processed(LOG[:20])
     beyond = (
-        f"a of group g committed offset 20 of {TOPIC}-0, 20 record(s) beyond what its members had been given"
+        f"a of group g committed offset 20 of {TOPIC}-0, 20 record(s) beyond what its members had processed"
     )
     assert problems(tmp_path, journal, committed={"g": {0: 20}}) == [("commit_ahead", beyond)]
 
