@@ -152,10 +152,7 @@ def experiments(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the built-in experiments, or give the file of one: every step, fault and setting of it.
-
-    `kafka-chaos experiments --show kill-leader --save mine.yaml` copies one; `run mine.yaml` runs the copy.
-    """
+    """List the built-in experiments, or give the file of one: every step, fault and setting of it."""
     from harness.spec.experiment_files import EXPERIMENT
 
     if save is not None:
@@ -250,6 +247,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "import": (interop.import_run, "results/mine --producer producer.jsonl --consumer consumer.jsonl"),
         "import-sends": (interop.import_sends, "results/mine --journal sent --bootstrap-servers kafka:9092"),
         "export": (interop.export_run, "results/mine history.edn --to jepsen"),
+        "convert": (interop.convert, "networkchaos.yaml > converted.yaml"),
     },
     "Machine": {
         "doctor": (machine.doctor, ""),

@@ -128,3 +128,18 @@ def export_run(
     for name in done.left_out:
         typer.echo(f"left out: reader {name}, which may read uncommitted records")
     typer.echo(f"{done.lines:,} lines written to {target}")
+
+
+def convert(file: Annotated[Path, Argument(help="A file of another chaos tool.")]) -> None:
+    """Print the experiment that does what a file of another chaos tool does.
+
+    Read are Chaos Mesh (PodChaos, NetworkChaos, TimeChaos, StressChaos, IOChaos, Schedule), Litmus
+    (ChaosEngine), faults of Kafka's Trogdor, and the Chaos Toolkit. What cannot be expressed exactly is told
+    on standard error, and in comments of the printed file: see docs/how-to/convert.md.
+    """
+    from harness.interop.conversion.convert import convert as converted
+
+    draft = converted(file)
+    for note in draft.notes:
+        typer.echo(f"not the same: {note}", err=True)
+    typer.echo(draft.text(), nl=False)

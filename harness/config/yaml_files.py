@@ -29,6 +29,7 @@ FileModel = TypeVar("FileModel", bound=BaseModel)
 SUFFIXES = (".yaml", ".yml", ".json")
 """JSON is YAML too: the experiment.json in a results folder runs again."""
 MOST_CHARACTERS = 2_000_000
+MOST_DOCUMENTS = 1_000
 MOST_VALUES = 100_000
 """Aliases count each time they are used: nine lines of them can expand to billions of values."""
 DEEPEST = 60
@@ -242,6 +243,8 @@ def read_documents(text: str) -> list[Any]:
     if text.lstrip("\ufeff \t\r\n").startswith("//"):
         text = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
     parts = re.split(r"^---(?=\s|$)", text, flags=re.MULTILINE) if len(text) <= MOST_CHARACTERS else [text]
+    if len(parts) > MOST_DOCUMENTS:
+        raise NotYaml(f"too large: more than {MOST_DOCUMENTS:,} documents")
     found = (_read_yaml(part, lambda node: node)[1] for part in parts)
     return [one for one in found if one is not None]
 

@@ -52,7 +52,8 @@ Path = tuple[str | int, ...]
 @dataclass(frozen=True, slots=True)
 class FileText:
     """A file whose mistakes are explained: `origin` names the file in messages, `word` is its kind, `root`
-    and `data` are its content as YAML nodes and as data, `schema` is the JSON schema of such files."""
+    and `data` are its content as YAML nodes (None: it is no file) and as data, `schema` is the JSON schema of
+    such files."""
 
     origin: str
     word: str
@@ -97,13 +98,6 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
         next_step=next_step,
         others=others,
     )
-
-
-def model_as_bad_input(
-    error: ValidationError, schema: Mapping[str, Any], data: Any, *, where: str, word: str, next_step: str
-) -> BadInput:
-    """As `as_bad_input`, for `data` that is in no file of its own; `where` names it, `word` its kind."""
-    return as_bad_input(error, FileText(where, word, None, data, schema), next_step)
 
 
 def _independent_problems(error: ValidationError) -> list[ErrorDetails]:

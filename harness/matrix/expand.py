@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import BaseModel, ValidationError
 
-from harness.config.yaml_problems import model_as_bad_input
+from harness.config.yaml_problems import FileText, as_bad_input
 from harness.matrix.spec import MOST_ARMS, ArmSelector, MatrixSpec, Patch, matches
 from harness.model.errors import BadInput
 from harness.spec.experiment import Arm, Experiment
@@ -242,11 +242,8 @@ def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any
 
 
 def _invalid_arm(error: ValidationError, model: type[BaseModel], data: Any, where: str) -> BadInput:
-    return model_as_bad_input(
+    return as_bad_input(
         error,
-        model.model_json_schema(),
-        data,
-        where=where,
-        word="arm",
-        next_step="correct the base or the level; `kafka-chaos matrix --schema` prints every key",
+        FileText(where, "arm", None, data, model.model_json_schema()),
+        "correct the base or the level; `kafka-chaos matrix --schema` prints every key",
     )

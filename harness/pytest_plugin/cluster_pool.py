@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import ClusterHolder
-from harness.config.yaml_problems import model_as_bad_input
+from harness.config.yaml_problems import FileText, as_bad_input
 from harness.host.ports import HIGHEST, LOWEST, free_ports
 from harness.model.errors import ClusterError
 from harness.pytest_plugin.settings import ChaosSpent, Settings
@@ -36,13 +36,10 @@ def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
     try:
         return ClusterSpec.model_validate(data)
     except ValidationError as error:
-        raise model_as_bad_input(
+        raise as_bad_input(
             error,
-            ClusterSpec.model_json_schema(),
-            data,
-            where="kafka_cluster_spec",
-            word="cluster",
-            next_step="`kafka-chaos schema` prints every key below `cluster` with its meaning",
+            FileText("kafka_cluster_spec", "cluster", None, data, ClusterSpec.model_json_schema()),
+            "`kafka-chaos schema` prints every key below `cluster` with its meaning",
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.config.yaml_problems import model_as_bad_input
+from harness.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput
 from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
@@ -71,11 +71,10 @@ def experiment_around(
     try:
         return Experiment.model_validate(experiment)
     except ValidationError as error:
-        raise model_as_bad_input(
+        raise as_bad_input(
             error,
-            Experiment.model_json_schema(),
-            experiment,
-            where="chaos.application(...)",
-            word="experiment",
-            next_step="docs/how-to/applications.md shows each of them",
+            FileText(
+                "chaos.application(...)", "experiment", None, experiment, Experiment.model_json_schema()
+            ),
+            "docs/how-to/applications.md shows each of them",
         ) from error

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from faults.schedules.entries import WrittenFault
 from faults.shared.fault_spec import InjectionContext
 from harness.cluster.managed import ManagedCluster
-from harness.config.yaml_problems import model_as_bad_input
+from harness.config.yaml_problems import FileText, as_bad_input
 from harness.containers import images
 from harness.model.errors import FaultError, PrerequisiteMissing
 from harness.model.journal import FAULTS, FAULTS_FILE
@@ -44,13 +44,10 @@ def _fault_of(written: dict[str, Any]) -> Any:
     try:
         return _FAULT.validate_python(written)
     except ValidationError as error:
-        raise model_as_bad_input(
+        raise as_bad_input(
             error,
-            _FAULT.json_schema(),
-            written,
-            where="the fault of the test",
-            word="fault",
-            next_step="`kafka-chaos faults` lists them, `kafka-chaos faults KIND` what one of them takes",
+            FileText("the fault of the test", "fault", None, written, _FAULT.json_schema()),
+            "`kafka-chaos faults` lists them, `kafka-chaos faults KIND` what one of them takes",
         ) from error
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.pure
 GROUP: Any = typer.main.get_command(app)
 WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
 OTHER_PROGRAMS = {"pip", "mv", "pytest", "java", "export", "spark-submit", ".venv/bin/pre-commit"}
-AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema"}
+AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema", "convert"}
 """Commands that need no brokers and no minutes, whatever their arguments are (except --prove)."""
 AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--help", "--version"}
 """With one of these options every command is such a command."""
@@ -31,6 +31,7 @@ FILES = {
     "producer.properties": "acks=all\nenable.idempotence=true\n",
     "topic.properties": "min.insync.replicas=1\nreplication.factor=3\n",
     "consumer.properties": "group.id=orders\nauto.offset.reset=latest\nenable.auto.commit=true\n",
+    "networkchaos.yaml": (ROOT / "tests/support/cases/y1-networkchaos.yaml").read_text(),
 }
 """What a reader has of his own when he types the commands."""
 

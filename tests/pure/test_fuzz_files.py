@@ -20,6 +20,7 @@ from harness.claims.claim import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
+from harness.interop.conversion.convert import convert
 from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import import_run
 from harness.matrix.expand import expand_matrix
@@ -30,6 +31,7 @@ from harness.model.run import RunMeta
 from harness.protocol.client_security import client_security_of
 from harness.spec import experiment_files, run_plan
 from harness.spec.experiment_files import EXPERIMENT
+from tests.pure.harness.interop.test_convert import CHAOS_TOOLKIT, EXACT, INEXACT
 from tests.pure.harness.report.test_html import meta
 from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
 from tests.support.verifiable_output import LOG, START, STOP, assigned, got, polled, sent, summary
@@ -93,6 +95,20 @@ def test_spoilt_text_of_experiments(data: st.DataObject) -> None:
 @example("name: x\nsteps: [{}]\narms: [{name: 1e999}]")
 def test_any_text_as_an_experiment(text: str) -> None:
     experiment_or_error(text)
+
+
+FOREIGN = [document for document, *_ in (*EXACT, *INEXACT)] + [CHAOS_TOOLKIT]
+
+
+@fuzzed(80)
+@given(st.data())
+def test_spoilt_files_of_other_tools(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "theirs.yaml")
+        path.write_text(as_yaml(data.draw(spoilt_tree(data.draw(st.sampled_from(FOREIGN))))))
+        with told():
+            experiment_or_error(convert(path).text())
+        experiment_or_error(path.read_text())
 
 
 def bomb(depth: int) -> str:

@@ -1,0 +1,1 @@
+"""Experiments of ours out of the files of other chaos tools."""
