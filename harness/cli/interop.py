@@ -21,8 +21,8 @@ def import_run(
     final: Annotated[
         list[Path] | None,
         Option(
-            help="As --consumer, for a consumer that read everything after the producers were done. "
-            "Default: all consumers together."
+            help="As --consumer, for a consumer that read everything after the producers were done; or a "
+            "dump of the topic by kcat -J or kafka-console-consumer. Default: all consumers together."
         ),
     ] = None,
     complete: Annotated[bool, Option("--complete", help="State that the final read missed nothing.")] = False,
@@ -38,8 +38,10 @@ def import_run(
 ) -> None:
     """Make a run folder from the JSON lines of Kafka's VerifiableProducer and VerifiableConsumer.
 
-    Continue with `kafka-chaos check FOLDER`. The lines do not contain: sends in flight when a tool was killed
-    (their numbers count as indeterminate up to the highest one that was read), the times of sends (only those
+    Confluent's tools of these names, dumps of kcat and kafka-console-consumer, and prefixes of `docker
+    compose logs` and its like are read too: docs/how-to/other-tools.md lists what is read and what is
+    refused. Continue with `kafka-chaos check FOLDER`. The lines do not contain: sends in flight when a tool
+    was killed (their numbers count as indeterminate up to the highest one that was read), the times of sends (only those
     of reports, in ms), retries, leader epochs, the topic's retention. They do not show whether everything was
     read either: without --complete the verdict is `unknown`.
     """

@@ -11,6 +11,7 @@ from operator import or_
 from pathlib import Path
 from typing import Literal
 
+from harness.interop.import_files import Stream
 from harness.model.run import FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
 from workloads.interop.foreign_reads import ForeignReads
 from workloads.interop.foreign_sends import ForeignSends
@@ -18,10 +19,10 @@ from workloads.interop.verifiable_events import Lines
 
 RUN_ID = 1
 """Text values contain no run id, so any number serves."""
-CLIENT = "java"
 _MS = 1_000_000
 
-Reads = list[tuple[Path, ForeignReads]]
+Reads = list[tuple[Stream, ForeignReads]]
+Sends = list[tuple[Stream, ForeignSends]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,48 +55,57 @@ class ImportSummary:
     gaps: tuple[str, ...]
 
 
-def summarize_import(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> ImportSummary:
+def summarize_import(sends: Sends, reads: Reads) -> ImportSummary:
     """Account for every line of every file."""
     file_lines: list[str] = []
     problems: list[str] = []
     gaps: list[str] = []
-    for path, one in sends:
+    for stream, one in sends:
+        name = f"{stream.path.name}{stream.of}"
         odd = [
             (one.foreign, "values that no such producer writes"),
             (one.reported_again, "second reports"),
             (one.of_other_topics, "of other topics"),
         ]
-        file_lines.append(_file_line(path, one.lines, odd))
+        file_lines.append(_file_line(stream, one.lines, odd))
         if one.reported_again:
             problems.append(
-                f"{path.name}: {one.reported_again:,} sends were reported twice: their numbers are not unique"
+                f"{name}: {one.reported_again:,} sends were reported twice: their numbers are not unique"
             )
         if one.foreign:
-            problems.append(f"{path.name}: {one.foreign:,} values are not numbers as the tool writes them")
+            problems.append(f"{name}: {one.foreign:,} values are not numbers as the tool writes them")
         if not one.numbers:
-            problems.append(f"{path.name} reports no send, so it is not known what it may have sent")
+            problems.append(f"{name} reports no send, so it is not known what it may have sent")
         unclear = one.unclear_keys()
         if unclear and not one.ended:
             problems.append(
-                f"{path.name}: it does not show how many keys producer {unclear[0]} repeats: "
-                "give --repeating-keys"
+                f"{name}: it does not show how many keys producer {unclear[0]} repeats: give --repeating-keys"
             )
-    for path, read in reads:
+    for stream, read in reads:
+        name = f"{stream.path.name}{stream.of}"
         left_out = [(read.of_other_topics, "of other topics"), (read.unlisted, "records not listed")]
-        file_lines.append(_file_line(path, read.lines, left_out))
+        file_lines.append(_file_line(stream, read.lines, left_out))
         if read.lines.damaged:
-            gaps.append(f"{path.name}: {read.lines.damaged:,} damaged lines may have reported records")
+            gaps.append(f"{name}: {read.lines.damaged:,} damaged lines may have reported records")
         if read.unlisted:
-            gaps.append(f"{path.name}: {read.unlisted:,} consumed records are not listed one by one")
+            gaps.append(f"{name}: {read.unlisted:,} consumed records are not listed one by one")
     return ImportSummary(tuple(file_lines), tuple(problems), tuple(gaps))
 
 
-def _file_line(path: Path, lines: Lines, odd: list[tuple[int, str]]) -> str:
+def _file_line(stream: Stream, lines: Lines, odd: list[tuple[int, str]]) -> str:
     first = "" if lines.first_damaged is None else f" (the first: line {lines.first_damaged})"
     damaged = (lines.damaged, f"damaged lines{first}")
     counts = [(lines.events, "events"), (lines.other, "other lines"), damaged, *odd]
     shown = [f"{number:,} {what}" for number, what in counts if number]
-    return f"{path}: {', '.join(shown)}"
+    shown += [f"without the prefix of {prefix}" for prefix in stream.prefixes]
+    shown += ["times without a zone are taken as UTC"] * lines.zoneless
+    shown += ["times without a date are taken as of 1970-01-01"] * lines.dateless
+    return f"{stream.path}{stream.of}: {', '.join(shown)}"
+
+
+def _client(lines: list[Lines]) -> str:
+    """The library of the tools: those of librdkafka write times without a zone."""
+    return "librdkafka" if any(one.zoneless for one in lines) else "java"
 
 
 def metadata(
@@ -137,13 +147,13 @@ def metadata(
         replication_factor=1,
         acks=request.acks,
         idempotent=request.idempotent,
-        client=CLIENT,
+        client=_client([one.lines for one in sends]),
         readers=tuple(
             ReaderInfo(
                 name=read.reader,
                 group="imported",
                 commits="auto" if not read.commits else "manual",
-                client=CLIENT,
+                client=_client([read.lines]),
                 records=read.records,
                 closed=True,
             )

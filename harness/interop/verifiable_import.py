@@ -1,4 +1,4 @@
-"""A run folder from what Kafka's own VerifiableProducer and VerifiableConsumer printed.
+"""A run folder from what Kafka's own verifiable tools printed, and others of their kind (`import_files`).
 
 docs/how-to/other-tools.md says what such a history does not contain. Everything that is in doubt becomes
 a problem of the run, so that its verdict is `unknown` with the reason: missing evidence never makes a run
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
@@ -19,14 +18,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.interop.import_summary import RUN_ID, Reads, VerifiableImport, metadata, summarize_import
+from harness.interop.import_files import CONSUMER_TOOL, PRODUCER_TOOL, Stream, streams_of
+from harness.interop.import_summary import (
+    RUN_ID,
+    Reads,
+    Sends,
+    VerifiableImport,
+    metadata,
+    summarize_import,
+)
 from harness.interop.run_folder import new_run_folder
 from harness.model import journal
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
 from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
 from workloads.interop.foreign_sends import ForeignSends
-from workloads.interop.verifiable_events import Lines
+from workloads.interop.topic_dumps import CONSOLE, KCAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +56,21 @@ def import_run(request: VerifiableImport, folder: Path) -> Imported:
 
 
 def _import(request: VerifiableImport, folder: Path) -> Imported:
-    sends = [
-        (path, ForeignSends(request.acks, topic=request.topic, keys=request.keys))
-        for path in request.producers
-    ]
     with ExitStack() as stack:
+        sends = [
+            (stream, ForeignSends(request.acks, topic=request.topic, keys=request.keys))
+            for path in request.producers
+            for stream in streams_of(path, (PRODUCER_TOOL,), stack)
+        ]
         parts = _parts(stack, folder / journal.SENDS_DIR, journal.SENDS)
-        for path, one in sends:
+        for stream, one in sends:
             one.topic = one.topic or sends[0][1].topic
-            for table in one.tables(_lines(path)):
+            for table in one.tables(stream.lines()):
                 parts.write_table(table)
-            _refuse_nothing(path, one.lines, "VerifiableProducer")
         topic = next((one.topic for _, one in sends if one.topic), None)
         _refuse_shared(sends)
-        reads, finals, records = _read(request, folder, topic)
+        reads, finals, records = _read(request, folder, topic, max(one.last_ms for _, one in sends), stack)
+        _refuse_keyless(finals, [one for _, one in sends])
         read_to = reduce(or_, (one.read_to for _, one in [*reads, *finals]), Counter[int]())
         for _, one in sends:
             one.topic = one.topic or topic
@@ -74,38 +82,16 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
     return Imported(meta, account.file_lines)
 
 
-def _lines(path: Path) -> Iterable[bytes]:
-    with (
-        BadInput.for_os_errors(
-            "a file to import cannot be read",
-            where=path,
-            next_step="name files that hold what VerifiableProducer or VerifiableConsumer printed",
-        ),
-        path.open("rb") as file,
-    ):
-        yield from file
-
-
 def _parts(stack: ExitStack, folder: Path, schema: pa.Schema) -> pq.ParquetWriter:
     folder.mkdir(parents=True, exist_ok=True)
     return stack.enter_context(pq.ParquetWriter(folder / "part-00000.parquet", schema, compression="zstd"))
 
 
-def _refuse_nothing(path: Path, lines: Lines, tool: str) -> None:
-    if not lines.events:
-        raise BadInput(
-            f"nothing in this file was printed by {tool}",
-            where=str(path),
-            expected='lines such as {"timestamp":...,"name":"startup_complete"}',
-            found=f"{lines.other:,} other lines, {lines.damaged:,} damaged ones",
-            next_step="name the file that holds the tool's standard output",
-        )
-
-
-def _refuse_shared(sends: list[tuple[Path, ForeignSends]]) -> None:
-    """Refuse two files with the same prefix: their records could not be distinguished."""
-    owner: dict[int, Path] = {}
-    for path, one in sends:
+def _refuse_shared(sends: Sends) -> None:
+    """Refuse two producers with the same prefix: their records could not be distinguished."""
+    owner: dict[int, str] = {}
+    for stream, one in sends:
+        path = f"{stream.path}{stream.of}"
         for producer in one.numbers:
             if producer in owner:
                 raise BadInput(
@@ -118,30 +104,36 @@ def _refuse_shared(sends: list[tuple[Path, ForeignSends]]) -> None:
             owner[producer] = path
 
 
-def _read(request: VerifiableImport, folder: Path, topic: str | None) -> tuple[Reads, Reads, int]:
+def _read(
+    request: VerifiableImport, folder: Path, topic: str | None, wrote_ms: int, files: ExitStack
+) -> tuple[Reads, Reads, int]:
     """Write all readers' journals; returns live readers, final readers, and rows of the final read."""
     once = Once()
     records = 0
-    names = _names(request.consumers)
+    streams = [one for path in request.consumers for one in streams_of(path, (CONSUMER_TOOL,), files)]
     live = [
-        (path, ForeignReads(name, RUN_ID, topic=topic))
-        for path, name in zip(request.consumers, names, strict=True)
+        (stream, ForeignReads(name, RUN_ID, topic=topic))
+        for stream, name in zip(streams, _names([one.reader for one in streams]), strict=True)
     ]
-    finals = [(path, ForeignReads(FINAL, RUN_ID, topic=topic)) for path in request.finals]
+    finals = [
+        (stream, ForeignReads(FINAL, RUN_ID, topic=topic, dump_ms=wrote_ms))
+        for path in request.finals
+        for stream in streams_of(path, (CONSUMER_TOOL, KCAT, CONSOLE), files)
+    ]
+    _refuse_unnamed(topic, finals)
     with ExitStack() as stack:
         final = _parts(stack, folder / journal.READS_DIR, journal.READS)
-        for path, one in [*live, *finals]:
+        for stream, one in [*live, *finals]:
             is_final = one.reader == FINAL
             own = None if is_final else _parts(stack, folder / journal.LIVE_DIR / one.reader, journal.READS)
-            for table in one.tables(_lines(path)):
+            for table in one.tables(stream.lines()):
                 if own is not None:
                     own.write_table(table)
                 if is_final or not finals:
                     fresh = once.fresh(table)
                     final.write_table(fresh)
                     records += fresh.num_rows
-            _refuse_nothing(path, one.lines, "VerifiableConsumer")
-            _refuse_silent(path, one)
+            _refuse_silent(stream, one)
         assignments = [row for _, one in live for row in one.assignments]
         commits = [row for _, one in live for row in one.commits]
         for name, schema, rows in (
@@ -153,22 +145,48 @@ def _read(request: VerifiableImport, folder: Path, topic: str | None) -> tuple[R
     return live, finals, records
 
 
-def _refuse_silent(path: Path, one: ForeignReads) -> None:
+def _refuse_silent(stream: Stream, one: ForeignReads) -> None:
     if one.unlisted and not one.records:
         raise BadInput(
             "this consumer did not print which records it received",
-            where=str(path),
+            where=f"{stream.path}{stream.of}",
             expected='a "record_data" line for each record',
             found=f"{one.unlisted:,} records, which are only counted",
-            next_step="run VerifiableConsumer with --verbose",
+            next_step="run the tool with --verbose; those of librdkafka and Go list no records, so read the "
+            "topic with `kcat -C -J` for --final",
         )
 
 
-def _names(paths: tuple[Path, ...]) -> list[str]:
-    """Names of readers from files' names, each once, fit for a folder."""
+def _refuse_unnamed(topic: str | None, finals: Reads) -> None:
+    for stream, _ in finals:
+        if topic is None and CONSOLE in stream.tools:
+            raise BadInput(
+                "it is not known which topic was read",
+                where=f"{stream.path}{stream.of}",
+                found=f"the output of {CONSOLE}, which does not print the topic, and no send of a producer",
+                next_step="give --topic",
+            )
+
+
+def _refuse_keyless(finals: Reads, sends: list[ForeignSends]) -> None:
+    """Refuse a dump without keys of records that have keys: each would be another record than was sent."""
+    keyed = any(numbers.highest_key >= 0 for one in sends for numbers in one.numbers.values())
+    for stream, one in finals:
+        if keyed and one.keyless:
+            raise BadInput(
+                "this dump does not contain the keys of the records",
+                where=f"{stream.path}{stream.of}",
+                expected="keys, since the producers wrote records with keys",
+                found=f"{one.keyless:,} records without a column for the key",
+                next_step="print the topic again with --property print.key=true",
+            )
+
+
+def _names(wanted: list[str]) -> list[str]:
+    """Names of readers, each once, fit for a folder."""
     found = [FINAL]
-    for path in paths:
-        stem = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
+    for one in wanted:
+        stem = re.sub(r"[^A-Za-z0-9_-]", "-", one)
         name, number = stem, 2
         while name in found:
             name, number = f"{stem}-{number}", number + 1

@@ -1,7 +1,7 @@
 """Readers' journals from the lines of a VerifiableConsumer with --verbose (without it the lines do not list
-single records).
+single records), and the final read from dumps of a topic too.
 
-The lines contain no leader epochs and no timestamps of records, and the times of reading in milliseconds.
+The lines contain no leader epochs, and the times of reading in milliseconds (a dump: none).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from harness.model.journal import READS
-from workloads.interop.verifiable_events import CONSUMER, Lines, decode_text, key_id, parse
+from workloads.interop.topic_dumps import parse_dump
+from workloads.interop.verifiable_events import CONSUMER, Lines, ascii_text, decode_text, key_id, parse
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES
 
@@ -33,11 +34,16 @@ class ForeignReads:
     `lines` counts the lines by what they are, `unlisted` the consumed records that are not listed one by one,
     `of_other_topics` the events of other topics than `topic` (None: the topic of the first event). `ends`
     is the offset behind the last record by partition, `read_to` the number behind the highest one read by
-    producer. `assignments` and `commits` are rows of these journals.
+    producer. `assignments` and `commits` are rows of these journals. `keyless` counts records whose keys were
+    not printed. A final reader takes records of `dump_ms`, in ms, from dumps of the topic.
     """
 
-    def __init__(self, reader: str, run_id: int, *, topic: str | None = None) -> None:
+    known = CONSUMER
+
+    def __init__(self, reader: str, run_id: int, *, topic: str | None = None, dump_ms: int = 0) -> None:
         self.topic = topic
+        self.keyless = 0
+        self._dump_ms = dump_ms
         self.lines = Lines()
         self.unlisted = self.of_other_topics = self.records = 0
         self.ends: Counter[int] = Counter()
@@ -51,12 +57,21 @@ class ForeignReads:
         self._session = -1
         self._since_poll: Counter[_TopicPartition] = Counter()
 
-    def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
+    def tables(self, lines: Iterable[str | bytes | None]) -> Iterator[pa.Table]:
         """READS rows of all these lines, in tables, in the order in which the reader received them."""
         rest = iter(lines)
         while some := list(islice(rest, _ROWS_AT_ONCE)):
-            events = [event for line in some if (event := parse(line, CONSUMER, self.lines)) is not None]
+            events = [event for line in some if (event := self._event(line)) is not None]
             yield self._rows([(event, max(0, self._session)) for event in events if self._take(event)])
+
+    def _event(self, line: str | bytes | None) -> dict[str, Any] | None:
+        if self.reader == FINAL:
+            damaged = self.lines.damaged
+            event = parse_dump(line, self.lines, self.topic, self._dump_ms)
+            if event is not None or self.lines.damaged > damaged:
+                self.keyless += event is not None and event.get("keyless", False)
+                return event
+        return parse(line, self.known, self.lines)
 
     def _take(self, event: dict[str, Any]) -> bool:
         """Process an event; returns whether it is a record of the topic."""
@@ -67,10 +82,12 @@ class ForeignReads:
             self._since_poll[event["topic"], event["partition"]] += 1
             return self._is_of_topic(event["topic"])
         if name == "records_consumed":
-            # The counts of one poll by partition; its records were listed before.
-            for part in event["partitions"]:
-                topic_partition = (part["topic"], part["partition"])
-                self.unlisted += max(0, part["count"] - self._since_poll[topic_partition])
+            # The counts of one poll by partition (confluent-kafka: in all); its records were listed before.
+            parts = {(part["topic"], part["partition"]): part.get("count") for part in event["partitions"]}
+            if None in parts.values():
+                self.unlisted += max(0, event["count"] - self._since_poll.total())
+            else:
+                self.unlisted += sum(max(0, count - self._since_poll[at]) for at, count in parts.items())
             self._since_poll.clear()
         elif name in ("partitions_assigned", "partitions_revoked"):
             self._session += name == "partitions_assigned"
@@ -80,10 +97,10 @@ class ForeignReads:
                 if self._is_of_topic(part["topic"])
             ]
         elif name == "offsets_committed":
-            error = None if event["success"] else str(event.get("error") or "failed")
-            reason = None if error is None else error.encode("ascii", "replace").decode()
+            error = "" if event["success"] else str(event.get("error") or "failed")
             self.commits += [
-                self._row(event, part) | {"offset": part["offset"], "error": reason}
+                self._row(event, part)
+                | {"offset": part["offset"], "error": ascii_text(error or str(part.get("error") or ""))}
                 for part in event["offsets"]
                 if self._is_of_topic(part["topic"]) and part["offset"] >= 0
             ]

@@ -1,4 +1,4 @@
-"""The sends journal from a VerifiableProducer's lines.
+"""The sends journal from the lines of a VerifiableProducer, Kafka's or Confluent's.
 
 The tool prints a send only with its report: `sent_ns` is the time of the report, in whole milliseconds. Its
 values are dense numbers, so each missing number below the last reported one was sent too, with an unknown
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.model.journal import SENDS, SendOutcome
-from workloads.interop.verifiable_events import PRODUCER, Lines, decode_text, key_id, parse
+from workloads.interop.verifiable_events import PRODUCER, Lines, decode_text, key_id, librdkafka_error, parse
 from workloads.producer.java_outcomes import exception_name, outcome_of
 from workloads.producer.outcomes import NO_REPORT
 from workloads.record.identity import OK
@@ -68,7 +68,7 @@ class ForeignSends:
     `foreign` counts values that no such tool writes, `reported_again` second reports of one number,
     `of_other_topics` events of other topics than `topic` (None: the topic of the first event): none of these
     become rows. `numbers` is by producer, `lines` counts the lines by what they are, `ended`
-    tells that the tool closed normally.
+    tells that the tool closed normally and has reported all sends.
     """
 
     def __init__(self, acks: str, *, topic: str | None = None, keys: int | None = None) -> None:
@@ -83,13 +83,13 @@ class ForeignSends:
         self._keys = keys
         self._sent: int | None = None
 
-    def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
+    def tables(self, lines: Iterable[str | bytes | None]) -> Iterator[pa.Table]:
         """SENDS rows of all these lines, in several tables."""
         rest = iter(lines)
         while some := list(islice(rest, _ROWS_AT_ONCE)):
             yield self._rows([event for line in some if (event := self._report(line)) is not None])
 
-    def _report(self, line: str | bytes) -> dict[str, Any] | None:
+    def _report(self, line: str | bytes | None) -> dict[str, Any] | None:
         """The report of a send on this line; None: it says something else."""
         event = parse(line, PRODUCER, self.lines)
         if event is None:
@@ -100,6 +100,10 @@ class ForeignSends:
         if event["name"] == "tool_data":
             self.ended = True
             self._sent = event["sent"]
+        elif event["name"] == "shutdown_complete" and event.get("_qlen") == 0:
+            # confluent-kafka's has flushed its queue: nothing was sent above the highest reported number.
+            self.ended = True
+            self._sent = 0
         return event if event["name"].startswith("producer_send") else None
 
     def _rows(self, reports: list[dict[str, Any]]) -> pa.Table:
@@ -127,8 +131,11 @@ class ForeignSends:
         numbers.key(seq, key)
         numbers.last_ms = max(numbers.last_ms, event["timestamp"])
         failed = event["name"] == "producer_send_error"
-        error = exception_name(event["exception"]) if failed else None
         message = event.get("message")
+        error = None
+        if failed:
+            java = event.get("exception")
+            error = exception_name(java) if isinstance(java, str) else librdkafka_error(str(message))
         outcome = outcome_of(error, message if isinstance(message, str) else None, self._acks)
         offset = -1 if failed or outcome is SendOutcome.UNCONFIRMED else event["offset"]
         return {

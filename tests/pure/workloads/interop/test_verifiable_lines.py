@@ -26,9 +26,9 @@ from tests.support.verifiable_output import (
     sent,
     summary,
 )
-from workloads.interop.foreign_reads import ForeignReads, Once
+from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
 from workloads.interop.foreign_sends import MAX_SEQ_JUMP, ForeignSends
-from workloads.interop.verifiable_events import CONSUMER, PRODUCER, Lines, parse
+from workloads.interop.verifiable_events import CONSUMER, PRODUCER, SHARE_CONSUMER, Lines, parse
 from workloads.producer.java_outcomes import exception_name, outcome_of
 
 pytestmark = pytest.mark.pure
@@ -157,14 +157,16 @@ _JSON = st.recursive(
     max_leaves=6,
 )
 _EVENTS = st.builds(
-    lambda name, fields: json.dumps({"timestamp": T0_MS, "name": name, **fields}),
-    st.sampled_from([*PRODUCER, *CONSUMER]),
+    lambda name, time, fields: json.dumps({**time, "name": name, **fields}),
+    st.sampled_from([*PRODUCER, *CONSUMER, *SHARE_CONSUMER]),
+    st.sampled_from([{"timestamp": T0_MS}, {"_time": "2026-11-20 10:00:01"}, {}]),
     st.fixed_dictionaries(
         {},
         optional={
             name: _JSON | st.just(0)
             for name in ("timestamp", "key", "value", "topic", "partition", "offset", "partitions", "offsets",
-                         "count", "success", "error", "exception", "message", "sent", "acked")
+                         "count", "success", "error", "exception", "message", "sent", "acked", "_time",
+                         "_qlen", "payload", "offsetResetStrategy")
         },
     ),
 )  # fmt: skip
@@ -175,12 +177,85 @@ def test_no_line_is_a_crash(lines: list[str | bytes]) -> None:
     one = ForeignSends("all")
     for table in (*one.tables(lines), *one.unreported({0: 3})):
         assert table.schema == SENDS
+    final = ForeignReads(FINAL, 1)
     reader = ForeignReads("r", 1)
-    for table in reader.tables(lines):
+    for table in (*final.tables(lines), *reader.tables(lines)):
         assert table.schema == READS
-    assert one.lines.seen == reader.lines.seen == len(lines)
+    assert one.lines.seen == reader.lines.seen == final.lines.seen == len(lines)
     pa.Table.from_pylist(reader.assignments, schema=ASSIGNMENTS)
     pa.Table.from_pylist(reader.commits, schema=COMMITS)
+
+
+def confluent(name: str, time: str | None = "2026-11-20 10:00:01.500001", **fields: Any) -> str:
+    return json.dumps({"name": name, **({} if time is None else {"_time": time}), **fields})
+
+
+@pytest.mark.parametrize("key", [None, "NULL", ""])
+def test_sends_of_confluents_clients(key: str | None) -> None:
+    success = {"topic": TOPIC, "partition": 0, "key": key}
+    python = 'KafkaError{code=_MSG_TIMED_OUT,val=-192,str="Local: Message timed out"}'
+    one, rows = sends(
+        confluent("producer_send_success", value="0", offset=0, **success),
+        confluent("producer_send_error", value="1", topic=TOPIC, key=key, message=python),
+        confluent("producer_send_error", value="2", topic=TOPIC, key=key, message="Local: Timed out"),
+        confluent("shutdown_complete"),
+        read_to={0: 5},
+    )
+    assert (one.lines.damaged, one.ended, one.lines.zoneless) == (0, False, True)
+    assert [(row["seq"], row["outcome"], row["error"], row["key"]) for row in rows[:3]] == [
+        (0, "acked", None, None),
+        (1, "indeterminate", "_MSG_TIMED_OUT", None),
+        (2, "indeterminate", "Local: Timed out", None),
+    ]
+    # 2026-11-20 10:00:01.500 UTC. What it had sent and not reported may have been read: 3 and 4.
+    assert rows[0]["closed_ns"] == 1_795_168_801_500 * 10**6
+    assert [row["seq"] for row in rows[3:]] == [3, 4]
+
+
+def test_confluents_producer_says_that_its_queue_is_empty() -> None:
+    first = confluent("producer_send_success", value="0", offset=0, topic=TOPIC, partition=0, key=None)
+    _, rows = sends(first, confluent("shutdown_complete", _qlen=0), read_to={0: 5})
+    assert [row["seq"] for row in rows] == [0]
+    _, rows = sends(first, confluent("shutdown_complete", _qlen=2), read_to={0: 5})
+    assert [row["seq"] for row in rows] == [0, 1, 2, 3, 4]
+
+
+def test_a_clock_without_a_date_passes_midnight() -> None:
+    times = ["23:59:58.000", None, "00:00:01.250", "23:59:59.999", "12:00:00", "23:00:00.000", "01:00:00"]
+    lines = Lines()
+    found = [parse(confluent("startup_complete", time), PRODUCER, lines) for time in times]
+    day, hour = 86_400_000, 3_600_000
+    assert [event and event["timestamp"] for event in found] == [
+        day - 2000, day - 2000, day + 1250, day - 1, day // 2, day - hour, day + hour,
+    ]  # fmt: skip
+    assert lines.dateless
+
+
+@pytest.mark.parametrize(
+    "time", ["yesterday", "25:00:00", "2026-13-01 00:00:00", "1969-12-31 00:00:00", "", "9999-01-01"]
+)
+def test_what_is_no_time_is_damage(time: str) -> None:
+    lines = Lines()
+    assert parse(confluent("startup_complete", time), PRODUCER, lines) is None
+    assert lines.damaged == 1
+
+
+def test_confluents_consumer_counts_all_partitions_together() -> None:
+    parts = [{"topic": TOPIC, "partition": 0, "minOffset": 0, "maxOffset": 9}]
+    reader = ForeignReads("r", 1)
+    record = {"topic": TOPIC, "partition": 0, "key": None}
+    text = [confluent("record_data", value=str(seq), offset=seq, **record) for seq in range(2)]
+    offsets = [
+        {"topic": TOPIC, "partition": 0, "offset": 2, "error": "no"},
+        {"topic": TOPIC, "partition": 1, "offset": -1001},
+    ]
+    text += [
+        confluent("records_consumed", count=5, partitions=parts),
+        confluent("offsets_committed", offsets=offsets, success=True, error=""),
+    ]
+    assert len(rows_of(reader.tables(text))) == 2
+    assert (reader.unlisted, reader.lines.damaged) == (3, 0)
+    assert [(row["offset"], row["error"]) for row in reader.commits] == [(2, "no")]
 
 
 def test_records_become_reads_with_session_and_position() -> None:

@@ -15,6 +15,7 @@ from harness.interop.verifiable_import import import_run
 from harness.model.result import Judgement, Summary, VerdictWord
 from tests.spark.conftest import Check
 from tests.support.history import History
+from tests.support.paths import ROOT
 from tests.support.verifiable_output import START, STOP, assigned, failed, got, polled, sent, summary
 
 pytestmark = pytest.mark.spark
@@ -82,3 +83,26 @@ def test_an_unknown_partition_is_still_one_partition(check: Check) -> None:
         (1, "misplaced"),
         (2, "misplaced"),
     ]
+
+
+@pytest.mark.parametrize("producer", ["i-java-producer", "i-ckp-producer", "i-compose-producer"])
+def test_files_of_users(producer: str, spark: SparkSession, tmp_path: Path) -> None:
+    cases = ROOT / "tests" / "support" / "cases"
+    request = VerifiableImport(
+        (cases / f"{producer}.log",), finals=(cases / "i-java-full.log",), complete=True
+    )
+    meta = import_run(request, tmp_path / "run").meta
+    told = check_run(spark, tmp_path / "run")
+    verdict = judge(meta, told)
+    assert (counts(told), verdict.verdict) == ({}, VerdictWord.VALID), verdict.reasons
+
+
+def test_what_confluents_consumer_lacks_is_lost(spark: SparkSession, tmp_path: Path) -> None:
+    cases = ROOT / "tests" / "support" / "cases"
+    request = VerifiableImport(
+        (cases / "i-ckp-producer.log",), finals=(cases / "i-ckp-consumer.log",), complete=True
+    )
+    meta = import_run(request, tmp_path / "run").meta
+    told = check_run(spark, tmp_path / "run")
+    assert counts(told) == {"lost": 1}
+    assert judge(meta, told).verdict is VerdictWord.INVALID
