@@ -16,13 +16,24 @@ def import_run(
     folder: Annotated[Path, Argument(help="The run folder to write.")],
     producer: Annotated[list[Path], Option(help="The output of a VerifiableProducer; may be repeated.")],
     consumer: Annotated[
-        list[Path] | None, Option(help="The output of a VerifiableConsumer with --verbose; may be repeated.")
+        list[Path] | None,
+        Option(
+            help="The output of a VerifiableConsumer or VerifiableShareConsumer with --verbose; may be "
+            "repeated."
+        ),
     ] = None,
     final: Annotated[
         list[Path] | None,
         Option(
             help="As --consumer, for a consumer that read everything after the producers were done; or a "
             "dump of the topic by kcat -J or kafka-console-consumer. Default: all consumers together."
+        ),
+    ] = None,
+    share_offsets: Annotated[
+        Path | None,
+        Option(
+            help="What `kafka-share-groups --describe --offsets --group GROUP` printed of the share group of "
+            "these consumers, once they had ended."
         ),
     ] = None,
     complete: Annotated[bool, Option("--complete", help="State that the final read missed nothing.")] = False,
@@ -41,9 +52,9 @@ def import_run(
     Confluent's tools of these names, dumps of kcat and kafka-console-consumer, and prefixes of `docker
     compose logs` and its like are read too: docs/how-to/other-tools.md lists what is read and what is
     refused. Continue with `kafka-chaos check FOLDER`. The lines do not contain: sends in flight when a tool
-    was killed (their numbers count as indeterminate up to the highest one that was read), the times of sends (only those
-    of reports, in ms), retries, leader epochs, the topic's retention. They do not show whether everything was
-    read either: without --complete the verdict is `unknown`.
+    was killed (their numbers count as indeterminate up to the highest one that was read), the times of
+    sends (only those of reports, in ms), retries, leader epochs, the topic's retention. They do not show
+    whether everything was read either: without --complete the verdict is `unknown`.
     """
     from harness.interop.import_summary import VerifiableImport
     from harness.interop.verifiable_import import import_run as write
@@ -59,6 +70,7 @@ def import_run(
             topic=topic,
             partitions=partitions,
             keys=repeating_keys,
+            share_offsets=share_offsets,
         ),
         folder,
     )

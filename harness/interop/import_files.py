@@ -30,7 +30,7 @@ _ANY, _RECORD = "an event of any of these tools", "a record of either consumer"
 _NEXT = {
     PRODUCER_TOOL: "name it with --producer",
     CONSUMER_TOOL: "name it with --consumer or --final",
-    SHARE_TOOL: "share groups are not imported; give the output of a VerifiableConsumer of the topic",
+    SHARE_TOOL: "name it with --consumer",
     KCAT: "name it with --final",
     CONSOLE: "name it with --final",
 }
@@ -150,6 +150,15 @@ def _refusal(path: Path, wanted: tuple[str, ...], tools: Counter[str], strange: 
         found=f"{found}, such as this line: {cut}" if cut else found,
         next_step=next_step,
     )
+
+
+def plain_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file without prefixes.
+
+    Raises:
+        BadInput: it cannot be read.
+    """
+    return (split_prefix(line)[2] for line in _raw_lines(path, path))
 
 
 def split_prefix(line: bytes) -> tuple[str, tuple[str, ...], bytes]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from harness.interop.import_files import Stream
 from harness.model.run import FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
+from workloads.interop.foreign_deliveries import ForeignDeliveries
 from workloads.interop.foreign_reads import ForeignReads
 from workloads.interop.foreign_sends import ForeignSends
 from workloads.interop.verifiable_events import Lines
@@ -31,7 +32,8 @@ class VerifiableImport:
 
     `finals` are consumers that read everything once the producers were done; without any, all `consumers`
     together make the final read. `complete`: the user states that this read missed nothing. `keys` is the
-    producers' --repeating-keys. `topic` and `partitions` None: derived from the files.
+    producers' --repeating-keys. `share_offsets` says where the share group of `consumers` begins at the end,
+    as kafka-share-groups prints it. `topic` and `partitions` None: derived from the files.
     """
 
     producers: tuple[Path, ...]
@@ -43,6 +45,7 @@ class VerifiableImport:
     topic: str | None = None
     partitions: int | None = None
     keys: int | None = None
+    share_offsets: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,7 @@ def metadata(
                 closed=True,
             )
             for _, read in live
+            if not isinstance(read, ForeignDeliveries)
         ),
         versions={"python": platform.python_version(), "kafka-chaos": version("kafka-chaos")},
         started_ns=begun,

@@ -18,7 +18,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.interop.import_files import CONSUMER_TOOL, PRODUCER_TOOL, Stream, streams_of
+from harness.interop.import_files import CONSUMER_TOOL, PRODUCER_TOOL, SHARE_TOOL, Stream, streams_of
+from harness.interop.import_share import described_group, share_group
 from harness.interop.import_summary import (
     RUN_ID,
     Reads,
@@ -31,6 +32,8 @@ from harness.interop.run_folder import new_run_folder
 from harness.model import journal
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
+from harness.model.share_journal import DELIVERIES, DELIVERIES_DIR
+from workloads.interop.foreign_deliveries import ForeignDeliveries
 from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
 from workloads.interop.foreign_sends import ForeignSends
 from workloads.interop.topic_dumps import CONSOLE, KCAT
@@ -49,13 +52,14 @@ def import_run(request: VerifiableImport, folder: Path) -> Imported:
 
     Raises:
         BadInput: the folder is not empty, a file cannot be read or holds nothing of these tools, two
-            producers share a prefix, or a consumer ran without --verbose.
+            producers share a prefix, a consumer ran without --verbose, or a dump lacks what is needed.
     """
     with new_run_folder(folder) as scratch:
         return _import(request, scratch)
 
 
 def _import(request: VerifiableImport, folder: Path) -> Imported:
+    group, offsets = described_group(request.share_offsets)
     with ExitStack() as stack:
         sends = [
             (stream, ForeignSends(request.acks, topic=request.topic, keys=request.keys))
@@ -69,7 +73,8 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
                 parts.write_table(table)
         topic = next((one.topic for _, one in sends if one.topic), None)
         _refuse_shared(sends)
-        reads, finals, records = _read(request, folder, topic, max(one.last_ms for _, one in sends), stack)
+        wrote_ms = max(one.last_ms for _, one in sends)
+        reads, finals, records = _read(request, folder, topic, wrote_ms, group, stack)
         _refuse_keyless(finals, [one for _, one in sends])
         read_to = reduce(or_, (one.read_to for _, one in [*reads, *finals]), Counter[int]())
         for _, one in sends:
@@ -78,6 +83,10 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
                 parts.write_table(table)
     account = summarize_import(sends, [*reads, *finals])
     meta = metadata(request, topic or "", [one for _, one in sends], reads, finals, records, account)
+    members = [one for _, one in reads if isinstance(one, ForeignDeliveries)]
+    topic = topic or next((one.topic for one in members if one.topic), "")
+    share, problems = share_group(folder, members, group, offsets, topic, meta.ended_ns or 0)
+    meta = meta.model_copy(update={"share": share, "problems": (*meta.problems, *problems)})
     meta.save(folder)
     return Imported(meta, account.file_lines)
 
@@ -105,14 +114,15 @@ def _refuse_shared(sends: Sends) -> None:
 
 
 def _read(
-    request: VerifiableImport, folder: Path, topic: str | None, wrote_ms: int, files: ExitStack
+    request: VerifiableImport, folder: Path, topic: str | None, wrote_ms: int, group: str, files: ExitStack
 ) -> tuple[Reads, Reads, int]:
     """Write all readers' journals; returns live readers, final readers, and rows of the final read."""
     once = Once()
     records = 0
-    streams = [one for path in request.consumers for one in streams_of(path, (CONSUMER_TOOL,), files)]
-    live = [
-        (stream, ForeignReads(name, RUN_ID, topic=topic))
+    wanted = (CONSUMER_TOOL, SHARE_TOOL)
+    streams = [one for path in request.consumers for one in streams_of(path, wanted, files)]
+    live: Reads = [
+        (stream, _reader_of(stream)(name, RUN_ID, topic=topic))
         for stream, name in zip(streams, _names([one.reader for one in streams]), strict=True)
     ]
     finals = [
@@ -123,16 +133,24 @@ def _read(
     _refuse_unnamed(topic, finals)
     with ExitStack() as stack:
         final = _parts(stack, folder / journal.READS_DIR, journal.READS)
+        given = None
         for stream, one in [*live, *finals]:
-            is_final = one.reader == FINAL
-            own = None if is_final else _parts(stack, folder / journal.LIVE_DIR / one.reader, journal.READS)
+            is_final, is_share = one.reader == FINAL, isinstance(one, ForeignDeliveries)
+            live_folder = folder / journal.LIVE_DIR / one.reader
+            own = None if is_final or is_share else _parts(stack, live_folder, journal.READS)
+            if is_share and given is None:
+                given = _parts(stack, folder / DELIVERIES_DIR, DELIVERIES)
             for table in one.tables(stream.lines()):
                 if own is not None:
                     own.write_table(table)
+                if isinstance(one, ForeignDeliveries) and given is not None:
+                    given.write_table(one.deliveries(group))
                 if is_final or not finals:
                     fresh = once.fresh(table)
                     final.write_table(fresh)
                     records += fresh.num_rows
+            if isinstance(one, ForeignDeliveries) and given is not None:
+                given.write_table(one.deliveries(group, end=True))
             _refuse_silent(stream, one)
         assignments = [row for _, one in live for row in one.assignments]
         commits = [row for _, one in live for row in one.commits]
@@ -143,6 +161,10 @@ def _read(
             if live:
                 _parts(stack, folder / name, schema).write_table(pa.Table.from_pylist(rows, schema=schema))
     return live, finals, records
+
+
+def _reader_of(stream: Stream) -> type[ForeignReads]:
+    return ForeignDeliveries if SHARE_TOOL in stream.tools else ForeignReads
 
 
 def _refuse_silent(stream: Stream, one: ForeignReads) -> None:

@@ -52,5 +52,20 @@ def committed(offset: int, *, success: bool = True, partition: int = 0, **more: 
     return line("offsets_committed", 600, offsets=offsets, success=success, **more)
 
 
+def share_polled(*offsets: int, at: int = 0) -> str:
+    """The line of a VerifiableShareConsumer after the records of one poll."""
+    parts = [{"topic": TOPIC, "partition": 0, "count": len(offsets), "offsets": list(offsets)}]
+    return line("records_consumed", at, count=len(offsets), partitions=parts)
+
+
+def acknowledged(*offsets: int, at: int = 0, error: str | None = None) -> str:
+    parts = [{"topic": TOPIC, "partition": 0, "count": len(offsets), "offsets": list(offsets)}]
+    more = {} if error is None else {"error": error}
+    return line(
+        "offsets_acknowledged", at, count=len(offsets), partitions=parts, success=error is None, **more
+    )
+
+
+EARLIEST = line("offset_reset_strategy_set", offsetResetStrategy="earliest")
 START, STOP = line("startup_complete"), line("shutdown_complete", 800)
 LOG = "[2026-11-21 16:00:00,000] WARN [Producer clientId=producer-1] Got error (org.apache.kafka.clients)"

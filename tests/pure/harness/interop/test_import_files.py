@@ -286,9 +286,8 @@ def test_every_format_has_a_case_and_a_place_in_the_docs() -> None:
         ("consumers", KCAT, "kcat -J", "--final"),
         ("consumers", SENT, "VerifiableProducer", "--producer"),
         ("finals", SENT, "VerifiableProducer", "--producer"),
-        ("producers", SHARED, "VerifiableShareConsumer", "VerifiableConsumer of the topic"),
-        ("consumers", SHARED, "VerifiableShareConsumer", "VerifiableConsumer of the topic"),
-        ("finals", SHARED, "VerifiableShareConsumer", "VerifiableConsumer of the topic"),
+        ("producers", SHARED, "VerifiableShareConsumer", "--consumer"),
+        ("finals", SHARED, "VerifiableShareConsumer", "--consumer"),
     ],
 )
 def test_a_file_given_for_another_is_named(
@@ -302,6 +301,22 @@ def test_a_file_given_for_another_is_named(
     assert refused.value.found == f"the output of {found}"
     assert refused.value.next_step is not None
     assert refused.value.next_step.endswith(named)
+
+
+def test_two_kinds_of_consumers_without_names_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.log").write_text("\n".join(SENT))
+    (tmp_path / "c.log").write_text("\n".join([*SHARED, *READ]))
+    request = VerifiableImport((tmp_path / "p.log",), consumers=(tmp_path / "c.log",))
+    with pytest.raises(BadInput, match="VerifiableShareConsumer are mixed"):
+        import_run(request, tmp_path / "run")
+    # With names they are told apart.
+    named = [f"a-1 | {line}" for line in SHARED] + [f"b-1 | {line}" for line in READ]
+    (tmp_path / "c.log").write_text("\n".join(named))
+    done = import_run(
+        VerifiableImport((CASES / "i-java-producer.log",), (tmp_path / "c.log",)), tmp_path / "run"
+    )
+    assert [one.name for one in done.meta.readers] == ["b-1"]
+    assert [one.members for one in done.meta.share] == [("a-1",)]
 
 
 def test_ten_megabytes(tmp_path: Path) -> None:

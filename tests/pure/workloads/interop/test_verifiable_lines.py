@@ -26,6 +26,7 @@ from tests.support.verifiable_output import (
     sent,
     summary,
 )
+from workloads.interop.foreign_deliveries import ForeignDeliveries
 from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
 from workloads.interop.foreign_sends import MAX_SEQ_JUMP, ForeignSends
 from workloads.interop.verifiable_events import CONSUMER, PRODUCER, SHARE_CONSUMER, Lines, parse
@@ -178,6 +179,11 @@ def test_no_line_is_a_crash(lines: list[str | bytes]) -> None:
     for table in (*one.tables(lines), *one.unreported({0: 3})):
         assert table.schema == SENDS
     final = ForeignReads(FINAL, 1)
+    member = ForeignDeliveries("m", 1)
+    for table in member.tables(lines):
+        assert table.schema == READS
+    assert member.deliveries("g", end=True).num_rows == member.given
+    assert member.lines.seen == len(lines)
     reader = ForeignReads("r", 1)
     for table in (*final.tables(lines), *reader.tables(lines)):
         assert table.schema == READS

@@ -16,7 +16,19 @@ from harness.model.result import Judgement, Summary, VerdictWord
 from tests.spark.conftest import Check
 from tests.support.history import History
 from tests.support.paths import ROOT
-from tests.support.verifiable_output import START, STOP, assigned, failed, got, polled, sent, summary
+from tests.support.verifiable_output import (
+    EARLIEST,
+    START,
+    STOP,
+    acknowledged,
+    assigned,
+    failed,
+    got,
+    polled,
+    sent,
+    share_polled,
+    summary,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -106,3 +118,85 @@ def test_what_confluents_consumer_lacks_is_lost(spark: SparkSession, tmp_path: P
     told = check_run(spark, tmp_path / "run")
     assert counts(told) == {"lost": 1}
     assert judge(meta, told).verdict is VerdictWord.INVALID
+
+
+DESCRIBED = "GROUP TOPIC PARTITION START-OFFSET LAG\nq t 0 {start} {lag}\n"
+
+
+def of_members(
+    spark: SparkSession, folder: Path, *members: list[str], start: int = 4, lag: str = "0"
+) -> tuple[dict[str, int], Judgement]:
+    """Findings and verdict of four records that were written and given to these members of a share group."""
+    (folder / "p.log").write_text(
+        "\n".join([START, *(sent(str(seq), seq) for seq in range(4)), STOP, summary(4)])
+    )
+    (folder / "f.log").write_text("\n".join([START, assigned(0), *(got(str(seq), seq) for seq in range(4))]))
+    (folder / "o.txt").write_text(DESCRIBED.format(start=start, lag=lag))
+    files = [folder / f"{number}.log" for number in range(len(members))]
+    for path, lines in zip(files, members, strict=True):
+        path.write_text("\n".join([START, EARLIEST, *lines]))
+    request = VerifiableImport(
+        (folder / "p.log",), tuple(files), (folder / "f.log",), complete=True, share_offsets=folder / "o.txt"
+    )
+    meta = import_run(request, folder / "run").meta
+    told = check_run(spark, folder / "run")
+    return counts(told), judge(meta, told)
+
+
+def poll(*offsets: int, at: int, answered: int | None = None, error: str | None = None) -> list[str]:
+    """The lines of one poll, and of its acknowledgement."""
+    lines = [*(got(str(one), one, at=at) for one in offsets), share_polled(*offsets, at=at)]
+    return lines if answered is None else [*lines, acknowledged(*offsets, at=answered, error=error)]
+
+
+def test_a_share_group_that_a_user_has(spark: SparkSession, tmp_path: Path) -> None:
+    cases = ROOT / "tests" / "support" / "cases"
+    request = VerifiableImport(
+        (cases / "i-java-producer.log",),
+        (cases / "i-share-again.log",),
+        (cases / "i-java-full.log",),
+        complete=True,
+    )
+    meta = import_run(request, tmp_path / "run").meta
+    told = check_run(spark, tmp_path / "run")
+    # Two records were given twice before they were acknowledged, which is lawful.
+    assert counts(told) == {"share_redelivered": 2}
+    (share,) = told.shares
+    assert (share.records, share.deliveries, share.accepted, share.unanswered) == (20, 22, 20, 2)
+    verdict = judge(meta, told)
+    assert verdict.verdict is VerdictWord.UNKNOWN
+    assert all("share group" in reason for reason in verdict.reasons)
+    assert any("give --share-offsets" in reason for reason in verdict.reasons)
+
+
+def test_a_share_group_that_got_everything_is_valid(spark: SparkSession, tmp_path: Path) -> None:
+    found, verdict = of_members(
+        spark,
+        tmp_path,
+        poll(0, 1, at=10, answered=20),
+        # Given again after an answer with an error, and by the other member after its lock.
+        [
+            *poll(2, 3, at=15, answered=25, error="expired"),
+            *poll(3, at=30, answered=40),
+            *poll(2, at=50, answered=60),
+        ],
+    )
+    assert (found, verdict.verdict) == ({"share_redelivered": 2}, VerdictWord.VALID), verdict.reasons
+
+
+def test_a_record_that_no_member_was_given_is_lost_to_the_group(spark: SparkSession, tmp_path: Path) -> None:
+    found, verdict = of_members(spark, tmp_path, poll(0, 1, 3, at=10, answered=20))
+    assert (found, verdict.verdict) == ({"share_lost": 1}, VerdictWord.INVALID)
+    # Near miss: the group has not finished it yet.
+    (tmp_path / "later").mkdir()
+    found, verdict = of_members(
+        spark, tmp_path / "later", poll(0, 1, 3, at=10, answered=20), start=2, lag="1"
+    )
+    assert (found, verdict.verdict) == ({}, VerdictWord.VALID), verdict.reasons
+
+
+def test_a_record_that_is_given_after_it_was_accepted(spark: SparkSession, tmp_path: Path) -> None:
+    before = poll(0, 1, 2, 3, at=10, answered=20)
+    others = [*poll(1, at=30, answered=31), *poll(2, at=40, answered=41)]
+    found, verdict = of_members(spark, tmp_path, before, [*others, *poll(0, at=50, answered=60)])
+    assert (found["share_again"], verdict.verdict) == (1, VerdictWord.INVALID)
