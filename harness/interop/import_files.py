@@ -21,20 +21,12 @@ from typing import Any
 import yaml
 
 from harness.model.errors import BadInput
-from workloads.interop.topic_dumps import CONSOLE, KCAT, dump_tool
+from workloads.interop.topic_dumps import dump_tool
 from workloads.interop.verifiable_events import CONSUMER, PRODUCER, SHARE_CONSUMER
 
 PRODUCER_TOOL, CONSUMER_TOOL = "VerifiableProducer", "VerifiableConsumer"
 SHARE_TOOL = "VerifiableShareConsumer"
 _ANY, _RECORD = "an event of any of these tools", "a record of either consumer"
-_NEXT = {
-    PRODUCER_TOOL: "name it with --producer",
-    CONSUMER_TOOL: "name it with --consumer or --final",
-    SHARE_TOOL: "name it with --consumer",
-    KCAT: "name it with --final",
-    CONSOLE: "name it with --final",
-}
-"""The tools that are known, and what to do with their output."""
 _TIME = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _JSON_FILE = "log file of docker (json-file)"
@@ -57,14 +49,19 @@ class Stream:
     alone: bool
 
     @property
-    def of(self) -> str:
-        """Words behind the file's name that say whose lines these are."""
-        return "" if self.alone or not self.source else f" ({self.source})"
+    def name(self) -> str:
+        """The file's name, with the container's."""
+        return self.path.name if self.alone or not self.source else f"{self.path.name} ({self.source})"
+
+    @property
+    def place(self) -> str:
+        """As `name`, with the file's path."""
+        return f"{self.path}{self.name.removeprefix(self.path.name)}"
 
     @property
     def reader(self) -> str:
         """What a reader is called whose lines these are."""
-        return self.source if self.of else self.path.stem
+        return self.path.stem if self.alone or not self.source else self.source
 
     def lines(self) -> Iterator[bytes | None]:
         """The lines without prefixes; None for a line of another container."""
@@ -134,15 +131,15 @@ def _refusal(path: Path, wanted: tuple[str, ...], tools: Counter[str], strange: 
     found, next_step, line = "an empty file", "name the file that holds the tool's standard output", b""
     if tools:
         tool = tools.most_common(1)[0][0]
-        found, next_step = f"the output of {tool}", _NEXT[tool]
+        found, next_step = f"the output of {tool}", f"name it with {_formats()['read'][tool]}"
     elif strange:
         found, line = "a format that is not known", strange[0]
         for name, one in _formats()["not_read"].items():
             if matching := [text for text in strange if one["line"].match(text)]:
                 found, next_step, line = name, one["next"], matching[0]
                 break
-    shown = line.decode(errors="replace").strip()
-    cut = f"{shown[:_SHOWN]}..." if len(shown) > _SHOWN else shown
+    text = line.decode(errors="replace").strip()
+    cut = "".join(one if one.isprintable() else "?" for one in text[:_SHOWN]) + "..." * (len(text) > _SHOWN)
     return BadInput(
         f"this file is not the output of {wanted[0]}",
         where=str(path),
@@ -248,6 +245,7 @@ def _formats() -> dict[str, dict[str, Any]]:
     """formats.yaml with its expressions compiled, in the file's order."""
     found = yaml.safe_load((resources.files("harness.interop") / "formats.yaml").read_text())
     return {
+        **found,
         "prefixes": {
             name: re.compile(pattern.encode().replace(b"{time}", _TIME))
             for name, pattern in found["prefixes"].items()

@@ -64,7 +64,6 @@ def summarize_import(sends: Sends, reads: Reads) -> ImportSummary:
     problems: list[str] = []
     gaps: list[str] = []
     for stream, one in sends:
-        name = f"{stream.path.name}{stream.of}"
         odd = [
             (one.foreign, "values that no such producer writes"),
             (one.reported_again, "second reports"),
@@ -73,25 +72,26 @@ def summarize_import(sends: Sends, reads: Reads) -> ImportSummary:
         file_lines.append(_file_line(stream, one.lines, odd))
         if one.reported_again:
             problems.append(
-                f"{name}: {one.reported_again:,} sends were reported twice: their numbers are not unique"
+                f"{stream.name}: {one.reported_again:,} sends were reported twice: "
+                "their numbers are not unique"
             )
         if one.foreign:
-            problems.append(f"{name}: {one.foreign:,} values are not numbers as the tool writes them")
+            problems.append(f"{stream.name}: {one.foreign:,} values are not numbers as the tool writes them")
         if not one.numbers:
-            problems.append(f"{name} reports no send, so it is not known what it may have sent")
+            problems.append(f"{stream.name} reports no send, so it is not known what it may have sent")
         unclear = one.unclear_keys()
         if unclear and not one.ended:
             problems.append(
-                f"{name}: it does not show how many keys producer {unclear[0]} repeats: give --repeating-keys"
+                f"{stream.name}: it does not show how many keys producer {unclear[0]} repeats: "
+                "give --repeating-keys"
             )
     for stream, read in reads:
-        name = f"{stream.path.name}{stream.of}"
         left_out = [(read.of_other_topics, "of other topics"), (read.unlisted, "records not listed")]
         file_lines.append(_file_line(stream, read.lines, left_out))
         if read.lines.damaged:
-            gaps.append(f"{name}: {read.lines.damaged:,} damaged lines may have reported records")
+            gaps.append(f"{stream.name}: {read.lines.damaged:,} damaged lines may have reported records")
         if read.unlisted:
-            gaps.append(f"{name}: {read.unlisted:,} consumed records are not listed one by one")
+            gaps.append(f"{stream.name}: {read.unlisted:,} consumed records are not listed one by one")
     return ImportSummary(tuple(file_lines), tuple(problems), tuple(gaps))
 
 
@@ -103,7 +103,7 @@ def _file_line(stream: Stream, lines: Lines, odd: list[tuple[int, str]]) -> str:
     shown += [f"without the prefix of {prefix}" for prefix in stream.prefixes]
     shown += ["times without a zone are taken as UTC"] * lines.zoneless
     shown += ["times without a date are taken as of 1970-01-01"] * lines.dateless
-    return f"{stream.path}{stream.of}: {', '.join(shown)}"
+    return f"{stream.place}: {', '.join(shown)}"
 
 
 def _client(lines: list[Lines]) -> str:

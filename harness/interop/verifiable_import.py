@@ -75,7 +75,12 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
         _refuse_shared(sends)
         wrote_ms = max(one.last_ms for _, one in sends)
         reads, finals, records = _read(request, folder, topic, wrote_ms, group, stack)
-        _refuse_keyless(finals, [one for _, one in sends])
+        keyed = any(numbers.highest_key >= 0 for _, one in sends for numbers in one.numbers.values())
+        if keyed and (keyless := [(stream, one.keyless) for stream, one in finals if one.keyless]):
+            # Each record would be another one than was sent.
+            found = f"{keyless[0][1]:,} records without keys, while the producers wrote keys"
+            next_step = "print the topic again with --property print.key=true"
+            raise _dump_lacks(keyless[0][0], "the keys of the records", found, next_step)
         read_to = reduce(or_, (one.read_to for _, one in [*reads, *finals]), Counter[int]())
         for _, one in sends:
             one.topic = one.topic or topic
@@ -100,17 +105,16 @@ def _refuse_shared(sends: Sends) -> None:
     """Refuse two producers with the same prefix: their records could not be distinguished."""
     owner: dict[int, str] = {}
     for stream, one in sends:
-        path = f"{stream.path}{stream.of}"
         for producer in one.numbers:
             if producer in owner:
                 raise BadInput(
                     "two producers wrote the same values",
-                    where=f"{owner[producer]} and {path}",
+                    where=f"{owner[producer]} and {stream.place}",
                     expected="a --value-prefix of its own for each producer",
                     found=f"both have the prefix {producer}" if producer else "both have no prefix, or 0",
                     next_step="import them as two runs, or run the producers again with prefixes",
                 )
-            owner[producer] = path
+            owner[producer] = stream.place
 
 
 def _read(
@@ -130,7 +134,9 @@ def _read(
         for path in request.finals
         for stream in streams_of(path, (CONSUMER_TOOL, KCAT, CONSOLE), files)
     ]
-    _refuse_unnamed(topic, finals)
+    if topic is None and (unnamed := [one for one, _ in finals if CONSOLE in one.tools]):
+        found = f"the output of {CONSOLE}, and no send of a producer, which would name the topic"
+        raise _dump_lacks(unnamed[0], "the name of the topic", found, "give --topic")
     with ExitStack() as stack:
         final = _parts(stack, folder / journal.READS_DIR, journal.READS)
         given = None
@@ -171,7 +177,7 @@ def _refuse_silent(stream: Stream, one: ForeignReads) -> None:
     if one.unlisted and not one.records:
         raise BadInput(
             "this consumer did not print which records it received",
-            where=f"{stream.path}{stream.of}",
+            where=stream.place,
             expected='a "record_data" line for each record',
             found=f"{one.unlisted:,} records, which are only counted",
             next_step="run the tool with --verbose; those of librdkafka and Go list no records, so read the "
@@ -179,29 +185,9 @@ def _refuse_silent(stream: Stream, one: ForeignReads) -> None:
         )
 
 
-def _refuse_unnamed(topic: str | None, finals: Reads) -> None:
-    for stream, _ in finals:
-        if topic is None and CONSOLE in stream.tools:
-            raise BadInput(
-                "it is not known which topic was read",
-                where=f"{stream.path}{stream.of}",
-                found=f"the output of {CONSOLE}, which does not print the topic, and no send of a producer",
-                next_step="give --topic",
-            )
-
-
-def _refuse_keyless(finals: Reads, sends: list[ForeignSends]) -> None:
-    """Refuse a dump without keys of records that have keys: each would be another record than was sent."""
-    keyed = any(numbers.highest_key >= 0 for one in sends for numbers in one.numbers.values())
-    for stream, one in finals:
-        if keyed and one.keyless:
-            raise BadInput(
-                "this dump does not contain the keys of the records",
-                where=f"{stream.path}{stream.of}",
-                expected="keys, since the producers wrote records with keys",
-                found=f"{one.keyless:,} records without a column for the key",
-                next_step="print the topic again with --property print.key=true",
-            )
+def _dump_lacks(stream: Stream, lacks: str, found: str, next_step: str) -> BadInput:
+    what = f"this dump does not contain {lacks}"
+    return BadInput(what, where=stream.place, found=found, next_step=next_step)
 
 
 def _names(wanted: list[str]) -> list[str]:

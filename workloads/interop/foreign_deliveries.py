@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.model.share_journal import DELIVERIES
+from harness.model.share_journal import DELIVERIES, SHARE_OFFSETS
 from workloads.interop.foreign_reads import ForeignReads
 from workloads.interop.verifiable_events import SHARE_CONSUMER, ascii_text, decode_text
 from workloads.record.identity import OK, STATES
@@ -120,16 +120,7 @@ def described_offsets(lines: Iterable[bytes]) -> list[dict[str, Any]]:
         row = dict(zip(columns, words, strict=False))
         partition, start, lag = (row.get(name, "") for name in ("PARTITION", "START-OFFSET", "LAG"))
         if _PARTITION.match(partition) and _OFFSET.match(start) and _OFFSET.match(lag):
-            rows.append(
-                {
-                    "group": row["GROUP"],
-                    "topic": row["TOPIC"],
-                    "partition": int(partition),
-                    "asked_ns": 0,
-                    "at_ns": 0,
-                    "start_offset": None if start == "-" else int(start),
-                    "lag": None if lag == "-" else int(lag),
-                    "error": None,
-                }
-            )
+            offsets = [None if one == "-" else int(one) for one in (start, lag)]
+            found = (row["GROUP"], row["TOPIC"], int(partition), 0, 0, *offsets, None)
+            rows.append(dict(zip(SHARE_OFFSETS.names, found, strict=True)))
     return rows

@@ -14,7 +14,6 @@ import pytest
 
 from harness.interop.import_files import (
     _JSON_FILE,
-    _NEXT,
     PRODUCER_TOOL,
     _formats,
     split_prefix,
@@ -166,6 +165,17 @@ def test_containers_in_one_file_are_told_apart(tmp_path: Path) -> None:
     assert done.meta.final_read.reasons == ("all.log (c-2): 1 damaged lines may have reported records",)
 
 
+def test_pods_in_one_file_are_told_apart(tmp_path: Path) -> None:
+    pods = {"[pod/p-0/main] ": SENT, "[pod/c-0/main] ": READ, "[pod/c-1/main] ": READ[:-3]}
+    path = tmp_path / "all.log"
+    path.write_text("\n".join(prefix + line for prefix, lines in pods.items() for line in lines))
+    done = import_run(VerifiableImport((path,), (path,), complete=True), tmp_path / "run")
+    assert [reader.name for reader in done.meta.readers] == ["pod-c-0-main", "pod-c-1-main"]
+    assert done.file_lines[0].startswith(
+        f"{path} (pod/p-0/main): 6 events, without the prefix of kubectl logs"
+    )
+
+
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -236,6 +246,7 @@ def test_the_console_consumer_does_not_name_the_topic(tmp_path: Path) -> None:
 UNREAD = {
     '{"event": "begin", "producer": 0, "run": 17, "topic": "orders"}': "events of a producer of your own",
     '{"progress":"a","totalProcessed":5,"consumed":5,"remaining":0}': "TransactionalMessageCopier",
+    "\x00\x1b[2J": "such as this line: ??[2J",
     '{"originating_broker":{"id":1}}': "kcat -L",
     "Topic orders [0] at offset 5: key (0 bytes): 5": "kcat without -J",
     "1.17": "kafka-console-consumer without partitions",
@@ -274,7 +285,7 @@ def test_what_is_not_read_is_refused_by_name(line: str, option: str, tmp_path: P
 def test_every_format_has_a_case_and_a_place_in_the_docs() -> None:
     page = (ROOT / "docs" / "how-to" / "other-tools.md").read_text()
     assert all(any(words in name for words in UNREAD.values()) for name in _formats()["not_read"])
-    names = [*_formats()["prefixes"], *_formats()["not_read"], *_NEXT, _JSON_FILE]
+    names = [*_formats()["prefixes"], *_formats()["not_read"], *_formats()["read"], _JSON_FILE]
     assert [name for name in names if name.removeprefix("the output of ") not in page] == []
 
 
