@@ -11,6 +11,7 @@ from harness.audit.kafka_version import NEWEST, OLDEST, VersionNumbers, read_ver
 from harness.audit.known_settings import (
     SERVER_KINDS,
     ClientLibrary,
+    SettingKind,
     canonical,
     change_of_name,
     closest_setting,
@@ -18,7 +19,7 @@ from harness.audit.known_settings import (
     known_settings,
 )
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
-from harness.audit.setting_values import expected_values
+from harness.audit.setting_values import PLACEHOLDERS, expected_values
 from harness.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen
@@ -31,16 +32,20 @@ _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 _IGNORED = "the Java client and brokers ignore names that they do not know, librdkafka refuses them"
 _COMMENT = re.compile(r"\s(#|//|;)")
 _OWN_LINE = "put the comment in {}, line {}, on a line of its own: what follows a value belongs to it"
+_MOST_GUESSES = 100
+"""Finding the nearest name takes milliseconds."""
 
 
 class AuditedSetting(Frozen):
-    """One setting as written (secrets masked), and its promise (None: none about records)."""
+    """One setting as written (secrets masked), and its promise (None: none about records). `of` says whose it
+    is, if the files have several clients or topics."""
 
     name: str
     value: str
     where: str
     promise: str | None
     source: str | None
+    of: str | None = None
 
 
 class AuditFinding(Frozen):
@@ -57,6 +62,7 @@ class AuditFinding(Frozen):
     finding: str | None = None
     experiment: str | None = None
     arms: tuple[str, ...] = ()
+    of: str | None = None
 
 
 class UnknownSetting(Frozen):
@@ -70,13 +76,15 @@ class UnknownSetting(Frozen):
 
 
 class Audit(Frozen):
-    """The result of an audit; `kafka` is the version of the brokers and of the Java client."""
+    """The result of an audit; `kafka` is the version of the brokers and of the Java client, `read` says which
+    files were read as what."""
 
     client: ClientLibrary
     kafka: str
     settings: tuple[AuditedSetting, ...]
     findings: tuple[AuditFinding, ...]
     unknown: tuple[UnknownSetting, ...]
+    read: tuple[str, ...] = ()
 
     def exit_code(self) -> int:
         """1 if something is refused, contradictory or misspelt; else 0, with or without risks."""
@@ -102,18 +110,20 @@ def audit(
     kafka: str = DEFAULT_VERSION,
     *,
     server_defaults: bool = True,
+    kinds: frozenset[SettingKind] = frozenset(),
 ) -> Audit:
     """Audit a configuration for a version of Kafka; `client` None: the client whose settings have these
     names. `server_defaults`: brokers and topics have Kafka's defaults where `entries` say nothing; otherwise
-    no rule is built on what they have.
+    no rule is built on what they have. `kinds` is what it configures, if its names need not tell.
 
     Raises:
         BadInput: the rules of this version are not known.
     """
     chosen = client_of(entries) if client is None else client
-    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults)
+    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
     refused = {canonical(name): one for name, one in _refused_values(entries, subject)}
-    rules = [rule for rule in RULES if refused.keys().isdisjoint(rule.settings) and rule.speaks(subject)]
+    silent = {*refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
+    rules = [rule for rule in RULES if silent.isdisjoint(rule.settings) and rule.speaks(subject)]
     findings = [
         *refused.values(),
         *(_finding_of(rule, subject) for rule in rules),
@@ -124,9 +134,19 @@ def audit(
         client=chosen,
         kafka=kafka,
         settings=tuple(_audited_setting(one, refused) for one in entries if canonical(one.name) in names),
-        findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
-        unknown=tuple(_unknown(entries, chosen, subject.kafka)),
+        findings=by_severity(findings),
+        unknown=tuple(_unknown(entries, subject)),
     )
+
+
+def by_severity(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+    """The findings, the worst first."""
+    return tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity)))
+
+
+def _is_filled_in_later(entry: PropertyLine) -> bool:
+    """Whether a placeholder stands for the value; of a name or an id no rule needs the value."""
+    return any(mark in entry.value for mark in PLACEHOLDERS) and not entry.name.endswith(".id")
 
 
 def _audited_setting(entry: PropertyLine, refused: Container[str]) -> AuditedSetting:
@@ -137,32 +157,40 @@ def _audited_setting(entry: PropertyLine, refused: Container[str]) -> AuditedSet
     return AuditedSetting(
         name=entry.name,
         value=masked(entry.name, entry.value),
-        where=f"{entry.file}:{entry.line}",
+        where=f"{entry.file}:{entry.line}" if entry.line else entry.file,
         promise=says,
         source=promise.source if promise else None,
     )
 
 
-def _unknown(
-    entries: Iterable[PropertyLine], client: ClientLibrary, kafka: VersionNumbers
-) -> Iterable[UnknownSetting]:
-    names = known_settings(kafka)
+def _unknown(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[UnknownSetting]:
+    client, kinds = subject.client, subject.declared
+    names = known_settings(subject.kafka)
+    guesses = _MOST_GUESSES
     for entry in entries:
         known = names.get(entry.name) or names.get(canonical(entry.name))
-        if known and (client in known.clients or not known.kinds.isdisjoint(SERVER_KINDS)):
-            continue
-        changed = change_of_name(entry.name, client, kafka)
-        close = closest_setting(entry.name) if known is None and changed is None else None
+        changed, close = None, None
+        if known is None or (client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS)):
+            changed = change_of_name(entry.name, client, subject.kafka)
+        if known is None and changed is None:
+            guesses -= 1
+            close = closest_setting(entry.name) if guesses >= 0 else None
         if changed is not None:
             says = f"Kafka {changed.version} {changed.what} it; {_IGNORED}"
-        elif known is not None:
-            says = f"only {', '.join(known.clients)} has it, not {client}"
-        elif close is None and entry.name.startswith(_FREE_PREFIXES):
-            continue
-        else:
+        elif known is None:
+            if close is None and entry.name.startswith(_FREE_PREFIXES):
+                continue
             says = f"unknown name: {_IGNORED}"
             if close is not None and close.lower() == entry.name.lower():
                 says += "; upper and lower case are told apart"
+        elif client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS):
+            says = f"only {', '.join(known.clients)} has it, not {client}"
+        elif kinds and known.kinds.isdisjoint(kinds):
+            says = f"a setting of {' and '.join(sorted(known.kinds))}, not of {' and '.join(sorted(kinds))}"
+        elif _is_filled_in_later(entry):
+            says = "its value is filled in later, so no rule about it was applied"
+        else:
+            continue
         where = f"{entry.file}:{entry.line}"
         yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
 
@@ -238,7 +266,7 @@ def _value(name: str, subject: EffectiveSettings) -> str:
 
 def lines(found: Audit) -> Iterator[str]:
     """An audit as text: the promise of each setting, then the findings, the worst first."""
-    yield f"read as settings of the client {found.client} (--client names another one)"
+    yield from found.read
     newer = (
         ""
         if read_version(found.kafka) <= NEWEST
@@ -246,8 +274,13 @@ def lines(found: Audit) -> Iterator[str]:
     )
     yield f"for Kafka {found.kafka} (--kafka-version names another one, from {OLDEST} on){newer}"
     yield ""
+    whose = None
     for setting in found.settings:
-        yield f"{setting.name}={setting.value}"
+        if setting.of != whose:
+            whose = setting.of
+            yield f"{whose or 'the rest'}:"
+        default = f"  ({setting.where})" if setting.where.startswith("the default of") else ""
+        yield f"{setting.name}={setting.value}{default}"
         if setting.promise is not None:
             yield f"    {setting.promise}"
             yield f"    [{setting.source}]"
@@ -267,7 +300,7 @@ def lines(found: Audit) -> Iterator[str]:
 
 
 def _finding_lines(one: AuditFinding) -> Iterator[str]:
-    yield f"{one.severity.upper()} {one.rule}: {one.says}"
+    yield f"{one.severity.upper()} {one.rule}{f' ({one.of})' if one.of else ''}: {one.says}"
     yield "    " + ", ".join(f"{name}={value}" for name, value in one.settings.items())
     yield f"    do: {one.do}"
     yield f"    source: {one.source}"

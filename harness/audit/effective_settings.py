@@ -28,6 +28,8 @@ class EffectiveSettings:
     kafka: VersionNumbers = NEWEST
     server_defaults: bool = True
     """Whether brokers and topics have Kafka's defaults; otherwise what is not written is not known."""
+    declared: frozenset[SettingKind] = frozenset()
+    """What the configuration is known to configure, whatever its names."""
 
     @cached_property
     def written(self) -> dict[str, str]:
@@ -36,9 +38,11 @@ class EffectiveSettings:
 
     @cached_property
     def kinds(self) -> frozenset[SettingKind]:
-        """What this configures: the kinds of all names that belong to exactly one kind."""
+        """What this configures: what is declared, and the kinds of all names that belong to exactly one."""
         known = (known_settings(self.kafka).get(name) for name in self.written)
-        return frozenset(kind for one in known if one and len(one.kinds) == 1 for kind in one.kinds)
+        return self.declared | frozenset(
+            kind for one in known if one and len(one.kinds) == 1 for kind in one.kinds
+        )
 
     def value(self, name: str) -> str | None:
         """The value as written, else its default; None: it has none, a long one, or it is not known."""

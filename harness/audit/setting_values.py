@@ -13,7 +13,7 @@ _BOUNDS = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
 _FLAGS = ("true", "false", "t", "f", "1", "0")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?", re.ASCII)
-_PLACEHOLDERS = ("${", "{{")
+PLACEHOLDERS = ("${", "{{", "$(")
 """Marks of a value that a config provider or a template fills in later."""
 
 
@@ -30,7 +30,7 @@ def expected_values(
     `compression.type`, may have the value of any of them.
     """
     known = known_settings(kafka).get(listed_name(name))
-    if known is None or any(mark in value for mark in _PLACEHOLDERS):
+    if known is None or any(mark in value for mark in PLACEHOLDERS):
         return None
     places = known.values.items()
     values = {kind: one for (library, kind), one in places if library is client or kind in SERVER_KINDS}

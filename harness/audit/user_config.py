@@ -1,9 +1,9 @@
-"""Puts a user's own configuration of producer, topic and brokers into an experiment; Java's names of producer
-settings become librdkafka's, which our producers use."""
+"""Puts a user's own configuration of producer, topic and brokers, in any format that is read, into an
+experiment; Java's names of producer settings become librdkafka's, which our producers use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
 from harness.audit.effective_settings import EffectiveSettings, client_of
+from harness.audit.formats import read_config
 from harness.audit.known_settings import (
     ClientLibrary,
     SettingKind,
@@ -19,7 +20,8 @@ from harness.audit.known_settings import (
     closest_setting,
     known_settings,
 )
-from harness.config.properties import PropertyLine, read_properties
+from harness.audit.parts import ConfigFile
+from harness.config.properties import PropertyLine
 from harness.model.errors import BadInput, located_words_of
 from harness.model.secrets import is_secret, without_secrets
 from harness.spec.experiment import Arm, Experiment
@@ -57,6 +59,12 @@ _NO_EQUIVALENT = (
     "key.serializer",
     "value.serializer",
 )
+_ON_TOPICS = {
+    "default.replication.factor": "replication.factor",
+    "num.partitions": "partitions",
+    "message.max.bytes": "max.message.bytes",
+}
+"""Brokers' settings -> the topic's that override them, where their names differ by more than `log.`."""
 _JAVA_IN_FLIGHT = 5
 _LONGEST_SOCKET_MS = 300_000
 
@@ -72,9 +80,15 @@ class UserConfig:
     def __bool__(self) -> bool:
         return any((self.producer, self.topic, self.broker))
 
+    def files(self) -> list[tuple[SettingKind, Path]]:
+        """The files that are given, and what each is to configure."""
+        given = (SettingKind.BROKER, self.broker), (SettingKind.TOPIC, self.topic)
+        return [(kind, path) for kind, path in (*given, (SettingKind.PRODUCER, self.producer)) if path]
+
 
 def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment with this configuration instead of its own, and the settings that are not used.
+    """The experiment with this configuration instead of its own, and the settings that are not used or have
+    no effect, each with the reason.
 
     With a producer configuration there is one arm, `own`, with the promise that nothing is lost, and, if it
     is idempotent, that nothing is written twice.
@@ -84,33 +98,77 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
     """
     changes: dict[str, Any] = {}
     left_out: list[str] = []
-    if own.broker is not None:
-        properties, unused = _broker(read_properties(own.broker))
-        cluster = experiment.cluster
-        changes["cluster"] = {**cluster.model_dump(), "properties": {**cluster.properties, **properties}}
+    entries: dict[SettingKind, tuple[PropertyLine, ...]] = {}
+    for kind, path in own.files():
+        file = read_config(path)
+        entries[kind], client, unused = _part(file, kind)
         left_out += unused
-    if own.topic is not None:
-        changes["topic"] = _topic(experiment, read_properties(own.topic), own.topic)
-    if own.producer is not None:
-        arm, without = _arm(experiment, read_properties(own.producer), own.producer)
-        changes["arms"] = [arm]
-        left_out += without
+        if kind is SettingKind.BROKER:
+            properties, unused = _broker(entries[kind])
+            cluster = experiment.cluster
+            changes["cluster"] = {**cluster.model_dump(), "properties": {**cluster.properties, **properties}}
+            left_out += unused
+        elif kind is SettingKind.TOPIC:
+            changes["topic"] = _topic(experiment, entries[kind], path)
+        else:
+            arm, without = _arm(experiment, entries[kind], path, client)
+            changes["arms"] = [arm]
+            left_out += without
     whole = experiment.model_dump(by_alias=True, exclude_none=True, mode="json")
     try:
-        return Experiment.model_validate({**whole, **changes}), tuple(left_out)
+        changed = Experiment.model_validate({**whole, **changes})
+        return changed, (*left_out, *_without_effect(changed, entries))
     except ValidationError as error:
         raise BadInput(
             "the configuration does not fit the experiment",
-            where=", ".join(str(path) for path in (own.producer, own.topic, own.broker) if path),
+            where=", ".join(str(path) for _, path in own.files()),
             found=located_words_of(error),
             next_step="correct the configuration, or name another experiment",
         ) from None
 
 
+def _part(
+    file: ConfigFile, kind: SettingKind
+) -> tuple[tuple[PropertyLine, ...], ClientLibrary | None, list[str]]:
+    """The entries of the one part of this kind, its client (None: told by the names), and what else the file
+    configures."""
+    parts = [part for part in file.parts if part.kind in (kind, None) and not part.alone]
+    if len(parts) != 1:
+        raise BadInput(
+            f"this file does not have one {kind}" if parts else f"this file has no {kind}",
+            where=str(file.path),
+            found=f"{file.format}: {', '.join(part.title or 'settings' for part in file.parts)}",
+            next_step=f"cut out the settings of one {kind}" if parts else "name the file by another option",
+        )
+    others = [f"{part.title}: only the {kind} of this file" for part in file.parts if part is not parts[0]]
+    return parts[0].entries, parts[0].client, others
+
+
+def _without_effect(
+    experiment: Experiment, entries: dict[SettingKind, tuple[PropertyLine, ...]]
+) -> Iterator[str]:
+    """The settings of the files that the experiment, or another one of the files, overrides."""
+    given = {kind: {canonical(one.name): one.value.strip() for one in some} for kind, some in entries.items()}
+    topic, own_topic = experiment.topic, given.get(SettingKind.TOPIC, {})
+    facts = {"replication.factor": str(topic.replication_factor), "partitions": str(topic.partitions)}
+    for arm in experiment.arms:
+        for name, value in own_topic.items():
+            if arm.topic.get(name, value) != value:
+                set_to = f"sets {name}={arm.topic[name]} in the arm {arm.name}"
+                yield f"{name}: the experiment {set_to}, so {value} of your file has no effect"
+    for name, value in given.get(SettingKind.BROKER, {}).items():
+        on_topic = _ON_TOPICS.get(name, name.removeprefix("log."))
+        used = {**topic.config, **facts}.get(on_topic)
+        if used is not None and used != value:
+            who = "your topic file" if on_topic in own_topic else "the experiment"
+            sets = f"{who} sets {on_topic}={used} on the topic"
+            yield f"{name}: {sets}, so {value} of your file has no effect"
+
+
 def _arm(
-    experiment: Experiment, entries: Sequence[PropertyLine], path: Path
+    experiment: Experiment, entries: Sequence[PropertyLine], path: Path, client: ClientLibrary | None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    subject = EffectiveSettings(tuple(entries), client_of(entries))
+    subject = EffectiveSettings(tuple(entries), client or client_of(entries))
     fields, left_out = _to_librdkafka(subject)
     values = {entry.name: entry.value for entry in entries}
     transactional_id = "own" if subject.transactional else None

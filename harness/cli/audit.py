@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.spec.experiment import Experiment
 
 
-_CONFIG_HELP = "Properties file of your own {}, instead of the experiment's."
+_CONFIG_HELP = "File with settings of your own {}, instead of the experiment's."
 ProducerConfigOption = Annotated[Path | None, Option(help=_CONFIG_HELP.format("producer"))]
 TopicConfigOption = Annotated[
     Path | None, Option(help=_CONFIG_HELP.format("topic (also partitions, replication.factor)"))
@@ -62,11 +62,11 @@ def select_experiments(
 
 def audit_settings(
     files: Annotated[
-        list[Path], Argument(help="Properties files of a producer, a consumer, a topic or brokers.")
+        list[Path], Argument(help="Files with settings of producers, consumers, topics or brokers.")
     ],
     client: Annotated[
         Literal["auto", "java", "librdkafka"],
-        Option(help="Client whose names and defaults apply; auto: chosen by the names."),
+        Option(help="Client of a file whose format leaves it open; auto: chosen by the names."),
     ] = "auto",
     kafka_version: Annotated[
         str, Option(help="Version of the brokers and of the Java client, from 2.8 on.")
@@ -81,20 +81,23 @@ def audit_settings(
     """Show what a configuration promises and where it contradicts itself. Needs no cluster.
 
     Several files are read as one configuration: some contradictions only show if producer, topic and brokers
-    are read together. Names are Java's or librdkafka's; secrets are masked. Some rules, defaults, names and
-    values are of some versions of Kafka only: a finding says of which.
+    are read together. Properties, Spring Boot, Compose, Strimzi, Connect, logs of clients and other formats
+    are read: docs/how-to/your-files.md. The first line says what a file was read as. Some rules, defaults,
+    names and values are of some versions of Kafka only: a finding says of which. Secrets are masked.
 
     Exit codes: 0 no contradiction (there may be risks), 1 something is refused by the client,
-    contradictory or misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
+    contradictory or misspelt, 2 a file that cannot be read, whose format is not read, or in which no name is
+    Kafka's, 3 --prove could not do its work.
     """
     from harness.audit import audit
+    from harness.audit.audit_files import audit_files
+    from harness.audit.formats import read_config
     from harness.audit.known_settings import ClientLibrary
     from harness.cli.results import after_audit
-    from harness.config import properties
     from harness.model.secrets import this_command
 
-    entries = [entry for file in files for entry in properties.read_properties(file)]
-    found = audit.audit(entries, None if client == "auto" else ClientLibrary(client), kafka_version)
+    library = None if client == "auto" else ClientLibrary(client)
+    found = audit_files([read_config(file, library, kafka_version) for file in files], library, kafka_version)
     for line in () if as_json else audit.lines(found):
         typer.echo(line)
     done = _run_proofs(found, results, seed_or_now(seed), quiet=as_json) if prove else []

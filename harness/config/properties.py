@@ -10,7 +10,9 @@ from pathlib import Path
 from harness.model.errors import BadInput
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_MOST_BYTES = 1_000_000
+_MOST_BYTES = 20_000_000
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks of UTF-16, which PowerShell writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +25,35 @@ class PropertyLine:
     line: int
 
 
+def read_text(path: Path) -> str:
+    """The text of a file of settings, without a byte order mark and with `\\n` at the ends of lines.
+
+    Raises:
+        BadInput: it cannot be read, is no text, or has more than 20 MB.
+    """
+    found = None
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        text = data.decode("utf-16" if data[:2] in _WIDE else "utf-8-sig")
+        if len(data) > _MOST_BYTES or "\0" in text:
+            found = "bytes of 0" if "\0" in text else f"more than {_MOST_BYTES // 1_000_000} MB"
+    except (OSError, UnicodeDecodeError) as error:
+        found = getattr(error, "strerror", None) or "bytes that are not UTF-8"
+    if found is not None:
+        raise BadInput(
+            "the file cannot be read", where=str(path), found=found, next_step="name a file of settings"
+        )
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def read_properties(path: Path) -> tuple[PropertyLine, ...]:
     """Read the settings of a file, in order.
 
     Raises:
         BadInput: it cannot be read, or a line of it has no name.
     """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BadInput("this is not a properties file", where=str(path), found="more than 1 MB")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(
-            "the properties file cannot be read",
-            where=str(path),
-            found=getattr(error, "strerror", None) or "bytes that are not UTF-8",
-            next_step="name a file of lines like acks=all",
-        ) from error
-    return parse_properties(text, str(path))
+    return parse_properties(read_text(path), str(path))
 
 
 def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:

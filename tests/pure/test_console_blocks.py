@@ -32,6 +32,8 @@ FILES = {
     "topic.properties": "min.insync.replicas=1\nreplication.factor=3\n",
     "consumer.properties": "group.id=orders\nauto.offset.reset=latest\nenable.auto.commit=true\n",
     "networkchaos.yaml": (ROOT / "tests/support/cases/y1-networkchaos.yaml").read_text(),
+    "application.yml": "spring: {kafka: {producer: {acks: 1}, consumer: {group-id: orders}}}\n---\n"
+    "spring: {config.activate.on-profile: prod, kafka.producer.acks: all}\n",
 }
 """What a reader has of his own when he types the commands."""
 

@@ -16,6 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.audit.audit import audit
+from harness.audit.audit_files import audit_files
+from harness.audit.formats import read_config
 from harness.claims.claim import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties
@@ -34,6 +36,7 @@ from harness.spec.experiment_files import EXPERIMENT
 from tests.pure.harness.interop.test_convert import CHAOS_TOOLKIT, EXACT, INEXACT
 from tests.pure.harness.report.test_html import meta
 from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
+from tests.support.paths import ROOT
 from tests.support.verifiable_output import LOG, START, STOP, assigned, got, polled, sent, summary
 
 pytestmark = pytest.mark.pure
@@ -235,8 +238,27 @@ def test_any_bytes_as_a_properties_file(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.properties")
         path.write_bytes(data)
+        for name in ("a.properties", "a.yaml", "a.json", "a.txt"):
+            path.rename(path.with_name(name))
+            path = path.with_name(name)
+            with told():
+                read_config(path)
         with told():
             read_properties(path)
+
+
+CASES = sorted((ROOT / "tests/support/cases").iterdir())
+
+
+@fuzzed(40)
+@given(st.data())
+def test_spoilt_files_of_users(data: st.DataObject) -> None:
+    case = data.draw(st.sampled_from(CASES))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, case.name)
+        path.write_bytes(data.draw(spoilt_bytes(case.read_bytes())))
+        with told():
+            audit_files([read_config(path)])
 
 
 @fuzzed(80)

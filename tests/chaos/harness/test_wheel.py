@@ -71,7 +71,12 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(wheel: Path) -> No
     ]
     assert sources
     assert not set(sources) - names
-    assert {"kafka_chaos/py.typed", "harness/audit/settings.tsv", "compose/kafka/Dockerfile"} <= names
+    assert {
+        "kafka_chaos/py.typed",
+        "harness/audit/settings.tsv",
+        "harness/audit/formats.yaml",
+        "compose/kafka/Dockerfile",
+    } <= names
 
 
 @pytest.mark.chaos

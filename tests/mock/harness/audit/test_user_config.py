@@ -13,6 +13,7 @@ from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load
 from tests.pure.harness.cli.test_app import call
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.mock
 
@@ -171,3 +172,81 @@ def test_refusals_come_before_anything_is_started(
     assert call(monkeypatch, "run", "--producer-config", str(tmp_path / "none")) == 2
     assert call(monkeypatch, "run") == 2
     assert "no experiment is named" in capsys.readouterr().err
+
+
+def test_a_file_of_an_application_or_a_log_is_read(standard: Experiment, tmp_path: Path) -> None:
+    text = "spring: {kafka: {producer: {acks: 1, properties: {linger.ms: 7}}, consumer: {group-id: g}}}"
+    changed, left_out = with_user_config(
+        standard, UserConfig(producer=file(tmp_path, text, "application.yml"))
+    )
+    assert changed.arms[0].producer.properties()["acks"] == "1"
+    assert changed.arms[0].producer.properties()["linger.ms"] == 7
+    assert left_out == ("consumer: only the producer of this file",)
+    dump = ROOT / "tests/support/cases/b01-log-dump.txt"
+    changed, left_out = with_user_config(standard, UserConfig(producer=dump))
+    assert not changed.arms[0].producer.enable_idempotence
+    assert not changed.workload_of(changed.arms[0]).transactional
+    assert "key.serializer: librdkafka has no equivalent" in left_out
+
+
+def test_connects_producer_has_connects_defaults(standard: Experiment, tmp_path: Path) -> None:
+    text = "key.converter=x; offset.storage.topic=o; producer.linger.ms=3"
+    changed, _ = with_user_config(standard, UserConfig(producer=file(tmp_path, text)))
+    settings = changed.arms[0].producer
+    assert (settings.enable_idempotence, settings.max_in_flight) == (False, 1)
+    assert changed.arms[0].promise["duplicate"] == "any"
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "says"),
+    [
+        ("producer", "clusters=a,b; a.producer.acks=1; b.producer.acks=0", "does not have one producer"),
+        ("producer", "a->b.enabled=true", None),
+        ("producer", "debezium.sink.type=kafka; debezium.sink.kafka.producer.acks=0", None),
+        ("topic", "spring.kafka.producer.acks=1", "this file has no topic"),
+        ("broker", "spring.kafka.producer.acks=1", "this file has no broker"),
+    ],
+)
+def test_a_file_without_the_one_part_is_refused(
+    option: str, text: str, says: str | None, standard: Experiment, tmp_path: Path
+) -> None:
+    own = UserConfig(**{option: file(tmp_path, text, "x.properties")})
+    if says is None:
+        with_user_config(standard, own)
+        return
+    with pytest.raises(BadInput, match=says):
+        with_user_config(standard, own)
+
+
+def test_brokers_from_a_compose_file_and_topics_from_a_description(
+    standard: Experiment, tmp_path: Path
+) -> None:
+    compose = "services:\n  k: {image: k, environment: {KAFKA_NODE_ID: 1, KAFKA_NUM_IO_THREADS: 4}}\n"
+    topic = "Topic: t\tPartitionCount: 5\tReplicationFactor: 2\tConfigs: min.insync.replicas=1\n"
+    own = UserConfig(topic=file(tmp_path, topic, "t.txt"), broker=file(tmp_path, compose, "compose.yaml"))
+    changed, _ = with_user_config(standard, own)
+    assert (changed.topic.partitions, changed.topic.replication_factor) == (5, 2)
+    assert changed.topic.config == {"min.insync.replicas": "1"}
+    assert changed.cluster.properties == {"num.io.threads": "4"}
+
+
+def test_what_the_experiment_overrides_is_told(standard: Experiment, tmp_path: Path) -> None:
+    text = "min.insync.replicas=1; default.replication.factor=1; log.retention.ms=5000; num.partitions=3"
+    broker = file(tmp_path, text, "broker")
+    _, told = with_user_config(standard, UserConfig(broker=broker))
+    end = "on the topic, so 1 of your file has no effect"
+    assert told == (
+        f"min.insync.replicas: the experiment sets min.insync.replicas=2 {end}",
+        f"default.replication.factor: the experiment sets replication.factor=3 {end}",
+    )
+    topic = file(tmp_path, "min.insync.replicas=2; retention.ms=60000", "topic")
+    _, told = with_user_config(standard, UserConfig(broker=broker, topic=topic))
+    assert [line.partition(" sets ")[0] for line in told] == [
+        "min.insync.replicas: your topic file",
+        "default.replication.factor: the experiment",
+        "log.retention.ms: your topic file",
+    ]
+    arms = load("last-replica")
+    _, told = with_user_config(arms, UserConfig(topic=file(tmp_path, "min.insync.replicas=3", "topic")))
+    assert told[0].startswith("min.insync.replicas: the experiment sets min.insync.replicas=1 in the arm ")
+    assert told[0].endswith("so 3 of your file has no effect")
