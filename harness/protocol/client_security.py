@@ -41,6 +41,7 @@ _SAME = frozenset(
 _JAAS = re.compile(r"^\s*[\w.]+\s+required\b(.*);\s*$", re.DOTALL)
 _OPTION = re.compile(r"""(\w+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]+)""")
 _RELEVANT = ("security.", "ssl.", "sasl.", "enable.ssl.")
+_ADDRESSES = ("bootstrap.servers", "metadata.broker.list")
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,19 @@ def read_client_security(path: Path) -> ClientSecurity:
     """Read the file's security.*, ssl.* and sasl.* settings; other settings are ignored.
 
     Raises:
-        BadInput: it cannot be read, or has a setting that our clients do not support; names the setting.
+        BadInput: it cannot be read, says nothing of the connection, or has a setting that our clients do not
+            support; names the setting.
     """
     settings = {entry.name: entry.value for entry in read_properties(path)}
     remember_secrets(settings)
+    if not any(name.startswith(_RELEVANT) or name in _ADDRESSES for name in settings):
+        # A file in another format would otherwise mean plain text without a word.
+        raise BadInput(
+            "this file says nothing of the connection",
+            where=str(path),
+            expected="lines like security.protocol=SASL_SSL, in a properties file",
+            next_step="name a client's properties file, or leave it out if the cluster takes plain text",
+        )
     return client_security_of(settings, str(path))
 
 

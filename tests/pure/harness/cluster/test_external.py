@@ -333,6 +333,16 @@ ssl.keystore.location={tmp_path}/me.pem
     assert access.login is not None
     assert access.login.tls is not None
     assert access.login.tls.context.verify_mode
+    plain = tmp_path / "plain.properties"
+    plain.write_bytes(b"\xef\xbb\xbfbootstrap.servers=b:9092\r\n")
+    assert read_client_security(plain).properties == {}
+
+
+@pytest.mark.parametrize("text", ["", "spring:\n  kafka:\n    security: {protocol: SSL}\n", "acks=all\n"])
+def test_a_file_that_says_nothing_of_the_connection_is_not_plain_text(text: str, tmp_path: Path) -> None:
+    (tmp_path / "application.yml").write_text(text)
+    with pytest.raises(BadInput, match="says nothing of the connection"):
+        read_client_security(tmp_path / "application.yml")
 
 
 def _container(identity: str, env: list[str], ports: dict[str, Any] | None = None) -> dict[str, Any]:
