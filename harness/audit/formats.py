@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -32,6 +32,7 @@ from harness.model.frozen import Frozen
 
 _DOCS = "docs/how-to/your-files.md lists what is read"
 _VARIABLES = "environment variables"
+_OF_BROKER = "variables of a broker"
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "B": 1}
 _UNITS |= {"KB": 2**10, "MB": 2**20, "GB": 2**30, "S": 1000, "M": 60_000, "H": 3_600_000}
 _MEASURE = re.compile(r"(?:PT)?(\d+)(ms|[smhd]|[SMH]|[KMG]?B)")
@@ -115,7 +116,7 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
     properties = found.format == "properties"
     # Words such as `partitions` are in other files, too.
     dotted = [name for name in written if "." in name or name in ("acks", "retries")]
-    known = (canonical(name) in known_settings() for name in written if name in dotted or properties)
+    known = (canonical(name) in known_settings() for name in (written if properties else dotted))
     if not any(known) and not any(map(closest_setting, dotted[:_MOST_GUESSES])):
         raise BadInput(
             "no line of this file sets anything that Kafka's clients, topics or brokers have",
@@ -138,16 +139,22 @@ class _Reading:
         self.not_read: dict[str, str] = {}
 
     def found(self, path: Path) -> ConfigFile:
+        known = [part for part in self.parts if part.kind or any(_kinds(one.name) for one in part.entries)]
+        if known and len(known) < len(self.parts):
+            # Beside these a document in which no name is Kafka's is something else.
+            others = (part for part in self.parts if not part.kind)
+            self.others += [one.name for part in others for one in part.entries if not _kinds(one.name)]
+        parts = without_repetition(known or self.parts)
         notes = [*self.notes, *(f"{name} is not read: {why}" for name, why in self.not_read.items())]
         if self.others:
             named = [name for name in dict.fromkeys(self.others) if "kafka" in name.lower()][:6]
             which = f", among them {', '.join(named)}" if named else ""
             notes.append(f"{len(self.others)} other lines set nothing of a client, topic or broker{which}")
-        return ConfigFile(path, " and ".join(self.formats), without_repetition(self.parts), tuple(notes))
+        return ConfigFile(path, " and ".join(self.formats), parts, tuple(notes))
 
     def file(self, found: Iterable[FlatDocument], label: str = "") -> None:
         """Read the documents of one file; `label` tells it from others that are in the same one."""
-        chosen = [(_format_of(one), one) for one in found if one.lines]
+        chosen = [(_format_of(one), one) for each in found for one in _items(each) if one.lines]
         layered = next((one for one, _ in chosen if one.profiles), None)
         if layered is None:
             for fitting, document in chosen:
@@ -158,14 +165,18 @@ class _Reading:
             where = _joined(label, profile and f"{PROFILE}{profile})")
             self.document(layered, [*layers[""], *lines] if profile else lines, where)
 
-    def document(self, format_: Format, lines: Iterable[PropertyLine], label: str) -> None:
+    def document(self, format_: Format, lines: Sequence[PropertyLine], label: str) -> None:
         """Read lines as settings by the rows of a format."""
         if format_.not_read is not None:
             self.not_read[format_.name] = format_.not_read
             return
-        if format_.name != "variables of a broker":
-            self.formats[format_.name] = None
         sorted_ = _Sorted(format_, self.client)
+        if format_.name != _OF_BROKER:
+            self.formats[format_.name] = None
+        elif not any(sorted_.only_of_brokers(line.name) for line in lines):
+            # Applications have variables such as KAFKA_BOOTSTRAP_SERVERS, by names of their own.
+            self.others += [f"KAFKA_{re.sub('[^a-z0-9]', '_', line.name).upper()}" for line in lines]
+            return
         for line in lines:
             if format_.default_of is not None and "{" in line.value:
                 line = replace(line, value=re.sub(format_.default_of, r"\1", line.value))
@@ -224,6 +235,11 @@ class _Sorted:
                 self.foreign.add((kind_, part))
         return True
 
+    def only_of_brokers(self, name: str) -> bool:
+        """Whether a name in this spelling is a setting of brokers and not of clients."""
+        kinds = _kinds(self._name(name, SettingKind.BROKER))
+        return SettingKind.BROKER in kinds and kinds <= set(SERVER_KINDS)
+
     def parts(self, label: str) -> Iterator[Part]:
         """What the lines configure; a client with a label of its own also has what all of its kind have."""
         for always in self.format.always:
@@ -260,7 +276,7 @@ class _Sorted:
 
     def _entries(self, lines: Iterable[PropertyLine], kind: SettingKind | None) -> Iterator[PropertyLine]:
         for line in lines:
-            name = self._name(line.name, kind)
+            name = self._name(re.sub(r"\[\d+\]$", "", line.name), kind)
             yield replace(line, name=name, value=self._value(name, line.value))
 
     def _name(self, name: str, kind: SettingKind | None) -> str:
@@ -291,6 +307,17 @@ def _format_of(document: FlatDocument) -> Format:
         if (one.syntax is None or document.syntax in one.syntax)
         and all(re.search(has, text, re.MULTILINE) for has in one.has)
     )
+
+
+def _items(document: FlatDocument) -> Iterable[FlatDocument]:
+    """The document; of a List of Kubernetes, such as `kubectl get` prints, its items."""
+    if not any(line.name == "kind" and line.value == "List" for line in document.lines):
+        return (document,)
+    items: defaultdict[str, list[PropertyLine]] = defaultdict(list)
+    for line in document.lines:
+        item, _, name = line.name.partition("].")
+        items[item] += [replace(line, name=name)] if name else []
+    return (FlatDocument(document.syntax, tuple(lines)) for lines in items.values())
 
 
 def _layers(found: Iterable[FlatDocument]) -> dict[str, list[PropertyLine]]:

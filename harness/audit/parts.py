@@ -61,15 +61,15 @@ class ConfigFile:
 def without_repetition(parts: Iterable[Part]) -> tuple[Part, ...]:
     """The parts; of several that only differ in names and addresses the first, with the labels of all."""
     found: dict[object, Part] = {}
+    labels: dict[object, list[str]] = {}
     for part in parts:
         pairs = ((canonical(entry.name), entry.value.strip()) for entry in part.entries)
         # Of two entries with one name the later one counts.
         settings = {name: str(bool(value)) if name in _OWN_NAMES else value for name, value in pairs}
         key = (part.kind, part.client, part.alone, frozenset(settings.items()))
-        before = found.get(key)
-        if before is None:
-            found[key] = part
-        elif PROFILE not in part.labels[0] or PROFILE in before.labels[0]:
-            # A profile that has what all have is not told.
-            found[key] = replace(before, labels=before.labels + part.labels)
-    return tuple(found.values())
+        found.setdefault(key, part)
+        told = labels.setdefault(key, [])
+        # A profile that has what all have is not told.
+        if not told or PROFILE not in part.labels[0] or PROFILE in told[0]:
+            told += part.labels
+    return tuple(replace(part, labels=tuple(labels[key])) for key, part in found.items())

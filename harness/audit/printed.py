@@ -44,6 +44,8 @@ _CONFIGS = re.compile(
     r"(brokers in the cluster|[\w-]+)(?: '?(.*?)'?)? are:?\s*(.*)"
 )
 _CONFIG = re.compile(r"\s*([\w.\-]+)=(.*?)(?:\s+sensitive=(\w+))?(?:\s+synonyms=\{([^}]*)\}.*)?\s*")
+_COMMA = r",(?=[a-z][\w.]*=)"
+"""Between two settings, whose values may have commas, too."""
 _GROUPS = re.compile(r"\s*GROUP\s+TOPIC\s+PARTITION\s+CURRENT-OFFSET")
 
 
@@ -176,7 +178,7 @@ def _topics(lines: Iterable[str], file: str) -> Iterator[Part]:
             pairs = [("partitions", match[2]), ("replication.factor", match[3])]
             pairs += [
                 (name, value)
-                for one in re.split(r",(?=[a-z][\w.]*=)", match[4].strip())
+                for one in re.split(_COMMA, match[4].strip())
                 for name, sign, value in [one.partition("=")]
                 if sign
             ]
@@ -194,7 +196,8 @@ def _configs(lines: Iterable[str], file: str) -> Iterator[Part]:
                 yield Part(kind, (head[2] or "",), None, tuple(entries))
             head, entries = match, []
             line = match[3]
-        found = _CONFIG.fullmatch(line) if head else None
-        # With --all the defaults are printed, too; the first synonym is where the value is from.
-        if found and found[3] != "true" and not (found[4] or "").startswith("DEFAULT_CONFIG"):
-            entries.append(PropertyLine(found[1], found[2], file, number))
+        for piece in re.split(_COMMA, line) if head else ():
+            found = _CONFIG.fullmatch(piece)
+            # With --all the defaults are printed, too; the first synonym is where the value is from.
+            if found and found[3] != "true" and not (found[4] or "").startswith("DEFAULT_CONFIG"):
+                entries.append(PropertyLine(found[1], found[2], file, number))

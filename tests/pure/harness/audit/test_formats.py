@@ -294,7 +294,8 @@ OTHERS: list[tuple[str, str, str, dict[str, dict[str, str]]]] = [
         "  k3:\n    image: bitnami/kafka\n    environment:\n      - KAFKA_CFG_MIN_INSYNC_REPLICAS=2\n"
         "      - KAFKA_CFG_AUTO_CREATE_TOPICS_ENABLE=on\n"
         "  c: {image: connect, environment: {CONNECT_OFFSET_STORAGE_TOPIC: o, CONNECT_PRODUCER_ACKS: '1'}}\n"
-        "  app: {build: ., environment: [SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET=latest, SECRET=x]}\n",
+        "  app: {build: ., environment: [SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET=latest, SECRET=x]}\n"
+        "  ui: {image: ui, environment: {KAFKA_CLUSTERS_0_NAME: x, KAFKA_BOOTSTRAP_SERVERS: 'k1:9092'}}\n",
         "Compose file and environment variables and Kafka Connect worker and Spring Boot",
         {
             "broker k1 and k2": {"min.insync.replicas": "1", "node.id": "1"},
@@ -321,6 +322,14 @@ OTHERS: list[tuple[str, str, str, dict[str, dict[str, str]]]] = [
             "broker shop": {"min.insync.replicas": "1"},
             "topic orders": {"partitions": "3", "replication.factor": "1", "retention.ms": "7200000"},
         },
+    ),
+    (
+        "list.json",
+        '{"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}, '
+        '{"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "metadata": {"name": "a"}, '
+        '"spec": {"kafka": {"config": {"min.insync.replicas": 2}}}}]}',
+        "settings as JSON and Strimzi Kafka",
+        {"broker a": {"min.insync.replicas": "2"}},
     ),
     (
         "map.yaml",
@@ -404,11 +413,13 @@ OTHERS: list[tuple[str, str, str, dict[str, dict[str, str]]]] = [
         "  log.cleaner.threads=1 sensitive=false synonyms={DEFAULT_CONFIG:log.cleaner.threads=1}\n"
         "  ssl.key.password=null sensitive=true synonyms={}\n"
         "  unclean.leader.election.enable=true sensitive=false synonyms={STATIC_BROKER_CONFIG:x=true}\n"
-        "Quota configs for user-principal 'u' are producer_byte_rate=1024\n",
+        "Quota configs for user-principal 'u' are producer_byte_rate=1024\n"
+        "Configs for topic 'old' are cleanup.policy=compact,delete,retention.ms=5\n",
         "kafka-configs --describe",
         {
             "topic orders": {"min.insync.replicas": "1"},
             "broker 1": {"unclean.leader.election.enable": "true"},
+            "topic old": {"cleanup.policy": "compact,delete", "retention.ms": "5"},
         },
     ),
 ]
