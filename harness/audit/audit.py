@@ -1,13 +1,13 @@
-"""Audits a configuration: its settings, findings and unknown names, as data and as text."""
+"""Audits a configuration: its settings, findings and unknown names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from harness.audit import other_rules, producer_rules, topic_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.kafka_version import NEWEST, OLDEST, VersionNumbers, read_version
+from harness.audit.kafka_version import VersionNumbers, read_version
 from harness.audit.known_settings import (
     SERVER_KINDS,
     ClientLibrary,
@@ -262,53 +262,3 @@ def _value(name: str, subject: EffectiveSettings) -> str:
         return masked(name, subject.written[name]) or MASK
     known, default = known_settings(subject.kafka).get(name), subject.value(name)
     return f"{default} ({known.default_words(subject.client, subject.kafka)})" if known and default else ""
-
-
-def lines(found: Audit) -> Iterator[str]:
-    """An audit as text: the promise of each setting, then the findings, the worst first."""
-    yield from found.read
-    newer = (
-        ""
-        if read_version(found.kafka) <= NEWEST
-        else f", of which only changes up to {DEFAULT_VERSION} are known"
-    )
-    yield f"for Kafka {found.kafka} (--kafka-version names another one, from {OLDEST} on){newer}"
-    yield ""
-    whose = None
-    for setting in found.settings:
-        if setting.of != whose:
-            whose = setting.of
-            yield f"{whose or 'the rest'}:"
-        default = f"  ({setting.where})" if setting.where.startswith("the default of") else ""
-        yield f"{setting.name}={setting.value}{default}"
-        if setting.promise is not None:
-            yield f"    {setting.promise}"
-            yield f"    [{setting.source}]"
-    quiet = sum(1 for setting in found.settings if setting.promise is None)
-    if quiet:
-        yield f"({quiet} of them promise nothing about records)"
-    for unknown in found.unknown:
-        yield ""
-        meant = f"; did you mean {unknown.did_you_mean!r}?" if unknown.did_you_mean else ""
-        yield f"UNKNOWN {unknown.name} ({unknown.where}): {unknown.says}{meant}"
-    for finding in found.findings:
-        yield ""
-        yield from _finding_lines(finding)
-    if not found.findings and not found.unknown:
-        yield ""
-        yield "no contradictions, and no setting that is known to lose records"
-
-
-def _finding_lines(one: AuditFinding) -> Iterator[str]:
-    yield f"{one.severity.upper()} {one.rule}{f' ({one.of})' if one.of else ''}: {one.says}"
-    yield "    " + ", ".join(f"{name}={value}" for name, value in one.settings.items())
-    yield f"    do: {one.do}"
-    yield f"    source: {one.source}"
-    if one.versions is not None:
-        yield f"    versions: {one.versions}"
-    if one.experiment is not None:
-        arms = "".join(f" --arm {arm}" for arm in one.arms)
-        shows = f" (findings of class {one.finding})" if one.finding else ""
-        yield f"    shown by: kafka-chaos run {one.experiment}{arms}{shows}"
-    elif one.finding is not None:
-        yield f"    would show as: {one.finding}"

@@ -151,9 +151,17 @@ def known_settings(kafka: VersionNumbers = NEWEST) -> dict[str, KnownSetting]:
     return found
 
 
+@cache
+def every_name() -> frozenset[str]:
+    """The names that any version of Kafka has."""
+    return frozenset((*_OURS, *(name for _, name, *_ in _catalogue())))
+
+
 def change_of_name(name: str, client: ClientLibrary, kafka: VersionNumbers) -> SettingChange | None:
     """What added or removed a name that this client, or a broker, does not know in this version of Kafka;
     None: none knows it."""
+    if name not in every_name():
+        return None
     return next(
         (
             one

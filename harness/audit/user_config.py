@@ -11,8 +11,8 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
+from harness.audit.config_reader import read_config
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.formats import read_config
 from harness.audit.known_settings import (
     ClientLibrary,
     SettingKind,

@@ -89,16 +89,16 @@ def audit_settings(
     contradictory or misspelt, 2 a file that cannot be read, whose format is not read, or in which no name is
     Kafka's, 3 --prove could not do its work.
     """
-    from harness.audit import audit
+    from harness.audit import audit_text
     from harness.audit.audit_files import audit_files
-    from harness.audit.formats import read_config
+    from harness.audit.config_reader import read_config
     from harness.audit.known_settings import ClientLibrary
     from harness.cli.results import after_audit
     from harness.model.secrets import this_command
 
     library = None if client == "auto" else ClientLibrary(client)
     found = audit_files([read_config(file, library, kafka_version) for file in files], library, kafka_version)
-    for line in () if as_json else audit.lines(found):
+    for line in () if as_json else audit_text.lines(found):
         typer.echo(line)
     done = _run_proofs(found, results, seed_or_now(seed), quiet=as_json) if prove else []
     if as_json:

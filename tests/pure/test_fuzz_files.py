@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from harness.audit.audit import audit
 from harness.audit.audit_files import audit_files
-from harness.audit.formats import read_config
+from harness.audit.config_reader import read_config
 from harness.claims.claim import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from harness.audit.audit import RULES, Audit, audit, lines
+from harness.audit.audit import RULES, Audit, audit
+from harness.audit.audit_text import lines
 from harness.audit.known_settings import (
     ClientLibrary,
     canonical,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.audit.audit_files import audit_files
-from harness.audit.formats import formats, read_config
+from harness.audit.config_reader import read_config
+from harness.audit.formats import formats
 from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings
 from harness.audit.parts import ConfigFile
 from harness.model.errors import BadInput
@@ -55,7 +56,14 @@ def said(*paths: Path) -> set[str]:
         ("b05-mm2.properties", "MirrorMaker 2", {"one-copy", "acks-1", "not-idempotent", "latest"}),
         ("b08-kafka.env", "environment variables", {"unclean", "offsets-one-copy"}),
         ("b13-strimzi.yaml", "Strimzi Kafka", {"unclean", "offsets-one-copy", "transactions-one-copy"}),
-        ("b15-describe.txt", "kafka-topics --describe", {"unclean"}),
+        ("b06b-share-only.properties", "properties", {"share-state-one-copy"}),
+        ("b07-comment.properties", "properties", {"value"}),
+        ("b15-describe.txt", "kafka-topics --describe", {"unclean", "minisr-one"}),
+        ("b16-rf1-minisr2.properties", "properties", {"minisr-capped", "one-copy"}),
+        ("b20-mixed-assignors.properties", "properties", {"assignors-mixed"}),
+        ("b28-topic-only.properties", "properties", {"minisr-one"}),
+        ("b29-acks-upper.properties", "properties", {"value"}),
+        ("p-all.properties", "properties", set()),
     ],
 )
 def test_a_file_from_the_field(
@@ -82,7 +90,8 @@ def test_a_file_from_the_field(
         assert rules <= said(path), shape
         if not rules:
             assert said(path) == rules, shape
-        call(monkeypatch, "audit", str(path))
+        refused = {"value", "assignors-mixed"} & rules
+        assert call(monkeypatch, "audit", str(path)) == (1 if refused else 0), shape
         assert f"{case}: {format_}" in capsys.readouterr().out.splitlines()[0], shape
 
 
@@ -113,6 +122,60 @@ def test_a_dump_never_contradicts_the_client_that_printed_it(
             ["partition.assignment.strategy"],
         )
         assert call(monkeypatch, "audit", str(path)) == 0
+
+
+def test_a_dump_leaves_out_the_defaults_of_the_version_that_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    path.write_text("INFO ProducerConfig values: \n\tacks = -1\n\tenable.idempotence = true\n\tretries = 5\n")
+    for kafka, expected in (("2.8", {"acks", "enable.idempotence", "retries"}), ("4.3.1", {"retries"})):
+        file = read_config(path, kafka=kafka)
+        assert {one.name for one in file.parts[0].entries} == expected, kafka
+        left_out = 3 - len(expected)
+        assert file.notes == (f"{left_out} lines are defaults of Kafka {kafka}",) * bool(left_out)
+        # With 2.8's own defaults acks=1 and no idempotence would be reported.
+        assert {one.rule for one in audit_files([file], kafka=kafka).findings} == set(), kafka
+
+
+def test_the_version_reaches_the_rules_for_every_part(tmp_path: Path) -> None:
+    file = read(
+        tmp_path,
+        "docker-compose.yml",
+        "services: {k: {image: k, environment: {KAFKA_DEFAULT_REPLICATION_FACTOR: 1, "
+        "KAFKA_MIN_INSYNC_REPLICAS: 2, KAFKA_NODE_ID: 1}}}\n",
+    )
+    for kafka, rule in (("3.6", "minisr-above-copies"), ("3.7", "minisr-capped")):
+        found = audit_files([file], kafka=kafka)
+        assert (found.kafka, rule in {one.rule for one in found.findings}) == (kafka, True)
+
+
+def test_a_refused_value_and_one_that_is_filled_in_later_are_told_beside_each_other(tmp_path: Path) -> None:
+    text = "acks=ALL\nretries=${RETRIES}\nenable.idempotence=true\nclient.id=a #b\nzookeeper.connect=z:1\n"
+    found = audit_files([read(tmp_path, "p.properties", text)])
+    assert [one.rule for one in found.findings] == ["value", "comment"]
+    assert [(one.name, one.says.split(";")[0]) for one in found.unknown] == [
+        ("retries", "its value is filled in later, so no rule about it was applied"),
+        ("zookeeper.connect", "Kafka 4.0 removed it"),
+    ]
+
+
+def test_a_file_with_names_of_an_older_version_alone_is_answered(tmp_path: Path) -> None:
+    found = audit_files([read(tmp_path, "server.properties", "zookeeper.connect=z:1\n")])
+    assert found.unknown[0].says.startswith("Kafka 4.0 removed it")
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("y1-networkchaos.yaml", ("a NetworkChaos of Chaos Mesh", "`kafka-chaos convert")),
+        ("y3-trogdor.json", ("a NetworkPartitionFaultSpec of Trogdor", "`kafka-chaos convert")),
+        ("t4b.yaml", ("experiment or matrix of kafka-chaos", "`kafka-chaos plan")),
+        ("i-java-full.log", ("this is not JSON", "line 2")),
+    ],
+)
+def test_a_file_without_settings_is_refused_by_what_it_is(case: str, told: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_config(CASES / case)
+    assert all(one in str(refused.value) for one in told), refused.value
 
 
 def test_several_dumps_in_one_log_are_told_apart(tmp_path: Path) -> None:

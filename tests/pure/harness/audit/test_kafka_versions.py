@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.audit import audit, lines
+from harness.audit.audit import audit
+from harness.audit.audit_text import lines
 from harness.audit.kafka_version import NEWEST, numbers, read_version, version_or_newest
 from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings
 from harness.audit.setting_values import expected_values
