@@ -155,7 +155,6 @@ def _least_identity(rows: DataFrame, *keys: str) -> DataFrame:
 def find_damaged(views: Views) -> DataFrame | None:
     """One finding, as `checkers.evidence.findings.FINDINGS`, per value of the final read that does not decode
     or whose CRC does not match; its identity is the one that the value claims (None: there are none)."""
-    # In most files the footers say that there is none, so that no file is read.
     if distinct_values(views.files["final"], "state").isdisjoint(DAMAGED):
         return None
     value = F.coalesce("value", F.lit(b""))

@@ -1,34 +1,43 @@
-"""What the footers of journal files say: numbers of rows, bounds of row groups, and values of columns."""
+"""Journal files before an engine reads them: their numbers of rows, and the topics and states in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from harness.model.storage import StoragePath, open_parquet
+
+_COLUMNS = ("topic", "state")
 
 
 @dataclass(frozen=True)
 class JournalFile:
-    """A Parquet file and its footer."""
+    """A Parquet file, its footer, and the different values of its columns `topic` and `state`."""
 
     path: str
     footer: Any
+    values: Mapping[str, frozenset[str]]
 
     @classmethod
     def open(cls, path: StoragePath) -> JournalFile:
-        """Raises OSError or pyarrow.ArrowException if its footer is none, or contradicts itself."""
+        """Raises OSError or pyarrow.ArrowException if its footer is none, or these columns cannot be read.
+
+        The columns are read, although the footer has their bounds: where it is damaged, pyarrow ends the
+        process when it is asked for those, and raises an error when the column is read.
+        """
         with open_parquet(path) as file:
             footer = file.metadata
-        names = [footer.schema.column(number).path for number in range(footer.num_columns)]
-        for number in range(footer.num_row_groups):
-            group = footer.row_group(number)
-            if [group.column(column).path_in_schema for column in range(group.num_columns)] != names:
-                raise pa.ArrowInvalid(f"row group {number} has other columns than the file's schema")
-        return cls(str(path), footer)
+            names = [name for name in _COLUMNS if name in file.schema_arrow.names]
+        found: dict[str, set[Any]] = {name: set() for name in names}
+        if names:
+            with open_parquet(path, read_dictionary=names, memory_map=True) as file:
+                for number in range(footer.num_row_groups):
+                    group = file.read_row_group(number, columns=names)
+                    for name in names:
+                        found[name].update(group.column(name).unique().to_pylist())
+        values = {name: frozenset(map(str, some - {None})) for name, some in found.items()}
+        return cls(str(path), footer, values)
 
     @property
     def rows(self) -> int:
@@ -41,21 +50,5 @@ def rows_of(files: Iterable[JournalFile]) -> int:
 
 
 def distinct_values(files: Iterable[JournalFile], name: str) -> set[str]:
-    """All different strings of a column in these files, from the footers where they say it."""
-    found: set[Any] = set()
-    for file in files:
-        unclear = []
-        for number in range(file.footer.num_row_groups):
-            group = file.footer.row_group(number)
-            columns = map(group.column, range(group.num_columns))
-            statistics = next(column.statistics for column in columns if column.path_in_schema == name)
-            if statistics is not None and statistics.has_min_max and statistics.min == statistics.max:
-                found.add(statistics.min)
-            elif group.num_rows:
-                unclear.append(number)
-        if unclear:
-            with open_parquet(file.path, read_dictionary=[name], memory_map=True) as parquet:
-                for number in unclear:
-                    column = parquet.read_row_group(number, columns=[name]).column(name)
-                    found.update(column.unique().to_pylist())
-    return {str(value) for value in found if value is not None}
+    """All different values of the column `topic` or `state` in these files."""
+    return {value for file in files for value in file.values.get(name, ())}

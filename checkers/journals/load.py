@@ -137,7 +137,7 @@ _COUNTED_WITHOUT = {
 
 
 def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> _Readable:
-    """The readable files of a journal; only their footers are read."""
+    """The readable files of a journal; only their footers, topics and states are read."""
     files, problems = [], []
     for path in matching(folder, pattern):
         try:
