@@ -120,20 +120,26 @@ def audit(
         BadInput: the rules of this version are not known.
     """
     chosen = client_of(entries) if client is None else client
+    last = {(entry.file, canonical(entry.name)): entry for entry in entries}
+    counting = [entry for entry in entries if last[entry.file, canonical(entry.name)] is entry]
     subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
-    refused = {canonical(name): one for name, one in _refused_values(entries, subject)}
+    refused = {canonical(name): one for name, one in _refused_values(counting, subject)}
     silent = {*refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
     rules = [rule for rule in RULES if silent.isdisjoint(rule.settings) and rule.speaks(subject)]
     findings = [
         *refused.values(),
         *(_finding_of(rule, subject) for rule in rules),
-        *_comments(entries, refused, subject.kafka),
+        *_comments(counting, refused, subject.kafka),
     ]
     names = known_settings(subject.kafka)
     return Audit(
         client=chosen,
         kafka=kafka,
-        settings=tuple(_audited_setting(one, refused) for one in entries if canonical(one.name) in names),
+        settings=tuple(
+            _audited_setting(one, refused, last[one.file, canonical(one.name)])
+            for one in entries
+            if canonical(one.name) in names
+        ),
         findings=by_severity(findings),
         unknown=tuple(_unknown(entries, subject)),
     )
@@ -149,18 +155,25 @@ def _is_filled_in_later(entry: PropertyLine) -> bool:
     return any(mark in entry.value for mark in PLACEHOLDERS) and not entry.name.endswith(".id")
 
 
-def _audited_setting(entry: PropertyLine, refused: Container[str]) -> AuditedSetting:
+def _audited_setting(entry: PropertyLine, refused: Container[str], last: PropertyLine) -> AuditedSetting:
+    """`last`: what the same file says of this name at the end, which is what counts."""
     name = canonical(entry.name)
     promise = guarantees().get(name)
     value = None if name in refused else entry.value.strip().lower()
     says = promise.by_value.get(str(value), promise.says) if promise else None
+    if promise and last is not entry:
+        says = f"has no effect: {_place(last)} sets it again"
     return AuditedSetting(
         name=entry.name,
         value=masked(entry.name, entry.value),
-        where=f"{entry.file}:{entry.line}" if entry.line else entry.file,
+        where=_place(entry),
         promise=says,
         source=promise.source if promise else None,
     )
+
+
+def _place(entry: PropertyLine) -> str:
+    return f"{entry.file}:{entry.line}" if entry.line else entry.file
 
 
 def _unknown(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[UnknownSetting]:
@@ -191,8 +204,7 @@ def _unknown(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Ite
             says = "its value is filled in later, so no rule about it was applied"
         else:
             continue
-        where = f"{entry.file}:{entry.line}"
-        yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
+        yield UnknownSetting(name=entry.name, where=_place(entry), did_you_mean=close, says=says)
 
 
 def _refused_values(

@@ -346,6 +346,14 @@ def test_a_refused_value_promises_nothing_that_it_would_if_taken_and_no_rule_rea
     assert [one.rule for one in found.findings] == ["value"]
 
 
+def test_what_the_same_file_sets_again_has_no_effect() -> None:
+    found = of("acks=none; acks=all; retries=3; acks=1")
+    assert [one.promise for one in found.settings if one.name == "acks"][:2] == [
+        "has no effect: my.properties:4 sets it again"
+    ] * 2
+    assert {finding.rule for finding in found.findings} & {"value", "acks-1"} == {"acks-1"}
+
+
 def test_the_case_of_a_name_matters() -> None:
     for client in (JAVA, RDK):
         (unknown,) = of("GROUP.ID=g", client).unknown
