@@ -56,6 +56,8 @@ def wrong_with(words: tuple[str, ...]) -> str | None:
         return None if arguments[0] in known else "no such target"
     if program == "python" and arguments[:1] == ["-m"]:
         return None if importlib.util.find_spec(arguments[1]) else "no such module"
+    if program == "python":
+        return None if (ROOT / arguments[0]).is_file() else "no such file"
     if program.startswith("compose/"):
         return None if (ROOT / program).exists() else "no such file"
     if program != "kafka-chaos":

@@ -1,10 +1,13 @@
 """Bugs that are open in current clients: a test that fails here shows that a bug has been fixed.
 
-docs/bugs.md describes them; the workarounds of the harness would then no longer be needed.
+docs/open-bugs.md describes them; the workarounds of the harness would then no longer be needed.
 """
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +18,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
+from tests.chaos.support.cluster_queries import PATIENCE, await_answers, leader_of
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
@@ -89,3 +94,80 @@ def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: ManagedCluster)
     print(f"allowed {ALLOWED:g} s, took {took[1:] or 'more than 30 s after the coordinator was back'}")
     assert stuck, f"it came back after {took[1]:.1f} s: is librdkafka 5456 closed?"
     consumer.close()
+
+
+def script(cluster: ManagedCluster, name: str, arm: str, *options: str) -> subprocess.Popen[str]:
+    """A script of examples/open-bugs that asks these brokers; it has asked once, and waits for a line."""
+    path = ROOT / "examples" / "open-bugs" / name
+    command = [sys.executable, str(path), "--here", "--arm", arm, "--bootstrap", cluster.bootstrap, *options]
+    started = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert started.stdout is not None
+    first = started.stdout.readline()
+    assert first.startswith("asked:"), first
+    return started
+
+
+def ended(asking: subprocess.Popen[str]) -> str:
+    """Let it go on; what it printed then, or the signal that ended it."""
+    output, _ = asking.communicate("\n", timeout=2 * PATIENCE)
+    return signal.Signals(-asking.returncode).name if asking.returncode < 0 else output.strip()
+
+
+def committed_group(cluster: ManagedCluster, topic: str) -> str:
+    """A group that has committed; the first one of a cluster waits for the topic of the offsets."""
+    consumer = Consumer(
+        cluster.access.properties | {"bootstrap.servers": cluster.bootstrap, "group.id": topic}
+    )
+
+    def refused() -> str | None:
+        try:
+            consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+        except Exception as error:
+            return str(error)
+        return None
+
+    wait_until(refused, what="the commit is answered", seconds=2 * PATIENCE)
+    consumer.close()
+    return topic
+
+
+def test_an_admin_client_ends_its_process_when_a_coordinator_has_moved(
+    cluster: ManagedCluster, topic: str
+) -> None:
+    """librdkafka 5040: the old coordinator is restarted, and answers that another broker has the group."""
+    group = committed_group(cluster, topic)
+
+    def coordinator() -> int:
+        return cluster.coordinator(group, transactional=False, within=PATIENCE)
+
+    old = coordinator()
+    control = script(cluster, "admin_offsets_crash.py", "moved", "--group", group)
+    assert ended(control) == "the call returned"
+    asking = script(cluster, "admin_offsets_crash.py", "moved", "--group", group)
+    cluster.kill(old)
+    wait_until(lambda: "the same" if coordinator() == old else None, what="it moves", seconds=PATIENCE)
+    cluster.start_node(old)
+    await_answers(cluster, [1, 2, 3])
+    assert coordinator() != old
+    assert ended(asking) == "SIGSEGV"
+
+
+def test_an_admin_client_asks_with_the_old_epoch_after_the_leader_was_restarted(
+    cluster: ManagedCluster, topic: str
+) -> None:
+    """list_offsets does not ask for the leader again after FENCED_LEADER_EPOCH."""
+    alone = f"{topic}-alone"
+    cluster.admin().create(alone, partitions=1, replication_factor=1, config={}, assignment=[[2]])
+    wait_until(lambda: None if leader_of(cluster, alone) == 2 else "none", what="led", seconds=PATIENCE)
+    arm = ("admin_ends_fenced.py", "the same leader, a higher epoch", "--topic", alone)
+    control = script(cluster, *arm)
+    assert "answered at question 1" in ended(control)
+    asking = script(cluster, *arm)
+    cluster.kill(2)
+    wait_until(lambda: None if leader_of(cluster, alone) == -1 else "led", what="no leader", seconds=PATIENCE)
+    cluster.start_node(2)
+    wait_until(lambda: None if leader_of(cluster, alone) == 2 else "none", what="led", seconds=PATIENCE)
+    assert "FENCED_LEADER_EPOCH at all of 20" in ended(asking)
+    cluster.admin().delete(alone)

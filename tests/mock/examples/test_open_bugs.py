@@ -1,0 +1,81 @@
+"""The scripts of examples/open-bugs on librdkafka's mock cluster: each shows its bug, its control does not.
+
+A test that fails because nothing is shown any more tells that the bug has been fixed: docs/open-bugs.md.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.mock
+
+FOLDER = ROOT / "examples" / "open-bugs"
+
+
+def run(script: str, *arguments: str) -> tuple[int, str]:
+    """Exit code and output of a script."""
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / script), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "arm", "told"),
+    [
+        ("admin_offsets_crash.py", "NOT_COORDINATOR", "ended with SIGSEGV"),
+        ("admin_ends_fenced.py", "the same leader, a higher epoch", "FENCED_LEADER_EPOCH at all of 20"),
+        pytest.param(
+            "close_keeps_the_lock.py", "a callback", "has not returned after 10 s", marks=pytest.mark.soak
+        ),
+        pytest.param(
+            "lost_in_rebalance.py", "eager, a second member joins", "revoked 1 (its", marks=pytest.mark.soak
+        ),
+        pytest.param(
+            "lost_in_rebalance.py", "cooperative, a second member joins", "given 9", marks=pytest.mark.soak
+        ),
+    ],
+)
+def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
+    code, output = run(script, "--runs", "1", "--arm", arm)
+    assert (code, told in output) == (1, True), output
+
+
+@pytest.mark.parametrize(
+    ("script", "arm", "told"),
+    [
+        ("admin_offsets_crash.py", "control, COORDINATOR_LOAD_IN_PROGRESS", "the call raised"),
+        ("admin_ends_fenced.py", "control, another leader", "answered at question 2"),
+        ("admin_ends_fenced.py", "metadata.max.age.ms=2000", "before it ['FENCED_LEADER_EPOCH']"),
+        pytest.param("lost_in_rebalance.py", "control, eager, alone", "lost 1", marks=pytest.mark.soak),
+        ("stale_member_epoch.py", "answered 10 times", "it began at offset 5"),
+        ("stale_member_epoch.py", "control, nothing is committed", "it was given no record"),
+        ("pause_after_assign.py", "in a callback", "20 began at 5"),
+    ],
+)
+def test_a_control_or_a_bug_that_was_not_found_shows_nothing(script: str, arm: str, told: str) -> None:
+    code, output = run(script, "--runs", "1", "--arm", arm)
+    assert (code, told in output) == (0, True), output
+
+
+def test_a_polled_assignment_does_not_keep_close_from_returning() -> None:
+    arm = "control, polled before the close"
+    code, output = run("close_keeps_the_lock.py", "--runs", "1", "--arm", arm, "--closes", "20")
+    assert (code, "called in 20 of 20" in output) == (0, True), output
+
+
+def test_a_trial_without_a_result_shows_nothing() -> None:
+    # As with a librdkafka of the system, which the package does not hold, or no broker at that address.
+    code, output = run("admin_offsets_crash.py", "--runs", "1", "--arm", "moved")
+    assert (code, "not tried: needs --bootstrap" in output) == (0, True), output
+    code, output = run("admin_offsets_crash.py", "--arm", "none")
+    assert (code, "invalid choice" in output) == (2, True), output
