@@ -18,6 +18,7 @@ from faults.corrupt_segment import CorruptSegment
 from faults.data_loss import PowerLoss, WipeDisk
 from faults.disk_full import DiskFull
 from faults.elect import Elect, Transfer
+from faults.finalize import Finalize
 from faults.packets import CorruptPackets, DuplicatePackets, Loss, Reorder
 from faults.partition import Bridge, Partition, Ring
 from faults.processes import Kill, Pause, Stop
@@ -39,6 +40,7 @@ Fault = Annotated[
     | DropResponses
     | DuplicatePackets
     | Elect
+    | Finalize
     | HoldConnections
     | Jitter
     | Kill
@@ -74,6 +76,7 @@ __all__ = [
     "DuplicatePackets",
     "Elect",
     "Fault",
+    "Finalize",
     "HoldConnections",
     "Jitter",
     "Kill",

@@ -1,23 +1,30 @@
-"""Restart: nodes are restarted one after another, as in a rolling upgrade."""
+"""Restart: nodes are restarted one after another, with the same or with another version of Kafka."""
 
 from __future__ import annotations
 
 import threading
-from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, field_validator
 
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.node_versions import in_upgrade_order, last_errors, not_at, versions_of
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.shared.waiting import REJOIN_SECONDS, partition_numbers
-from faults.targets import All, Target
+from faults.targets import All, AnyOf, Controllers, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
+from harness.model.kafka_releases import is_full_version, release_of
 from harness.model.polling import poll_within
 
 _EXIT_SECONDS = 60.0
+_INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+"""Topics that the brokers need for groups and transactions; a broker answers for those that exist."""
+
+
+EVERY_BROKER = All(all=True)
+"""The default target; with a `version` it means every controller, too."""
 
 
 class _Recall:
@@ -36,12 +43,15 @@ class _Recall:
 
 class Restarted(OnNodes):
     """These nodes were restarted in this order. `started` holds the former start time of each process, and
-    `epochs` the former leader epoch of each partition that one of them led."""
+    `epochs` the former leader epoch of each partition that one of them led. `version` is the version of
+    Kafka that they got (None: the same), and `versions` is the former one of each."""
 
     back = "running and back"
     how: Literal["stop", "kill"] = "stop"
     started: tuple[tuple[int, int], ...]
     epochs: tuple[tuple[int, int], ...] = ()
+    version: str | None = None
+    versions: tuple[tuple[int, str], ...] = ()
 
     _recall: _Recall = PrivateAttr(default_factory=_Recall)
 
@@ -53,6 +63,8 @@ class Restarted(OnNodes):
                 self._refuse_if_recalled()
                 if context.cluster.started_ns(node) <= before[node]:
                     self._down(context, node)
+                    if self.version is not None:
+                        context.cluster.replace_node(node, self.version)
                 context.cluster.start_node(node)
         self._await_whole(context, "after the last restart")
 
@@ -84,6 +96,13 @@ class Restarted(OnNodes):
         facts["leader_epochs"] = {"before": dict(self.epochs), "now": _epochs(view, context.topic)}
         away = ", ".join(f"{(started - ended) / 1e9:.1f} s" for ended, started in times.values())
         what = f"one after another, processes down for {away}"
+        if self.version is not None:
+            facts |= {"version": self.version, "versions_before": dict(self.versions)}
+            if (other := not_at(context.cluster, self.numbers, self.version)) is not None:
+                return Evidence(False, other, facts)
+            former = " and ".join(sorted({version for _, version in self.versions}))
+            order = ", ".join(map(node_name, self.numbers))
+            what = f"from Kafka {former} to {self.version} in the order {order}; {what}"
         if self.epochs:
             what += f"; leadership moved of partition {', '.join(str(part) for part, _ in self.epochs)}"
         return Evidence(True, what, facts)
@@ -92,6 +111,15 @@ class Restarted(OnNodes):
         self._recall.event.set()
         with self._recall.lock:
             start_stopped(context.cluster, self.numbers)
+
+    def healed(self, context: InjectionContext) -> Evidence:
+        back = super().healed(context)
+        if self.version is None:
+            return back
+        other = not_at(context.cluster, self.numbers, self.version)
+        if other is not None:
+            return Evidence(False, other)
+        return Evidence(True, f"{self.target} is back, and every ISR is complete, with Kafka {self.version}")
 
     def _down(self, context: InjectionContext, node: int) -> None:
         """End the node's process and wait until it has ended."""
@@ -134,7 +162,9 @@ class Restarted(OnNodes):
                 "a rolling restart cannot continue",
                 where=when,
                 expected=f"every broker registered and in every ISR, within {REJOIN_SECONDS:g} s",
-                found=left,
+                found="; ".join(
+                    (left, *(last_errors(context.cluster, self.numbers) if self.version else ()))
+                ),
                 next_step="does another open fault keep a replica out of the ISR?",
             )
 
@@ -161,24 +191,61 @@ class Restart(ProcessFault):
     not come back by itself before the controller's next check (leader.imbalance.check.interval.seconds, 300):
     request it with `elect`.
 
-    The fault takes effect when the whole round is over, 5 to 15 s per broker; then all nodes run again. If it
+    With `version` every node comes back with that version of Kafka: its container is replaced by one of
+    another image, with the same name, address, port, labels and data volumes, and with the settings that this
+    version knows. Without a target that is every node: controllers first and then brokers, and on the way
+    down brokers first, so that no broker is newer than a controller. metadata.version stays as it is:
+    `finalize` changes it. A version that does not start with the finalised levels is refused before anything
+    starts, and so are ZooKeeper clusters, clusters that kafka-chaos did not start, and an `image` of your
+    own. Limits of the container (`cpu_limit`, `memory_limit`) end with it. The nodes keep the version when
+    the fault is healed; the next run gets a new cluster (docs/how-to/upgrade.md).
+
+    The fault takes effect when the whole round is over, 5 to 15 s per node; then all nodes run again. If it
     is undone earlier, the node that is down is started and no other one is restarted.
 
     Proof: each process has started again, in that order, and each ended only after the one before it had
-    started (by the engine's clock); every partition that one of them led is in a higher leader epoch.
+    started (by the engine's clock); every partition that one of them led is in a higher leader epoch. With
+    `version`: each node has printed that version since its start, and each broker supports exactly the
+    metadata.version of that release (ApiVersions). Healed: the same, every replica is in its ISR, and every
+    controller has caught up with the metadata log.
     """
 
     kind: Literal["restart"] = "restart"
     applications = "all"
     injection = Restarted
 
-    target: Target = Field(default=All(all=True), description="the nodes to restart; default: every broker")
+    target: Target = Field(
+        default=EVERY_BROKER,
+        description="the nodes to restart; default: every broker, and with `version` every controller, too",
+    )
     how: Literal["stop", "kill"] = Field(
         default="stop", description="`stop`: SIGTERM, controlled shutdown; `kill`: SIGKILL"
     )
+    version: str | None = Field(
+        default=None, description="the version of Kafka that they come back with, such as 4.1.1"
+    )
+
+    @field_validator("version")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None:
+            if not is_full_version(value):
+                raise ValueError(f"{value!r} is not the full number of a release, such as 4.1.1")
+            release_of(value)
+        return value
 
     def aim(self, context: InjectionContext) -> Restarted:
-        fields: dict[str, Any] = resolve_nodes(context, self.target)
+        every_node = self.version is not None and self.target == EVERY_BROKER
+        target = (
+            AnyOf.model_validate({"any": (EVERY_BROKER, Controllers(controllers=True))})
+            if every_node
+            else self.target
+        )
+        fields: dict[str, Any] = resolve_nodes(context, target)
+        if self.version is not None:
+            versions = versions_of(context.cluster, fields["numbers"])
+            fields["numbers"] = in_upgrade_order(context.cluster, versions, self.version)
+            fields |= {"version": self.version, "versions": tuple(versions.items())}
         epochs = _epochs(context.cluster.view((context.topic,)), context.topic)
         return Restarted(
             **fields,
@@ -188,6 +255,9 @@ class Restart(ProcessFault):
         )
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        if self.version is not None and (shape.zookeepers or shape.own_ids):
+            kind = "a ZooKeeper cluster" if shape.zookeepers else "a cluster that kafka-chaos did not start"
+            raise ValueError(f"nodes of {kind} cannot get another version: leave `version` out")
         warnings = super().warnings(shape)
         if not warnings and self.max_brokers_down(shape) and shape.replication_factor == 1:
             return ("with topic.replication_factor 1 a partition has no leader while its broker restarts",)
@@ -202,7 +272,7 @@ def _describe_unsettled(context: InjectionContext, nodes: tuple[int, ...]) -> st
     stopped = [node for node in nodes if not cluster.is_running(node)]
     if stopped:
         return f"the process of {node_names(stopped)} does not run"
-    view = cluster.view(context.topics)
+    view = cluster.view((*context.topics, *_INTERNAL))
     silent = [seen.broker for seen in view.views if not seen.answered]
     if silent:
         return f"broker {', '.join(map(str, silent))} does not answer"
@@ -213,8 +283,12 @@ def _describe_unsettled(context: InjectionContext, nodes: tuple[int, ...]) -> st
         for state in seen.partitions:
             out = set(state.replicas) - set(state.isr)
             if out:
-                return f"broker {sorted(out)} is not in the ISR of partition {state.partition}"
-    return "there is no active controller" if cluster.controller() is None else None
+                return f"broker {sorted(out)} is not in the ISR of {state.topic}-{state.partition}"
+    if cluster.controller() is None:
+        return "there is no active controller"
+    controllers = set(nodes) & set(cluster.controller_ids) if not cluster.zookeeper_ids else ()
+    lagging = cluster.lagging_voters() if controllers else ()
+    return f"the metadata log of {node_names(lagging)} lags" if lagging else None
 
 
 def _epochs(view: TopologyView, topic: str) -> dict[int, int]:
@@ -224,5 +298,4 @@ def _epochs(view: TopologyView, topic: str) -> dict[int, int]:
 
 def _times(context: InjectionContext, node: int) -> tuple[int, int]:
     """When the node's process last ended and last started, nanoseconds since the epoch."""
-    ended = datetime.fromisoformat(str(context.cluster.inspect(node)["State"]["FinishedAt"]))
-    return int(ended.timestamp() * 1e6) * 1000, context.cluster.started_ns(node)
+    return context.cluster.ended_ns(node), context.cluster.started_ns(node)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from harness.model.broker_views import TopologyView
+from harness.model.broker_views import FeatureLevels, TopologyView
 
 
 class CommandOutput(Protocol):
@@ -69,6 +69,9 @@ class FaultCluster(Protocol):
     def started_ns(self, number: int) -> int:
         """When the node's process was last started, in nanoseconds since the epoch by the engine's clock."""
 
+    def ended_ns(self, number: int) -> int:
+        """When the node's process last ended, as `started_ns`."""
+
     def log_since(self, number: int, since_ns: int) -> str:
         """What the node has printed since this time (nanoseconds since the epoch)."""
 
@@ -100,3 +103,16 @@ class FaultCluster(Protocol):
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
         """Assign other replicas to partitions (None: cancel a running move); errors as in `elect`."""
+
+    def replace_node(self, number: int, version: str) -> None:
+        """Give a stopped node a container of another Kafka version in place of its own, with the same name,
+        address, ports, labels and volumes, and not started yet; does nothing if it is of this version."""
+
+    def lagging_voters(self) -> tuple[int, ...]:
+        """The controllers whose metadata log has not all of what a majority has."""
+
+    def features(self, number: int) -> FeatureLevels | None:
+        """The features that a broker's version supports, and the finalised ones; None: no answer."""
+
+    def set_features(self, levels: Mapping[str, int]) -> dict[str, str]:
+        """Finalise levels of features, in this order; returns the reason of each refusal by feature."""

@@ -16,9 +16,10 @@ from harness.cli.options import ERRORS, print_text
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
 from harness.page.html import INDEX_FILE
-from harness.page.terminal import print_table
+from harness.page.terminal import print_blocks, print_table
 from harness.report.arms_table import explanation, table
 from harness.report.index import write_index
+from harness.report.versions import by_version
 
 _MATRICES = {
     "cut-then-kill": "acks-idempotence",
@@ -54,6 +55,7 @@ def refresh_index(results: Path) -> None:
 def print_result(out: Console, result: ExperimentResult) -> None:
     """Print the table of an experiment, and why each arm got its verdict; remedies if it is `invalid`."""
     print_table(out, table(result))
+    print_blocks(out, map(by_version, result.arms))
     for arm in result.arms:
         print_text(out, explanation(arm))
         for remedy in remedies(arm):

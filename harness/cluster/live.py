@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from typing import TypeVar
@@ -15,7 +15,7 @@ from harness.cluster import zookeeper
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.topic_admin import TopicAdmin
 from harness.host.ports import HOST
-from harness.model.broker_views import BrokerView, TopologyView
+from harness.model.broker_views import BrokerView, FeatureLevels, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import poll_within
 from harness.model.progress import report_progress
@@ -166,6 +166,21 @@ class LiveCluster(RunningNodes):
         if self.zookeeper_ids or self.spec.existing is not None:
             return ()
         return self._first("which partitions move?", admin.reassignments)
+
+    def lagging_voters(self) -> tuple[int, ...]:
+        """The controllers whose metadata log has not all of what a majority has, as the active one says."""
+        return self._first("which controllers lag?", lambda one: one.lagging_voters())
+
+    def features(self, number: int) -> FeatureLevels | None:
+        """The features that a broker's version supports and those that are finalised; None: no answer."""
+        with self.connection(number, 2.0) as connection, suppress(OSError):
+            return admin.features(connection)
+        return None
+
+    def set_features(self, levels: Mapping[str, int]) -> dict[str, str]:
+        """Finalise levels of features, in this order, up or down; returns the reason of each refusal by
+        feature (empty: all are set)."""
+        return self._first("set features", lambda one: admin.set_features(one, levels))
 
     def dynamic_settings(self, number: int) -> tuple[str, ...]:
         """The settings of a broker that were changed while it ran: "name=value" each.

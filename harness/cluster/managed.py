@@ -6,6 +6,7 @@ import base64
 import logging
 import time
 import uuid
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from harness.cluster import credentials, state_records, traces
 from harness.cluster.convergence import START_SECONDS, await_ready
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node, plan
+from harness.cluster.node_replacement import replacement
 from harness.containers import capabilities, engine, images
 from harness.containers.exec import memory_mib
 from harness.containers.network import create_network
@@ -26,9 +28,8 @@ from harness.host.ports import HOST, free_ports, require_free_ports
 from harness.model.errors import ClusterError
 from harness.model.node_layout import CLIENT_PORT, DATA_DIR, INTERNAL_PORT
 from harness.model.polling import wait_until
-from harness.model.run import ClusterInfo, ImageInfo
+from harness.model.run import ClusterInfo, ImageInfo, VersionChange
 from harness.model.secrets import without_secret_values
-from harness.protocol.admin import set_features
 from harness.spec.cluster import ClusterSpec
 
 _log = logging.getLogger("kafka_chaos.cluster")
@@ -61,6 +62,10 @@ class ManagedCluster(LiveCluster):
         self._containers: dict[int, DockerContainer] = {}
         self._secured: credentials.Credentials | None = None
         self._spare_addresses: list[str] = []
+        self._versions: dict[int, str] = {}
+        self._starts = 0
+        self.changes: list[VersionChange] = []
+        """The versions and levels of features that the cluster has got since it was started."""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -77,6 +82,8 @@ class ManagedCluster(LiveCluster):
             ClusterError: a node ended, or the cluster was not ready in time; has the nodes' last log lines.
         """
         began = time.monotonic()
+        self._starts += 1
+        self.changes = []
         self.client = engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
         self.toolbox = images.toolbox(self.client)
@@ -91,7 +98,7 @@ class ManagedCluster(LiveCluster):
                 found: list[Future[dict[int, traces.Things]]] = []
                 await_ready(self, lambda: found.append(pool.submit(traces.baseline, self)))
                 self.baseline = found[0].result()
-            self._set_features(self.spec.features)
+            self._set_first_features(self.spec.features)
             state_records.remember(self)
         except BaseException:
             self.stop()
@@ -109,10 +116,57 @@ class ManagedCluster(LiveCluster):
             container.get_docker_client().client.close()
         self._containers.clear()
         self._handles.clear()
+        self._replaced.clear()
         self.close_shells()
         engine.sweep(self.client, cluster=self.name)
         state_records.forget(self.name)
         self.client.close()
+
+    def renew(self) -> None:
+        """Remove the cluster and start it anew, as its spec says, without the versions and levels of features
+        that it has got.
+
+        Raises:
+            PrerequisiteMissing, ClusterError: as `start`.
+        """
+        self.stop()
+        self.start()
+
+    def replace_node(self, number: int, version: str) -> None:
+        """Replace the container of a stopped node by one of another Kafka version, not started yet. Name,
+        address, port, labels and volumes stay; its settings are those that `plan` gives this version.
+
+        Raises:
+            PrerequisiteMissing: there is no image of this version, and none can be made.
+            ClusterError: the engine refuses.
+        """
+        before = self._versions[number]
+        if before == version:
+            return
+        image = images.resolve(self.client, version)
+        ports = [node.host_port for node in self.nodes if node.host_port is not None]
+        spec = self.spec.model_copy(update={"version": version})
+        nodes = {node.id: node for node in plan(spec, ports, self.cluster_id, secured=self._secured)}
+        environment = {**nodes[number].environment, **self._clock_environment}
+        with self._engine(number, "the node's container could not be replaced") as old:
+            new = replacement(old, nodes[number], environment, image.reference, self._endpoint(nodes[number]))
+            old.reload()
+        self._replaced.setdefault(number, []).append(old)
+        self._handles[number], self._versions[number] = new, version
+        self.nodes = [nodes[number] if node.id == number else node for node in self.nodes]
+        name = nodes[number].name
+        self.changes.append(VersionChange(at_ns=time.time_ns(), what=name, before=before, after=version))
+
+    def set_features(self, levels: Mapping[str, int]) -> dict[str, str]:
+        found = self.features(next(iter(self.broker_ids)))
+        refused = super().set_features(levels)
+        for name, level in levels.items():
+            before = found.finalized.get(name, 0) if found is not None else None
+            if name not in refused and before != level:
+                words = "not known" if before is None else str(before)
+                change = VersionChange(at_ns=time.time_ns(), what=name, before=words, after=str(level))
+                self.changes.append(change)
+        return refused
 
     def info(self) -> ClusterInfo:
         """Facts about this cluster for a run's metadata."""
@@ -124,6 +178,7 @@ class ManagedCluster(LiveCluster):
             properties=without_secret_values(self.spec.properties),
             image=self.image,
             start_seconds=round(self.start_seconds, 2),
+            changes=tuple(self.changes),
         )
 
     def spare_address(self, number: int) -> str:
@@ -144,11 +199,11 @@ class ManagedCluster(LiveCluster):
 
         wait_until(missing, what="a SCRAM user", seconds=START_SECONDS, every=1.0)
 
-    def _set_features(self, levels: dict[str, int]) -> None:
-        """Set levels of the cluster's features; ClusterError: one is refused."""
+    def _set_first_features(self, levels: dict[str, int]) -> None:
+        """Set levels of a new cluster's features; ClusterError: one is refused."""
         if not levels:
             return
-        refused = self._first("set features", lambda one: set_features(one, levels))
+        refused = super().set_features(levels)
         if refused:
             raise ClusterError(
                 "a feature could not be set",
@@ -171,6 +226,7 @@ class ManagedCluster(LiveCluster):
         self.nodes = plan(self.spec, ports, self.cluster_id, secured=self._secured)
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
         self._spare_addresses = addresses[len(self.nodes) :]
+        self._versions = {node.id: self.image.kafka_version for node in self.nodes}
         volumes = self._volumes()
         for node in self.nodes:
             self._containers[node.id] = self._new_container(node, labels, volumes[node.id])
@@ -181,18 +237,16 @@ class ManagedCluster(LiveCluster):
     def _new_container(self, node: Node, labels: dict[str, str], volumes: dict[str, str]) -> DockerContainer:
         """A node's container, not started, with a fixed address. Its client port is published on 127.0.0.1
         only. `volumes` maps folders to names of volumes; the image's other volumes are anonymous."""
-        environment = CLOCK_ENVIRONMENT if self.spec.skewable_clocks else {}
-        container = DockerContainer(self.image.reference, env={**node.environment, **environment})
+        environment = {**node.environment, **self._clock_environment}
+        container = DockerContainer(self.image.reference, env=environment)
         if node.command is not None:
             container.with_command(list(node.command))
-        address, version = self._addresses[node.id], self.client.api._version
-        endpoint = EndpointConfig(version, aliases=[node.name], ipv4_address=address)
         container.with_name(f"{self.name}-{node.name}").with_kwargs(
             **capabilities.NODE,
             hostname=node.name,
             labels=labels,
             network=self.name,
-            networking_config={self.name: endpoint},
+            networking_config=self._endpoint(node),
         )
         for folder, volume in volumes.items():
             container.with_volume_mapping(volume, folder, "rw")
@@ -200,6 +254,15 @@ class ManagedCluster(LiveCluster):
             bindings: dict[str, Any] = container.ports
             bindings[f"{CLIENT_PORT}/tcp"] = (HOST, node.host_port)
         return container
+
+    @property
+    def _clock_environment(self) -> dict[str, str]:
+        return CLOCK_ENVIRONMENT if self.spec.skewable_clocks else {}
+
+    def _endpoint(self, node: Node) -> dict[str, EndpointConfig]:
+        """The node's fixed address, by network."""
+        address, version = self._addresses[node.id], self.client.api._version
+        return {self.name: EndpointConfig(version, aliases=[node.name], ipv4_address=address)}
 
     def _volumes(self) -> dict[int, dict[str, str]]:
         """Node id -> folder -> volume, for the volumes that the spec needs beside the image's own."""
@@ -235,10 +298,11 @@ class ManagedCluster(LiveCluster):
             return
         # A log that cannot be read or written must not prevent the removal of the cluster.
         try:
-            text = self._container(number).logs()
+            text = b"".join(one.logs() for one in (*self._replaced.get(number, ()), self._container(number)))
         except Exception as error:
             text = f"the log could not be read: {error}\n".encode()
-        path = self._log_folder / f"{self.node(number).name}.log"
+        again = f"-{self._starts}" if self._starts > 1 else ""
+        path = self._log_folder / f"{self.node(number).name}{again}.log"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)

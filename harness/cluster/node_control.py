@@ -39,6 +39,8 @@ class RunningNodes:
         """The image whose containers run scripts beside nodes."""
         self._addresses: dict[int, str] = {}
         self._handles: dict[int, Container] = {}
+        self._replaced: dict[int, list[Container]] = {}
+        """The stopped containers that others have replaced, by node id, the first first: for their logs."""
         self._on_start: list[Callable[[int], None]] = []
         self._network_sidecars = NetworkSidecars()
         self._shells = NodeShells()
@@ -128,11 +130,17 @@ class RunningNodes:
         return None if state["Running"] else int(state["ExitCode"])
 
     def started_ns(self, number: int) -> int:
-        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
-        text = str(self._state(number)["StartedAt"]).rstrip("Z")
-        whole, _, fraction = text.partition(".")
-        seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
-        return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
+        """When the node's process was last started, nanoseconds since the epoch by the engine's clock; in a
+        container that was never started: before the epoch."""
+        return _nanoseconds(str(self._state(number)["StartedAt"]))
+
+    def ended_ns(self, number: int) -> int:
+        """When the node's process last ended, in its present container or one that this has replaced; as
+        `started_ns`."""
+        own = _nanoseconds(str(self._state(number)["FinishedAt"]))
+        # Those that were replaced are stopped, and what is known of them is still true.
+        earlier = (_nanoseconds(one.attrs["State"]["FinishedAt"]) for one in self._replaced.get(number, ()))
+        return max((own, *earlier))
 
     def in_network(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image inside the network namespace of a running node."""
@@ -214,9 +222,12 @@ class RunningNodes:
         return engine.tail(self._container(number), lines)
 
     def log_since(self, number: int, since_ns: int) -> str:
-        """What the node's process has printed since `since_ns` (epoch ns)."""
+        """What the node's process has printed since `since_ns` (epoch ns), also in containers that were
+        replaced."""
         with self._engine(number, "the node's log cannot be read") as container:
-            text: bytes = container.logs(since=since_ns / 1e9)
+            containers = (*self._replaced.get(number, ()), container)
+            # The engine takes no zero, and nothing was printed in that second.
+            text = b"".join(one.logs(since=max(1.0, since_ns / 1e9)) for one in containers)
             return text.decode(errors="replace")
 
     def _sidecar(
@@ -244,3 +255,10 @@ class RunningNodes:
 
     def _container(self, number: int) -> Container:
         return self._handles[number]
+
+
+def _nanoseconds(stamp: str) -> int:
+    """A time of the engine ("2026-01-01T10:00:00.123Z") in nanoseconds since the epoch."""
+    whole, _, fraction = stamp.rstrip("Z").partition(".")
+    seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
+    return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)

@@ -3,6 +3,7 @@ DescribeQuorum responses (Kafka protocol guide)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,6 +50,15 @@ class PartitionState:
     log_start_offset: int | None = None
     log_end_offset: int | None = None
     high_watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureLevels:
+    """The features of one broker (ApiVersions, KIP-584): the highest level that its version supports, and the
+    level that is finalised for the cluster, as far as this broker knows; a feature that is off has none."""
+
+    supported: Mapping[str, int]
+    finalized: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,20 @@ class ImageInfo(Frozen):
     kafka_version: str
 
 
+class VersionChange(Frozen):
+    """At `at_ns` a node got another version of Kafka, or a feature another finalised level: `what` is the
+    node's name ("broker-1") or the feature ("metadata.version"); `before` and `after` are versions or
+    levels."""
+
+    at_ns: int
+    what: str
+    before: str
+    after: str
+
+
 class ClusterInfo(Frozen):
-    """The cluster a run used. Memory is the sum over its containers after the run, in MiB."""
+    """The cluster a run used. Memory is the sum over its containers after the run, in MiB. `image` is that
+    of every node at the start, and `changes` are the versions and levels that it got during the run."""
 
     brokers: int
     controllers: int
@@ -33,6 +45,7 @@ class ClusterInfo(Frozen):
     image: ImageInfo
     start_seconds: float
     memory_mib: float | None = None
+    changes: tuple[VersionChange, ...] = ()
 
 
 UNKNOWN_CLUSTER = ClusterInfo(

@@ -8,19 +8,31 @@ from docker import DockerClient
 from pydantic import ValidationError
 
 from harness.cluster.external import advertised_addresses, client_security_of
-from harness.containers import images
+from harness.containers import engine, images
 from harness.model.errors import BadInput, words_of
 from harness.preflight import kernel_probes
 from harness.preflight.kernel_probes import Capability
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec, Profile
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import fault_specs, located_faults, without_faults
+from harness.spec.version_problems import versions_named
 
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """Probe the capabilities of kernel and engine now; empty if no fault of the experiments needs any."""
     needed = any(one.fault.needs for experiment in experiments for one in located_faults(experiment))
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
+
+
+def prepare_versions(experiments: Sequence[Experiment]) -> None:
+    """Pull or build the images of the versions that nodes get during the experiments, if they are missing:
+    during a run that would disturb it.
+
+    Raises:
+        PrerequisiteMissing: no engine, or no image of a version.
+    """
+    for version in dict.fromkeys(one for given in experiments for one in versions_named(given.steps)):
+        images.resolve(engine.connect(), version)
 
 
 def without_impossible_faults(

@@ -1,7 +1,8 @@
 """Administrative requests over the Kafka protocol: coordinators, elections, moves of replicas, features.
 
 Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, DescribeConfigs 1,
-ListPartitionReassignments 0) are understood by brokers from 2.8 to 4.x, UpdateFeatures 1 by those from 3.3.
+ListPartitionReassignments 0, ApiVersions 3) are understood by brokers from 2.8 to 4.x, UpdateFeatures 1 by
+those from 3.3.
 Under KRaft a broker forwards elections, reassignments and features to the active controller (KIP-590), so any
 broker can be asked; without a controller it does not answer.
 
@@ -16,6 +17,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from kio.schema.alter_partition_reassignments import v0 as alter_v0
+from kio.schema.api_versions import v3 as versions_v3
 from kio.schema.describe_configs import v1 as configs_v1
 from kio.schema.elect_leaders import v2 as elect_v2
 from kio.schema.errors import ErrorCode
@@ -25,8 +27,9 @@ from kio.schema.types import BrokerId, TopicName
 from kio.schema.update_features import v1 as features_v1
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
+from harness.model.broker_views import FeatureLevels
 from harness.model.errors import ClusterError
-from harness.protocol.connection import BrokerConnection, error_name
+from harness.protocol.connection import CLIENT_ID, BrokerConnection, error_name
 
 ANSWER_SECONDS = 6.0
 """How long to wait for one broker's answer to a request that it forwards to the controller."""
@@ -139,6 +142,16 @@ def dynamic_settings(connection: BrokerConnection) -> tuple[str, ...]:
             value = "(secret)" if one.is_sensitive else one.value
             found.append(f"{one.name}={value}" + (" for all brokers" if everywhere else ""))
     return tuple(sorted(found))
+
+
+def features(connection: BrokerConnection) -> FeatureLevels:
+    """The features that this broker's version supports, and those that are finalised, as it knows them."""
+    request = versions_v3.ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version="1")
+    answer = connection.ask(request, versions_v3.ApiVersionsResponse)
+    return FeatureLevels(
+        {one.name: int(one.max_version) for one in answer.supported_features},
+        {one.name: int(one.max_version_level) for one in answer.finalized_features},
+    )
 
 
 def set_features(connection: BrokerConnection, levels: Mapping[str, int]) -> dict[str, str]:

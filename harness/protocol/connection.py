@@ -127,6 +127,19 @@ class BrokerConnection(ClosesAtEnd):
 
     def quorum_leader(self) -> int | None:
         """Node id of the active controller (KIP-595); None where there is none or no such quorum."""
+        return next((int(part.leader_id) for part in self._quorum() if part.leader_id >= 0), None)
+
+    def lagging_voters(self) -> tuple[int, ...]:
+        """The controllers whose metadata log ends below its high watermark, as the active one reports it."""
+        return tuple(
+            int(voter.replica_id)
+            for part in self._quorum()
+            for voter in part.current_voters
+            if voter.log_end_offset < part.high_watermark
+        )
+
+    def _quorum(self) -> list[quorum_v0.response.PartitionData]:
+        """The state of the metadata log's quorum; empty where there is none."""
         log = quorum_v0.request.TopicData(
             topic_name=TopicName("__cluster_metadata"),
             partitions=(quorum_v0.request.PartitionData(partition_index=i32(0)),),
@@ -134,8 +147,7 @@ class BrokerConnection(ClosesAtEnd):
         request = quorum_v0.DescribeQuorumRequest(topics=(log,))
         answer = self.ask(request, quorum_v0.DescribeQuorumResponse)
         parts = (part for topic in answer.topics for part in topic.partitions)
-        found = (int(part.leader_id) for part in parts if part.error_code == 0 and part.leader_id >= 0)
-        return next(found, None)
+        return [part for part in parts if part.error_code == 0]
 
     def view(self, topics: Iterable[str]) -> BrokerView:
         """Everything this broker believes about `topics`, in four requests (not the controller: see

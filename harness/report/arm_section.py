@@ -14,7 +14,7 @@ from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
 from harness.page.html import environment
-from harness.report import arm_tables, arms_table
+from harness.report import arm_tables, arms_table, versions
 from harness.report.application_words import application_sentence, exit_in_words, exits_of
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
@@ -71,6 +71,8 @@ def _what_happened(arm: ArmResult, timeline: Timeline, number: int) -> Iterator[
         yield arm_tables.shares(summary)
     yield Lines(timeline.problems, look="note")
     yield arm_tables.windows(meta) if meta.windows else Text("No fault was injected.")
+    yield versions.changes(meta)
+    yield versions.by_version(arm)
     yield arm_tables.exits(meta)
     yield arm_tables.leader_changes(timeline)
 

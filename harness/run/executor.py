@@ -112,15 +112,17 @@ def with_engine(options: Options, experiments: Sequence[Experiment]) -> Options:
 def prepare_runs(
     experiments: Sequence[Experiment], choice: EngineChoice, *, owned_containers: bool = False
 ) -> EngineChoice:
-    """Refuse what is impossible on existing clusters, then decide on the engine of the checks and start it.
+    """Refuse what is impossible on existing clusters, get the images of versions that nodes are to get, then
+    decide on the engine of the checks and start it.
     Every way to run experiments begins with this; `ExperimentRun` refuses the same, but later.
 
     Raises:
         BadInput: a fault that is impossible on an existing cluster, or would hit its containers.
-        PrerequisiteMissing: the engine needs Java, and there is none.
+        PrerequisiteMissing: the engine needs Java, and there is none, or an image is not available.
     """
     for experiment in experiments:
         feasibility.check_external_limits(experiment, owned=owned_containers)
+    feasibility.prepare_versions(experiments)
     return prepare_checks(choice)
 
 

@@ -69,6 +69,9 @@ class ExperimentRun:
         """
         self._timer.enter("looking for faults left open")
         with self._progress():
+            if isinstance(self.cluster, ManagedCluster) and self.cluster.changes:
+                report_progress("starting a new cluster, since the last run has changed its version")
+                self.cluster.renew()
             healed = heal_cluster(self.cluster)
         if not healed.clean:
             raise ClusterError(

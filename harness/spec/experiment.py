@@ -32,6 +32,7 @@ from harness.spec.problems import (
 )
 from harness.spec.steps import KIND, Sending, Step
 from harness.spec.topic import TopicSpec
+from harness.spec.version_problems import version_problems
 from workloads.config.java_settings import java_problem, settings_problem
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
@@ -266,6 +267,7 @@ class Experiment(Frozen):
         yield from restart_problems(self.steps, {arm.name: self.readers_of(arm) for arm in self.arms})
         yield from commit_problems(self.steps, partitions)
         yield from fault_problems(self.steps, self.shape, together=self.together)
+        yield from version_problems(self.steps, self.cluster)
 
     def _not_together(self, arm: Arm) -> str | None:
         """What an arm has that has the same name in all runs."""

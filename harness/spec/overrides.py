@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
+from harness.spec.version_problems import version_problems
 from workloads.config.workload_spec import WorkloadSpec
 
 
@@ -19,13 +20,13 @@ def overridden(
     """The experiment on another Kafka version, image or timing profile (None: as written).
 
     Raises:
-        BadInput: no such profile, or a version or image that the experiment's cluster or its share groups
-            cannot have.
+        BadInput: no such profile, or a version or image that the experiment's cluster, its share groups or
+            its upgrades cannot have.
     """
     before = experiment.cluster.model_dump()
     fields = override_cluster(before, version, image, profile, where=experiment.name)
     changed = experiment.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
-    for problem in changed.share_problems():
+    for problem in (*changed.share_problems(), *version_problems(changed.steps, changed.cluster)):
         raise BadInput(
             "the experiment cannot have this version, image or profile",
             where=f"{experiment.name}: {problem.where}",

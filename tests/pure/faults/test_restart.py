@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -42,6 +41,7 @@ class Machine(FakeCluster):
     ends: dict[int, int] = field(default_factory=dict)
     logs: dict[int, str] = field(default_factory=dict)
     out_of_sync: tuple[int, ...] = ()
+    lagging: tuple[int, ...] = ()
     after_start: Any = None
 
     def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:  # noqa: ARG002
@@ -81,13 +81,15 @@ class Machine(FakeCluster):
     def started_ns(self, number: int) -> int:
         return self.starts[number]
 
-    def inspect(self, number: int) -> dict[str, Any]:
-        ended = datetime.fromtimestamp(self.ends.get(number, 0) / SECOND, UTC)
-        return {"State": {"FinishedAt": ended.isoformat().replace("+00:00", "Z")}}
+    def ended_ns(self, number: int) -> int:
+        return self.ends.get(number, 0)
 
     def log_since(self, number: int, since_ns: int) -> str:
         assert since_ns == self.starts[number]
         return self.logs.get(number, "")
+
+    def lagging_voters(self) -> tuple[int, ...]:
+        return self.lagging
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +139,7 @@ def test_it_goes_on_only_when_all_are_in_sync() -> None:
     injection = Restart().aim(at(cluster))
     with pytest.raises(FaultError, match="cannot continue") as raised:
         injection.apply(at(cluster))
-    assert "broker [1] is not in the ISR of partition 0" in str(raised.value)
+    assert "broker [1] is not in the ISR of t-0" in str(raised.value)
     assert cluster.deeds == ["stop 1", "start 1"]
 
 
@@ -150,6 +152,13 @@ def test_it_does_not_begin_while_a_broker_is_down() -> None:
     with pytest.raises(FaultError, match="no active controller"):
         rolled(Machine(active=[None]))
     assert cluster.deeds == []
+
+
+def test_a_controller_has_to_catch_up() -> None:
+    injection = Restart(target=Controllers(controllers=True)).aim(at(Machine()))
+    with pytest.raises(FaultError, match="the metadata log of controller 101 lags"):
+        injection.apply(at(Machine(lagging=(101,))))
+    Restart().aim(at(Machine())).apply(at(Machine(lagging=(101,))))
 
 
 def test_an_unclean_exit_is_no_controlled_shutdown() -> None:
@@ -267,5 +276,5 @@ def test_every_broker_is_meant_unless_others_are_named() -> None:
     assert Restart().aim(at(Machine())).nodes == (1, 2, 3)
     assert Restart(target=Leader(leader=0)).aim(at(Machine())).nodes == (1,)
     written = Restart(how="kill").model_dump(mode="json", by_alias=True)
-    assert written == {"kind": "restart", "target": {"all": True}, "how": "kill"}
+    assert written == {"kind": "restart", "target": {"all": True}, "how": "kill", "version": None}
     assert Restart.model_validate(written) == Restart(how="kill")

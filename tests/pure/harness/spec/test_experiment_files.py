@@ -47,6 +47,7 @@ def test_built_ins_load() -> None:
         "last-replica",
         "mirrormaker-failover",
         "mirrormaker-killed",
+        "rolling-upgrade",
         "share-group-altered",
         "share-groups",
         "share-leader-restarts",
