@@ -10,6 +10,10 @@ INTERNAL_PORT = 9094
 TOOLS_PORT = 9095
 """The listener for tools inside the network if clients must use TLS or a password."""
 ZOOKEEPER_PORT = 2181
+BEHIND_PROXY = 10000
+"""With a proxy, a listener is on 127.0.0.1 at its port plus this number, and the proxy on its port."""
+PROXY_CONTROL_PORT = 9190
+"""Where a node's proxy takes commands, on 127.0.0.1 of the node's network namespace."""
 
 CLIENT = -1
 """The node id that means the clients on the harness's machine. Kafka's own node ids begin at 0 (`node.id` in

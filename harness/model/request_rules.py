@@ -105,8 +105,8 @@ class RequestRule:
     error: str | None = None
 
     def __post_init__(self) -> None:
-        for problem in _problems(self):
-            raise BadInput("the rule cannot be used", where=f"rule {self.id}", **problem)
+        for expected, found in _problems(self):
+            raise BadInput("the rule cannot be used", where=f"rule {self.id}", expected=expected, found=found)
 
     @property
     def needs_body(self) -> bool:
@@ -163,7 +163,9 @@ class RequestRule:
     def from_json(cls, given: Mapping[str, Any]) -> RequestRule:
         """Raises BadInput: a field is missing, unknown or of another type."""
         types_of = typing.get_type_hints(cls)
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
         odd = [name for name in values if name not in types_of or not _is(values[name], types_of[name])]
         missing = [name for name in ("id", "action") if name not in values]
         if odd or missing:
@@ -190,56 +192,45 @@ def _is(value: object, kind: Any) -> bool:
     return isinstance(value, int | float) if kind is float else isinstance(value, kind)
 
 
-def _problems(rule: RequestRule) -> Iterable[dict[str, str]]:
+def _problems(rule: RequestRule) -> Iterable[tuple[str, str]]:
+    """What contradicts itself: expected, found."""
     for name in rule.api:
         if name not in API_KEYS:
-            close = closest(name, API_KEYS)
-            found = f"{name}; did you mean {close}?" if close else name
-            yield {"expected": "an API by Kafka's name, such as Produce", "found": found}
+            yield "an API by Kafka's name, such as Produce", _unknown(name, API_KEYS)
     if (rule.action == "error") != (rule.error is not None):
-        yield {
-            "expected": "an error code with the action `error`, and with no other",
-            "found": str(rule.error),
-        }
+        yield "an error code with the action `error`, and with no other", str(rule.error)
     if rule.error is not None and rule.error not in ERROR_CODES:
-        close = closest(rule.error, ERROR_CODES)
-        found = f"{rule.error}; did you mean {close}?" if close else rule.error
-        yield {"expected": "an error code by Kafka's name, such as NOT_ENOUGH_REPLICAS", "found": found}
+        yield "an error code by Kafka's name, such as NOT_ENOUGH_REPLICAS", _unknown(rule.error, ERROR_CODES)
     unread = [name for name in rule.api if name in HEADERS_ONLY]
     if unread and (rule.action == "error" or rule.needs_body):
-        yield {
-            "expected": "an API whose messages can be read",
-            "found": f"{unread[0]}, of ZooKeeper clusters",
-        }
+        yield "an API whose messages can be read", f"{unread[0]}, of ZooKeeper clusters"
     if rule.action == "error" and not rule.api:
-        yield {"expected": "the APIs that are answered with the error, in `api`", "found": "none"}
+        yield "the APIs that are answered with the error, in `api`", "none"
     if rule.action in REQUESTS_ONLY and rule.direction == "response":
-        yield {
-            "expected": f"`direction: request` with {rule.action}",
-            "found": "response: Kafka's clients take one answer to each request, in their order",
-        }
+        yield (
+            f"`direction: request` with {rule.action}",
+            "response: Kafka's clients take one answer to each request, in their order",
+        )
     if (rule.action == "bandwidth") != (rule.bytes_per_second is not None):
-        yield {
-            "expected": "bytes_per_second with the action `bandwidth`, and with no other",
-            "found": f"{rule.action}, {rule.bytes_per_second}",
-        }
+        with_what = f"{rule.action}, {rule.bytes_per_second}"
+        yield "bytes_per_second with the action `bandwidth`, and with no other", with_what
     if (rule.action == "delay") != (rule.delay_ms > 0 or rule.jitter_ms > 0):
-        yield {
-            "expected": "delay_ms or jitter_ms with the action `delay`, and with no other",
-            "found": f"{rule.action}, {rule.delay_ms:g}, {rule.jitter_ms:g}",
-        }
+        with_what = f"{rule.action}, {rule.delay_ms:g}, {rule.jitter_ms:g}"
+        yield "delay_ms or jitter_ms with the action `delay`, and with no other", with_what
     if rule.nth is not None and rule.first is not None:
-        yield {"expected": "nth or first", "found": "both"}
+        yield "nth or first", "both"
     low = {"nth": rule.nth, "first": rule.first, "bytes_per_second": rule.bytes_per_second}
     for name, value in low.items():
         if value is not None and value < 1:
-            yield {"expected": f"{name} from 1 on", "found": str(value)}
+            yield f"{name} from 1 on", str(value)
     if not 0 <= rule.share <= 1:
-        yield {"expected": "a share from 0 to 1", "found": f"{rule.share:g}"}
+        yield "a share from 0 to 1", f"{rule.share:g}"
     if rule.delay_ms < 0 or rule.jitter_ms < 0:
-        yield {
-            "expected": "delay_ms and jitter_ms from 0 on",
-            "found": f"{rule.delay_ms:g}, {rule.jitter_ms:g}",
-        }
+        yield "delay_ms and jitter_ms from 0 on", f"{rule.delay_ms:g}, {rule.jitter_ms:g}"
     if not rule.id:
-        yield {"expected": "an id", "found": "none"}
+        yield "an id", "none"
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    close = closest(name, known)
+    return f"{name}; did you mean {close}?" if close else name

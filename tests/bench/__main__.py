@@ -1,6 +1,6 @@
 """Measures everything that has a goal, against the peers, and prints one table.
 
-    python -m tests.bench [--only check,boot,faults,producer] [--save]
+    python -m tests.bench [--only check,boot,faults,producer,proxy] [--save]
 
 The last result is in tests/bench/last.json; what became slower than every repeat of the last time is named.
 With --save the new result takes its place, and docs/how-to/scale.md gets the table.
@@ -46,11 +46,18 @@ def producer() -> list[Row]:
     return rows()
 
 
+def proxy() -> list[Row]:
+    from tests.bench.proxy_overhead import rows
+
+    return rows()
+
+
 SUITES: dict[str, Callable[[], list[Row]]] = {
     "check": check,
     "boot": boot,
     "faults": faults,
     "producer": producer,
+    "proxy": proxy,
 }
 
 
