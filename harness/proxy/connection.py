@@ -1,58 +1,28 @@
-"""A client's connection through the proxy to a broker: requests one way, answers the other, and what rules do
-with both."""
+"""A client's connection through the proxy to a broker: what rules do with its requests and their answers."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 from collections import deque
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any
 
 from harness.model.kafka_protocol import api_name
 from harness.model.node_layout import CLIENT
 from harness.model.request_rules import Part
 from harness.proxy import bodies
+from harness.proxy.asked import Asked, Shared
 from harness.proxy.error_answers import error_answer, with_error
-from harness.proxy.frames import SASL_HANDSHAKE, AnswerHead, RequestHead, answer_head, request_head
-from harness.proxy.lane import Budget, Lane, Waiting
+from harness.proxy.fetch_sessions import within_session
+from harness.proxy.frames import FETCH, RequestHead
+from harness.proxy.lane import Lane, Waiting
 from harness.proxy.listeners import ListenerSpec, Traffic
-from harness.proxy.rewriting import Addresses
-from harness.proxy.rule_book import ActiveRule, RuleBook
-from harness.proxy.streams import Stream, Treatment
+from harness.proxy.rule_book import ActiveRule, Fitting
+from harness.proxy.sides import Answers, Requests
+from harness.proxy.streams import Stream
 
 _ORPHAN_SECONDS = 30.0
-
-
-@dataclass(slots=True, eq=False)
-class Asked:
-    """A request whose answer the client has not got. `answer` is there and waits for its turn."""
-
-    head: RequestHead
-    answer: bytes | None = None
-    own: bool = False
-    """The proxy itself has answered."""
-    ready: float = 0.0
-    silent: bool = False
-    """It is never answered, and so none after it."""
-    closes: bool = False
-    """The connection is closed in place of its answer."""
-
-    @property
-    def api(self) -> str:
-        return api_name(self.head.key)
-
-
-@dataclass(slots=True)
-class Shared:
-    """What all connections of a proxy share."""
-
-    book: RuleBook
-    budget: Budget
-    largest_frame: int
-    lane_bytes: int
-    peers: dict[str, int] = field(default_factory=dict)
-    addresses: Addresses | None = None
 
 
 class Connection:
@@ -64,7 +34,7 @@ class Connection:
         self.asked: deque[Asked] = deque()
         self.swallowed: set[int] = set()
         self.next_spare = -2
-        self.client, self.broker = _Requests(self), _Answers(self)
+        self.client, self.broker = Requests(self), Answers(self)
         self.client.other, self.broker.other = self.broker, self.client
         self.requests = Lane(shared.budget, self.broker.write)
         self.answers = Lane(shared.budget, self.client.write)
@@ -91,6 +61,7 @@ class Connection:
             return
         if self.closed:
             self.broker.transport.close()
+        self.client.read_again()
         self.client.read_on("connecting")
 
     def close(self) -> None:
@@ -166,9 +137,11 @@ class Connection:
         if asked.own:
             self.answers.add(Waiting(frame, ready=asked.ready))
             return
+        if asked.begins is not None:
+            self._learn(asked, frame)
         if self.shared.addresses is not None:
             frame = self.shared.addresses.rewritten(asked.head, frame)
-        acting = self.book_acting(asked, frame)
+        acting = self._acting_on_answer(asked, frame)
         item = self.outcome(acting, self.answers, len(frame))
         for active in (active for active, _ in acting):
             action = active.rule.action
@@ -188,7 +161,12 @@ class Connection:
         item.data = frame
         self.answers.add(item)
 
-    def book_acting(self, asked: Asked, frame: bytes) -> list[tuple[ActiveRule, int]]:
+    def _learn(self, asked: Asked, frame: bytes) -> None:
+        with suppress(bodies.Unreadable):
+            answer = bodies.read_answer(asked.head.key, asked.head.version, frame)
+            self.shared.sessions[self.node].begun(asked.begins or frozenset(), answer)
+
+    def _acting_on_answer(self, asked: Asked, frame: bytes) -> list[tuple[ActiveRule, int]]:
         fitting = self.shared.book.fitting(asked.api, "response", asked.head.client, self.node, self.peer)
         parts = None
         if any(active.rule.needs_body for active in fitting):
@@ -207,7 +185,13 @@ class Connection:
         asked = Asked(head)
         fitting = self.shared.book.fitting(api, "request", head.client, self.peer, self.node)
         parts = None
-        if any(active.rule.needs_body for active in fitting):
+        if head.key == FETCH and any(_needs_session(active) for active in fitting):
+            parts = self._fetched(asked, frame, fitting)
+            if asked.own:
+                self.asked.append(asked)
+                self.flush()
+                return
+        elif any(active.rule.needs_body for active in fitting):
             parts = self._parts(bodies.read_request, head, frame)
         acting = self.shared.book.acting(fitting, parts)
         item = self.outcome(acting, self.requests, len(frame))
@@ -247,6 +231,22 @@ class Connection:
         for _ in range(copies):
             self._send_again(head, frame)
 
+    def _fetched(self, asked: Asked, frame: bytes, fitting: Fitting) -> frozenset[Part] | None:
+        """What a Fetch request asks for. A session is ended if its partitions are not known, and if the
+        request would have to name them, to be answered with an error for each."""
+        head = asked.head
+        try:
+            request = bodies.read_request(head.key, head.version, frame)
+        except bodies.Unreadable:
+            return None
+        parts = self.shared.sessions[self.node].parts_of(request)
+        fails = any(one.rule.action == "error" and one.may_act for one in fitting)
+        if parts is None or (fails and within_session(request)):
+            asked.own, asked.answer = True, error_answer(head, frame, "FETCH_SESSION_ID_NOT_FOUND")
+        elif not within_session(request):
+            asked.begins = parts
+        return parts
+
     def _send_again(self, head: RequestHead, frame: bytes) -> None:
         if head.answered:
             self.next_spare -= 1
@@ -267,123 +267,5 @@ class Connection:
                 self.close()
 
 
-class _Requests(Stream):
-    """What comes from the client."""
-
-    def __init__(self, pair: Connection) -> None:
-        super().__init__()
-        self._pair = pair
-        self._stops.add("connecting")
-        self._current: RequestHead | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._pair.opened()
-
-    def look(self, data: memoryview) -> RequestHead | int:
-        return request_head(data, self._pair.shared.largest_frame)
-
-    def treat(self, head: RequestHead) -> Treatment:
-        pair = self._pair
-        book = pair.shared.book
-        api = api_name(head.key)
-        fitting = book.fitting(api, "request", head.client, pair.peer, pair.node)
-        return Treatment.COLLECT if fitting or len(pair.requests) else Treatment.PASS
-
-    def has_room(self, size: int) -> bool:
-        return self._pair.has_room(self, self._pair.requests, size)
-
-    def begins(self, head: RequestHead, treatment: Treatment) -> None:
-        self._pair.traffic.count(head)
-        self._current = head
-        if treatment is Treatment.PASS and head.answered:
-            self._pair.asked.append(Asked(head))
-
-    def passed(self) -> None:
-        head = self._current
-        if head is not None and head.key == SASL_HANDSHAKE and head.version == 0:
-            # Its tokens follow without headers (KIP-43).
-            self.opaque = True
-            self._pair.traffic.opaque += 1
-
-    def collected(self, head: RequestHead, frame: bytes) -> None:
-        self._pair.act_on_request(head, frame)
-        self.passed()
-
-    def garbage(self, what: str) -> None:
-        self._pair.refuse(what)
-
-    def received(self, size: int) -> None:
-        self._pair.traffic.bytes_in += size
-
-    def lost(self) -> None:
-        self._pair.lost(self)
-
-
-class _Answers(Stream):
-    """What comes from the broker."""
-
-    def __init__(self, pair: Connection) -> None:
-        super().__init__()
-        self._pair = pair
-        self._passing: Asked | None = None
-
-    def look(self, data: memoryview) -> AnswerHead | int:
-        return answer_head(data, self._pair.shared.largest_frame)
-
-    def treat(self, head: AnswerHead) -> Treatment:
-        pair = self._pair
-        asked = self._find(head)
-        if asked is None or pair.client_lost or pair.asked[0].silent:
-            return Treatment.DISCARD
-        addresses = pair.shared.addresses
-        if asked is pair.asked[0] and not asked.closes and not len(pair.answers):
-            key = asked.head.key
-            fitting = pair.shared.book.fitting(asked.api, "response", asked.head.client, pair.node, pair.peer)
-            if not fitting and (addresses is None or key not in addresses.keys):
-                return Treatment.PASS
-        return Treatment.COLLECT
-
-    def has_room(self, size: int) -> bool:
-        return self._pair.has_room(self, self._pair.answers, size)
-
-    def begins(self, head: AnswerHead, treatment: Treatment) -> None:
-        pair = self._pair
-        asked = self._find(head)
-        self._passing = None
-        if head.correlation in pair.swallowed:
-            pair.swallowed.discard(head.correlation)
-        elif asked is None:
-            pair.traffic.unasked += 1
-        elif treatment is Treatment.PASS:
-            self._passing = asked
-        elif treatment is Treatment.DISCARD:
-            pair.asked.remove(asked)
-
-    def passed(self) -> None:
-        pair = self._pair
-        if self._passing is not None:
-            head = self._passing.head
-            pair.asked.remove(self._passing)
-            self._passing = None
-            self.opaque = head.key == SASL_HANDSHAKE and head.version == 0
-        pair.flush()
-
-    def collected(self, head: AnswerHead, frame: bytes) -> None:
-        asked = self._find(head)
-        if asked is not None:
-            asked.answer = frame
-            self._pair.flush()
-
-    def garbage(self, what: str) -> None:
-        self._pair.refuse(f"from the broker: {what}")
-
-    def received(self, size: int) -> None:
-        self._pair.traffic.bytes_out += size
-
-    def lost(self) -> None:
-        self._pair.lost(self)
-
-    def _find(self, head: AnswerHead) -> Asked | None:
-        waiting = (one for one in self._pair.asked if one.head.correlation == head.correlation)
-        return next((one for one in waiting if one.answer is None), None)
+def _needs_session(active: ActiveRule) -> bool:
+    return active.rule.needs_body or active.rule.action == "error"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-PRODUCE, SASL_HANDSHAKE = 0, 17
+PRODUCE, FETCH, SASL_HANDSHAKE = 0, 1, 17
 _HIGHEST_KEY = 1000
 """API keys above are taken for garbage; Kafka 4.1 has them up to 92."""
 _REQUEST = struct.Struct(">ihhih")

@@ -76,7 +76,6 @@ class Lane:
             item.held_by.counters.held += 1
         last = self._items[-1] if self._items else None
         if last is not None and last.overtaken:
-            last.overtaken = False
             self._release(last)
             self._items.insert(len(self._items) - 1, item)
         else:
@@ -129,6 +128,7 @@ class Lane:
         return any(one.held_by is not None for one in self._items)
 
     def _release(self, item: Waiting) -> None:
+        item.overtaken = False
         if item.held_by is not None:
             item.held_by.counters.held -= 1
             item.held_by.counters.released += 1

@@ -25,9 +25,9 @@ class LocalProxy:
         ClusterError: it has ended at once, for example because a port is taken.
     """
 
-    def __init__(self, spec: ProxySpec) -> None:
+    def __init__(self, spec: ProxySpec, name: str = "the proxy") -> None:
         self._spec = dataclasses.replace(spec, ends_with_input=True)
-        self.client = ProxyClient(lambda: SocketLine(spec.control))
+        self.client = ProxyClient(lambda: SocketLine(spec.control), name)
 
     def __enter__(self) -> Self:
         return self.start()

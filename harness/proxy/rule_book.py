@@ -31,6 +31,11 @@ class ActiveRule:
     rule: RequestRule
     counters: RuleCounters = field(default_factory=RuleCounters)
 
+    @property
+    def may_act(self) -> bool:
+        """Whether it acts on what fits it next."""
+        return self.rule.acts_on(self.counters.matched + 1)
+
 
 Fitting = tuple[ActiveRule, ...]
 

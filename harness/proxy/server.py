@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harness.proxy.connection import Connection, Shared
+from harness.proxy.asked import Shared
+from harness.proxy.connection import Connection
 from harness.proxy.control import Control
 from harness.proxy.lane import Budget
 from harness.proxy.listeners import ListenerSpec, Traffic

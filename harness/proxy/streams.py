@@ -75,8 +75,6 @@ class Stream(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         transport.set_write_buffer_limits(high=_WRITE_BUFFER)
-        if self._stops:
-            transport.pause_reading()
 
     def connection_lost(self, _: Exception | None) -> None:
         self.lost()
@@ -99,11 +97,12 @@ class Stream(asyncio.Protocol):
 
     def read_again(self) -> None:
         """There may be room for what has waited."""
-        if self._later is not None:
-            data, self._later = self._later, None
-            self._feed(data)
-            if self._later is None:
-                self.read_on("room")
+        if self._later is None or self.other.transport is None or self.transport.is_closing():
+            return
+        data, self._later = self._later, None
+        self._feed(data)
+        if self._later is None:
+            self.read_on("room")
 
     def write(self, data: bytes | memoryview) -> None:
         """Send to this connection's peer."""
@@ -112,7 +111,11 @@ class Stream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.received(len(data))
-        if self._later is not None:
+        if self.other.transport is None:
+            # Not stopped before: Python 3.11.2 reads on if a transport is paused as soon as it is made.
+            self.stop_reading("connecting")
+            self._later = (self._later or b"") + data
+        elif self._later is not None:
             self._later += data
         else:
             self._feed(data)

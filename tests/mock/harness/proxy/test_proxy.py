@@ -17,7 +17,7 @@ from harness.proxy.client import ProxyClient, SocketLine
 from harness.proxy.listeners import ListenerSpec
 from harness.proxy.process import LocalProxy
 from harness.proxy.server import ProxySpec
-from tests.support.kafka_frames import request
+from tests.support.kafka_frames import answer, request
 from tests.support.proxies import Proxied, addresses, proxied
 from workloads.clients import client_logger
 
@@ -316,3 +316,22 @@ def test_a_proxy_that_has_ended_is_an_error() -> None:
         proxy.stop()
         with pytest.raises(ClusterError, match="the proxy of broker-1 does not answer"):
             client.status()
+
+
+def test_tokens_without_headers_pass_unread() -> None:
+    """After SaslHandshake 0 the bytes of the mechanism follow, whatever they are (KIP-43)."""
+    handshake = request("SaslHandshake", 0, correlation=3)
+    answered = answer("SaslHandshake", 0, correlation=3)
+    with socket.create_server((HOST, 0)) as broker, proxied([broker.getsockname()]) as proxy:
+        with socket.create_connection(addresses(proxy.bootstrap)[0], SECONDS) as client:
+            server, _ = broker.accept()
+            with server:
+                client.sendall(handshake)
+                assert server.recv(1000) == handshake
+                server.sendall(answered)
+                assert client.recv(1000) == answered
+                client.sendall(b"GET / token of the client")
+                assert server.recv(1000) == b"GET / token of the client"
+                server.sendall(b"\xff\xff\xff\xff token of the broker")
+                assert client.recv(1000) == b"\xff\xff\xff\xff token of the broker"
+        assert proxy.control.status()["listeners"]["broker-1"]["opaque"] == 1
