@@ -16,6 +16,7 @@ from typing import Self
 from docker.models.containers import Container
 
 from harness.cluster import external_containers, state_records, traces
+from harness.cluster.external_proxies import ExternalProxies
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node
 from harness.containers import engine
@@ -25,6 +26,7 @@ from harness.protocol.auth import BrokerAuth
 from harness.protocol.client_requests import fetch
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
 from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
+from harness.proxy.client import ProxyClient
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from workloads.log_format.segments import parse_segment
 
@@ -53,6 +55,7 @@ class ExternalCluster(LiveCluster):
         self.topics: tuple[str, ...] = ()
         self.groups: tuple[str, ...] = ()
         self._endpoints: dict[int, tuple[str, int]] = {}
+        self._broker_proxies = ExternalProxies()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -95,6 +98,8 @@ class ExternalCluster(LiveCluster):
         if self.existing.containers is not None:
             external_containers.attach(self, self.existing.containers)
             self.baseline = traces.baseline(self)
+        if self.spec.proxy:
+            self._broker_proxies.start(self._endpoints, self.access.protocol)
         state_records.remember(self)
         self.start_seconds = time.monotonic() - began
         return self
@@ -109,6 +114,7 @@ class ExternalCluster(LiveCluster):
 
     def stop(self) -> None:
         """Release the cluster. Its record stays while a fault is open or a topic of ours is left."""
+        self._broker_proxies.stop()
         if not self.topics and not state_records.open_faults(self.name):
             state_records.forget(self.name)
         if self._handles:
@@ -118,7 +124,15 @@ class ExternalCluster(LiveCluster):
 
     @property
     def bootstrap(self) -> str:
-        return self.existing.bootstrap_servers
+        return self._broker_proxies.bootstrap or self.existing.bootstrap_servers
+
+    @property
+    def proxied_ids(self) -> tuple[int, ...]:
+        return self._broker_proxies.broker_ids
+
+    def proxy(self, number: int) -> ProxyClient:
+        """Commands to the proxy of a broker, on this machine. ClusterError: it has none."""
+        return self._broker_proxies.client(number) or super().proxy(number)
 
     @property
     def nodes_with_containers(self) -> tuple[int, ...]:
@@ -164,7 +178,8 @@ class ExternalCluster(LiveCluster):
     def remarks(self) -> tuple[str, ...]:
         """What a reader of the result should know about the evidence from this cluster."""
         files = "replicas' logs were fetched from each broker, not read from its files"
-        return (f"the cluster was not started by kafka-chaos ({self.bootstrap}): {files}",)
+        servers = self.existing.bootstrap_servers
+        return (f"the cluster was not started by kafka-chaos ({servers}): {files}",)
 
     def memory_mib(self) -> None:
         """Not measured on an existing cluster."""

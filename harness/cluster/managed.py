@@ -87,6 +87,8 @@ class ManagedCluster(LiveCluster):
         self.client = engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
         self.toolbox = images.toolbox(self.client)
+        if self.spec.proxy:
+            self._prepare_proxies()
         engine.configure_testcontainers(self.client)
         try:
             self._create()
@@ -285,6 +287,8 @@ class ManagedCluster(LiveCluster):
             started = self._containers[node.id].start().get_wrapped_container()
             # Of our own client, which reads the output of commands whole.
             self._handles[node.id] = self.client.containers.get(started.id)
+            with self._engine(node.id, "the node's proxy could not be started"):
+                self._start_proxy(node.id)
         except APIError as error:
             raise ClusterError(
                 "a node could not be started",
@@ -297,17 +301,22 @@ class ManagedCluster(LiveCluster):
         if self._log_folder is None:
             return
         # A log that cannot be read or written must not prevent the removal of the cluster.
-        try:
-            text = b"".join(one.logs() for one in (*self._replaced.get(number, ()), self._container(number)))
-        except Exception as error:
-            text = f"the log could not be read: {error}\n".encode()
+        name = self.node(number).name
         again = f"-{self._starts}" if self._starts > 1 else ""
-        path = self._log_folder / f"{self.node(number).name}{again}.log"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text)
-        except OSError as error:
-            _log.warning("%s could not be written: %s", path, error.strerror)
+        logs = {name: lambda: [*self._replaced.get(number, ()), self._container(number)]}
+        if self.node(number).proxied:
+            logs[f"{name}-proxy"] = lambda: [self.client.containers.get(f"{self.name}-{name}-proxy")]
+        for logged, containers in logs.items():
+            try:
+                text = b"".join(one.logs() for one in containers())
+            except Exception as error:
+                text = f"the log could not be read: {error}\n".encode()
+            path = self._log_folder / f"{logged}{again}.log"
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text)
+            except OSError as error:
+                _log.warning("%s could not be written: %s", path, error.strerror)
 
     def memory_mib(self) -> float:
         """Memory that all nodes use now, in MiB. The engine takes about a second to answer."""

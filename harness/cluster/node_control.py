@@ -14,6 +14,7 @@ from docker.models.containers import Container
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from harness.cluster.node_plan import Node
+from harness.cluster.proxied_nodes import ProxiedNodes
 from harness.containers import capabilities, engine
 from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
 from harness.containers.lasting_shells import NetworkSidecars, NodeShells
@@ -26,7 +27,7 @@ _ENDING_SECONDS = 3.0
 """Most sidecars run for less than this."""
 
 
-class RunningNodes:
+class RunningNodes(ProxiedNodes):
     """Nodes by their Kafka node id, one container each. What the engine cannot do, such as run a script in a
     node that does not run, is raised as a ClusterError that names the node."""
 
@@ -35,6 +36,7 @@ class RunningNodes:
     nodes: list[Node]
 
     def __init__(self) -> None:
+        super().__init__()
         self.toolbox = ""
         """The image whose containers run scripts beside nodes."""
         self._addresses: dict[int, str] = {}
@@ -113,6 +115,8 @@ class RunningNodes:
             return
         with self._engine(number, "the node could not be started") as container:
             container.start()
+        with self._engine(number, "the node's proxy could not be started"):
+            self._start_proxy(number)
         for callback in tuple(self._on_start):
             callback(number)
 
@@ -149,7 +153,8 @@ class RunningNodes:
             return self._network_sidecars.run(self.client, self.toolbox, container, labels, script)
 
     def close_shells(self) -> None:
-        """Close all connections to shells; a later sweep removes what remains of them."""
+        """Close all connections to shells and proxies; a later sweep removes what remains of them."""
+        self._proxies.close()
         self._shells.close()
         self._network_sidecars.close()
 

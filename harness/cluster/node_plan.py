@@ -4,16 +4,18 @@ Listeners of a broker: CLIENT (9092, published on 127.0.0.1 and advertised there
 brokers and for tools inside the network), CONTROLLER (9093, controllers only). If clients need TLS or a
 password, CLIENT requires it, and so does TOOLS (9095), which tools inside the network then use. Names of
 properties become KAFKA_* variables by the rules of the official image: `.` to `_`, `_` to `__`, `-` to `___`.
+With a proxy each listener is on 127.0.0.1 of its node at another port (`BEHIND_PROXY`), and the proxy on its.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.cluster import zookeeper
 from harness.cluster.credentials import Credentials
 from harness.host.ports import HOST
 from harness.model.node_layout import (
+    BEHIND_PROXY,
     CLIENT_PORT,
     CONTROLLER_PORT,
     DATA_DIR,
@@ -52,6 +54,8 @@ class Node:
     command: tuple[str, ...] | None = None
     """What the container runs instead of the image's entry point."""
     zookeeper: bool = False
+    proxied: tuple[tuple[str, int], ...] = ()
+    """Name and port of each listener that is behind a proxy."""
 
 
 def plan(
@@ -94,7 +98,7 @@ def plan(
         return given
 
     command = None if spec.metadata_version is None else format_command(spec.metadata_version)
-    listener = f"CONTROLLER://:{CONTROLLER_PORT}"
+    listener = _listening(spec, "CONTROLLER", CONTROLLER_PORT)
     nodes = []
     for number, name in controllers:
         own = {"node.id": str(number), "process.roles": "controller", "listeners": listener}
@@ -108,7 +112,27 @@ def plan(
         if spec.combined:
             own["listeners"] += f",{listener}"
         nodes.append(Node(number, name, True, spec.combined, port, environment(own), command))
-    return nodes
+    return _proxied(spec, nodes)
+
+
+def _proxied(spec: ClusterSpec, nodes: list[Node]) -> list[Node]:
+    """The nodes with the listeners that a proxy is put before."""
+    if not spec.proxy:
+        return nodes
+    broker = {"CLIENT": CLIENT_PORT, "INTERNAL": INTERNAL_PORT}
+    if spec.security is not None:
+        broker["TOOLS"] = TOOLS_PORT
+    controller = {} if spec.metadata is Metadata.ZOOKEEPER else {"CONTROLLER": CONTROLLER_PORT}
+
+    def listeners(node: Node) -> dict[str, int]:
+        return (broker if node.broker else {}) | (controller if node.controller else {})
+
+    return [replace(node, proxied=tuple(listeners(node).items())) for node in nodes]
+
+
+def _listening(spec: ClusterSpec, name: str, port: int) -> str:
+    """An entry of `listeners`."""
+    return f"{name}://{HOST}:{port + BEHIND_PROXY}" if spec.proxy else f"{name}://:{port}"
 
 
 def format_command(version: str) -> tuple[str, ...]:
@@ -145,7 +169,7 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], secured: Credentia
         environment = base | {zookeeper.SETTINGS: zookeeper.settings(shared | own)}
         name, command = f"broker-{number}", zookeeper.BROKER_COMMAND
         nodes.append(Node(number, name, True, True, port, environment, command))
-    return nodes
+    return _proxied(spec, nodes)
 
 
 def _settings(spec: ClusterSpec) -> dict[str, str]:
@@ -188,7 +212,7 @@ def _broker_settings(
         listening["TOOLS"], advertised["TOOLS"] = TOOLS_PORT, f"{name}:{TOOLS_PORT}"
     return {
         **spec.broker_properties.get(number, {}),
-        "listeners": ",".join(f"{one}://:{port}" for one, port in listening.items()),
+        "listeners": ",".join(_listening(spec, one, port) for one, port in listening.items()),
         "advertised.listeners": ",".join(f"{one}://{address}" for one, address in advertised.items()),
         "inter.broker.listener.name": "INTERNAL",
         **({} if secured is None else secured.settings(name, ("CLIENT", "TOOLS"))),

@@ -30,7 +30,7 @@ from harness.model.errors import PrerequisiteMissing
 from harness.model.progress import report_progress
 
 IMAGE_LABEL = "kafka-chaos.image"
-"""Marks our images; its value is "base", "kafka" or "toolbox"."""
+"""Marks our images; its value is "base", "kafka", "toolbox" or "proxy"."""
 FINGERPRINT_LABEL = "kafka-chaos.fingerprint"
 VERSION_LABEL = "org.opencontainers.image.version"
 ROOTFS_SCRIPT = compose.FOLDER / "base" / "rootfs.sh"
@@ -112,8 +112,18 @@ def build_base(client: DockerClient) -> str:
         PrerequisiteMissing: mmdebstrap is not installed, or failed.
     """
     reference = base_reference()
+    import_debian(client, ROOTFS_SCRIPT, reference, "Java")
+    return reference
+
+
+def import_debian(client: DockerClient, script: Path, reference: str, what: str) -> None:
+    """Import the Debian that a script writes as a tar, with `what` in it, unless the image exists.
+
+    Raises:
+        PrerequisiteMissing: mmdebstrap is not installed, or failed.
+    """
     if local_image(client, reference) is not None:
-        return reference
+        return
     require_commands({"mmdebstrap": "mmdebstrap"}, "building a Debian base image")
     if os.geteuid() != 0:
         raise PrerequisiteMissing(
@@ -121,9 +131,9 @@ def build_base(client: DockerClient) -> str:
             found=f"user id {os.geteuid()}",
             next_step="run it as root once, or make an image registry reachable",
         )
-    report_progress("making a Debian base image with Java (mmdebstrap)")
+    report_progress(f"making a Debian base image with {what} (mmdebstrap)")
     with tempfile.TemporaryFile("w+") as errors:
-        with subprocess.Popen(["sh", str(ROOTFS_SCRIPT)], stdout=subprocess.PIPE, stderr=errors) as process:
+        with subprocess.Popen(["sh", str(script)], stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
             chunks = iter(partial(process.stdout.read, 1 << 20), b"")
             try:
@@ -140,14 +150,13 @@ def build_base(client: DockerClient) -> str:
             errors.seek(0)
             raise PrerequisiteMissing(
                 "mmdebstrap could not make a Debian base image",
-                where=str(ROOTFS_SCRIPT),
+                where=str(script),
                 found=last_lines(errors.read()),
                 next_step="check that Debian's package mirror can be reached, then run this again",
             )
     # Tagged only now, so that an incomplete import is never used as the base.
     image_id = imported.strip().splitlines()[-1].split('"')[3]
     client.api.tag(image_id, *reference.split(":"))
-    return reference
 
 
 def fetch_jars(version: str, target: Path) -> None:

@@ -102,7 +102,8 @@ def _on_cluster(experiment: Experiment, spec: ClusterSpec) -> Experiment:
     assert spec.existing is not None
     try:
         data = experiment.model_dump(by_alias=True)
-        return Experiment.model_validate({**data, "cluster": spec.model_dump(exclude_unset=True)})
+        cluster = spec.model_dump(exclude_unset=True) | {"proxy": experiment.cluster.proxy}
+        return Experiment.model_validate({**data, "cluster": cluster})
     except ValidationError as error:
         brokers = ", ".join(map(str, spec.existing.broker_ids or ()))
         raise BadInput(

@@ -138,6 +138,7 @@ class ExperimentRun:
                     executor.all()
                 except (ClusterError, FaultError) as error:
                     executor.problems.append(str(error))
+                executor.problems += self.cluster.proxy_problems()
                 self._timer.enter("healing")
                 report_progress("healing")
                 executor.problems += ledger.heal_all()

@@ -105,8 +105,10 @@ class ClusterSpec(Frozen):
     cluster (KIP-584), set once it is up. `loggers` are levels of the nodes' loggers, by name: with
     `kafka.request.logger: DEBUG` a broker prints every request that it has answered. `metadata_version` is
     the metadata.version of KRaft that storage is formatted with (KIP-778), as "3.4-IV0" (None: the newest).
-    `security` is how clients must authenticate (None: plain text, without authentication). `existing` is a
-    cluster that kafka-chaos did not start: besides it only `brokers`, their number, may be set.
+    `security` is how clients must authenticate (None: plain text, without authentication). `proxy` puts a
+    proxy before every listener of brokers and controllers, which faults can tell what to do with requests; a
+    broker then sees each connection come from 127.0.0.1. `existing` is a
+    cluster that kafka-chaos did not start: besides it only `brokers`, their number, and `proxy` may be set.
     """
 
     brokers: int = Field(3, ge=1, le=MOST_EXISTING)
@@ -125,6 +127,7 @@ class ClusterSpec(Frozen):
     skewable_clocks: bool = False
     racks: bool = False
     security: SecuritySpec | None = None
+    proxy: bool = False
     existing: ExternalClusterSpec | None = None
 
     @field_validator("disk_mib")
@@ -205,6 +208,10 @@ class ClusterSpec(Frozen):
             )
         if zookeeper and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
+        if self.proxy and self.security is not None and self.security.tls:
+            raise ValueError(
+                "a proxy cannot read what is encrypted: with `proxy: true` leave `tls` out of `security`"
+            )
         refusal = self.security and self.security.refusal(numbers, kraft=not zookeeper)
         if refusal:
             raise ValueError(f"{refusal}; the version is {self.version}")
@@ -214,7 +221,7 @@ class ClusterSpec(Frozen):
     def _check_nodes(self) -> ClusterSpec:
         if self.existing is not None:
             changed = self.model_dump(exclude_unset=True, exclude_defaults=True).keys()
-            odd = sorted(changed - {"existing", "brokers", "profile", "controllers"})
+            odd = sorted(changed - {"existing", "brokers", "profile", "controllers", "proxy"})
             if odd:
                 raise ValueError(
                     f"{odd[0]} is only for clusters that kafka-chaos starts: with `existing` leave it out"

@@ -61,6 +61,9 @@ class StandInCluster:
     def on_start(self, _told: Callable[[int], None]) -> Callable[[], None]:
         return lambda: None
 
+    def proxy_problems(self) -> list[str]:
+        return []
+
 
 class StandIns:
     """Installed in place of Docker and brokers; counts what was asked of it."""

@@ -168,3 +168,31 @@ def test_the_controller_is_the_broker_whose_session_owns_it() -> None:
 def test_settings_that_a_version_does_not_have_are_refused(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         ClusterSpec(**fields)
+
+
+def test_with_a_proxy_only_the_ports_behind_it_change() -> None:
+    for spec in (
+        ClusterSpec(),
+        ClusterSpec(brokers=1, combined=True),
+        ClusterSpec(security={"sasl": "plain"}),
+    ):
+        ports = list(range(20000, 20000 + spec.brokers))
+        plain = plan(spec, ports, "id")
+        behind = plan(spec.model_copy(update={"proxy": True}), ports, "id")
+        for one, other in zip(plain, behind, strict=True):
+            changed = {name for name, value in one.environment.items() if other.environment[name] != value}
+            assert changed == {"KAFKA_LISTENERS"}
+            entries = other.environment["KAFKA_LISTENERS"].split(",")
+            assert entries == [f"{name}://127.0.0.1:{port + 10000}" for name, port in other.proxied]
+            assert one.environment["KAFKA_LISTENERS"] == ",".join(f"{n}://:{p}" for n, p in other.proxied)
+            assert one.proxied == ()
+
+
+def test_with_zookeeper_the_proxies_are_before_brokers_alone() -> None:
+    nodes = plan(ClusterSpec(metadata="zookeeper", version="3.9.2", proxy=True), [20000, 20001, 20002], "id")
+    assert [len(node.proxied) for node in nodes] == [0, 2, 2, 2]
+
+
+def test_a_proxy_before_encrypted_listeners_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot read what is encrypted"):
+        ClusterSpec(proxy=True, security={"tls": True})
