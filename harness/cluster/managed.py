@@ -303,12 +303,11 @@ class ManagedCluster(LiveCluster):
         # A log that cannot be read or written must not prevent the removal of the cluster.
         name = self.node(number).name
         again = f"-{self._starts}" if self._starts > 1 else ""
-        logs = {name: lambda: [*self._replaced.get(number, ()), self._container(number)]}
-        if self.node(number).proxied:
-            logs[f"{name}-proxy"] = lambda: [self.client.containers.get(f"{self.name}-{name}-proxy")]
-        for logged, containers in logs.items():
+        for logged in (name, f"{name}-proxy") if self.node(number).proxied else (name,):
             try:
-                text = b"".join(one.logs() for one in containers())
+                last = self.client.containers.get(f"{self.name}-{logged}")
+                earlier = self._replaced.get(number, ()) if logged == name else ()
+                text = b"".join(one.logs() for one in (*earlier, last))
             except Exception as error:
                 text = f"the log could not be read: {error}\n".encode()
             path = self._log_folder / f"{logged}{again}.log"

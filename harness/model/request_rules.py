@@ -49,8 +49,8 @@ what follows a delayed or held request or answer waits behind it.
 - `error`: the client gets the code `error` in place of the broker's answer. A request is not passed on; for
   `direction: response` the broker has carried it out.
 - `duplicate`: the broker gets the request twice; the client gets its first answer.
-- `reorder_with_next`: the broker gets the next request of the connection before this one. Answers reach the
-  client in the order in which it asked.
+- `reorder_with_next`: the broker gets the connection's next request of the rule's APIs before this one.
+  Answers reach the client in the order in which it asked.
 """
 REQUESTS_ONLY = frozenset({"duplicate", "reorder_with_next"})
 

@@ -195,7 +195,7 @@ class Connection:
             parts = self._parts(bodies.read_request, head, frame)
         acting = self.shared.book.acting(fitting, parts)
         item = self.outcome(acting, self.requests, len(frame))
-        item.data = frame
+        item.data, item.fitting = frame, fitting
         copies = 0
         for active in (active for active, _ in acting):
             action = active.rule.action

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.proxy.rule_book import ActiveRule
+from harness.proxy.rule_book import ActiveRule, Fitting
 
 
 class Budget:
@@ -38,7 +38,7 @@ class Budget:
 @dataclass(slots=True, eq=False)
 class Waiting:
     """A frame in a lane: it goes at `ready` (the loop's time), or later while a rule holds it. `sent` is
-    called when it goes; `overtaken` lets the next frame of the lane go first."""
+    called when it goes; `overtaken` lets the next frame go first that fits the same rule (`fitting`)."""
 
     data: bytes
     ready: float = 0.0
@@ -46,6 +46,7 @@ class Waiting:
     sent: Callable[[], None] | None = None
     dropped: Callable[[], None] | None = None
     overtaken: bool = False
+    fitting: Fitting = ()
 
 
 class Lane:
@@ -74,10 +75,11 @@ class Lane:
         """Add a frame behind the others, and send what need not wait."""
         if item.held_by is not None:
             item.held_by.counters.held += 1
-        last = self._items[-1] if self._items else None
-        if last is not None and last.overtaken:
-            self._release(last)
-            self._items.insert(len(self._items) - 1, item)
+        for place, other in enumerate(self._items):
+            if other.overtaken and other.held_by in item.fitting:
+                self._release(other)
+                self._items.insert(place, item)
+                break
         else:
             self._items.append(item)
         self.bytes += len(item.data)

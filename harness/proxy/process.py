@@ -61,6 +61,11 @@ class LocalProxy:
             )
         return self
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def stop(self) -> None:
         """End it. Safe to call again."""
         if self._process.poll() is None:

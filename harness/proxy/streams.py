@@ -164,7 +164,10 @@ class Stream(asyncio.Protocol):
                 if treatment is not Treatment.PASS:
                     start = self._send(view, start, at)
                 self.begins(head, treatment)
-                if treatment is Treatment.COLLECT:
+                if treatment is Treatment.COLLECT and at + head.size <= len(view):
+                    at = start = at + head.size
+                    self.collected(head, bytes(view[at - head.size : at]))
+                elif treatment is Treatment.COLLECT:
                     self._frame, self._head, self._wanted = bytearray(), head, head.size
                     start = at
                 else:

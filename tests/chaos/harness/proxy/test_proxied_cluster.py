@@ -42,7 +42,7 @@ arms: [{name: safe, producer: {acks: all, enable.idempotence: true}}]
 steps:
 - write:
     name: w
-    seconds: 20
+    records: 10000
     faults: [{fault: {kill: {target: {leader: 0}}}, at: 2, for: 4}]
 """
 
