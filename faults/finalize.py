@@ -108,7 +108,8 @@ class Finalize(FaultSpec):
     safe downgrades. Kafka allows this for metadata.version only if no version in between changed the records
     of the metadata log: from 4.1 and 4.2 down to 4.0, but not below 4.0, nor from 4.3 or 4.4. Unsafe
     downgrades are not implemented up to 4.4 (KIP-778, KIP-1155). What it would refuse is refused before
-    anything starts.
+    anything starts, and so is a version that does not know a level that was lowered: nodes may still read it
+    in the metadata log.
 
     Levels are not undone: they stay when the fault is healed, and the next run gets a new cluster.
 

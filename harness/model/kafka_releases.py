@@ -37,21 +37,17 @@ class Release:
         return self.metadata if feature == METADATA else self.others.get(feature, (0, 0))[0]
 
     def refusal(self, levels: Mapping[str, int]) -> str | None:
-        """Why nodes of this release cannot run in a cluster with these finalised levels; None: they can."""
+        """Why nodes of this release cannot run in a cluster with these levels; None: they can."""
         level = levels.get(METADATA, self.metadata)
         if level > self.metadata:
-            return (
-                f"metadata.version is finalised at {level_name(level)}, and Kafka {self.line} knows none "
-                f"after {level_name(self.metadata)}"
-            )
+            newest = level_name(self.metadata)
+            return f"Kafka {self.line} supports {METADATA} up to {newest}, not {level_name(level)}"
         if level < self.oldest:
-            return (
-                f"metadata.version is {level_name(level)}, and Kafka {self.line} runs with "
-                f"{level_name(self.oldest)} or later"
-            )
+            oldest = level_name(self.oldest)
+            return f"Kafka {self.line} supports {METADATA} from {oldest} on, not {level_name(level)}"
         for feature, given in levels.items():
             if feature != METADATA and given > (most := self.others.get(feature, (0, 0))[1]):
-                return f"{feature} is finalised at {given}, and Kafka {self.line} knows none above {most}"
+                return f"Kafka {self.line} supports {feature} up to {most}, not {given}"
         return None
 
 

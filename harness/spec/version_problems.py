@@ -60,6 +60,7 @@ def version_problems(steps: Sequence[Step], cluster: ClusterSpec) -> Iterator[Pr
             return
         formatted, level = release_of(name.partition("-")[0]), given
     levels = {METADATA: level} | {name: most[0] for name, most in formatted.others.items() if most[0]}
+    highest = {**levels, METADATA: max(level, cluster.features.get(METADATA, 0))}
     levels |= cluster.features
     for where, fault, from_menu in changes:
         if from_menu:
@@ -69,18 +70,18 @@ def version_problems(steps: Sequence[Step], cluster: ClusterSpec) -> Iterator[Pr
         if isinstance(fault, Finalize):
             yield from _finalized(where, fault, levels, running.values())
             levels |= new_levels(levels, release_of(fault.release), metadata_only=fault.only_metadata)
+            highest |= {name: max(given, highest.get(name, 0)) for name, given in levels.items()}
             continue
         assert isinstance(fault, Restart)
         wanted = release_of(str(fault.version))
         if (why := wanted.refusal(levels)) is not None:
-            yield Problem(where, f"Kafka {fault.version} does not start in this cluster: {why}")
-        elif level > wanted.metadata:
-            # Each node reads bootstrap.checkpoint at every start, and ends if it does not know the level.
+            yield Problem(where, f"Kafka {fault.version} does not start with the finalised levels: {why}")
+        elif (why := wanted.refusal(highest)) is not None:
+            # In bootstrap.checkpoint and the metadata log: a node ends at a level that it does not know.
             yield Problem(
                 where,
-                f"Kafka {fault.version} does not start in this cluster: its storage was formatted with "
-                f"metadata.version {level_name(level)}, and Kafka {wanted.line} knows none after "
-                f"{level_name(wanted.metadata)}",
+                f"Kafka {fault.version} does not start, since a node may read every level that storage was "
+                f"formatted with or that was finalised before, also those lowered since: {why}",
             )
         running = {wanted.line: wanted} if fault.target == EVERY_BROKER else running | {wanted.line: wanted}
 
@@ -103,7 +104,7 @@ def _finalized(
         )
     for one in running:
         if (why := one.refusal(wanted)) is not None:
-            yield Problem(where, f"a node may run Kafka {one.line} at this point: {why}")
+            yield Problem(where, f"a node may run Kafka {one.line} at this point, and {why}")
 
 
 def _version(fault: FaultSpec) -> str | None:

@@ -42,11 +42,11 @@ def test_unknown_levels() -> None:
     [
         ("3.9", {METADATA: 21}, None),
         ("4.1", {METADATA: 21}, None),
-        ("3.9", {METADATA: 22}, "finalised at 4.0-IV0, and Kafka 3.9 knows none after 3.9-IV0"),
-        ("4.0", {METADATA: 6}, "is 3.3-IV2, and Kafka 4.0 runs with 3.3-IV3 or later"),
-        ("4.1", {METADATA: 27, "streams.version": 1}, "streams.version is finalised at 1"),
+        ("3.9", {METADATA: 22}, "Kafka 3.9 supports metadata.version up to 3.9-IV0, not 4.0-IV0"),
+        ("4.0", {METADATA: 6}, "Kafka 4.0 supports metadata.version from 3.3-IV3 on, not 3.3-IV2"),
+        ("4.1", {METADATA: 27, "streams.version": 1}, "Kafka 4.1 supports streams.version up to 0, not 1"),
         ("4.1", {METADATA: 27, "share.version": 1}, None),
-        ("3.9", {METADATA: 21, "group.version": 1}, "group.version is finalised at 1"),
+        ("3.9", {METADATA: 21, "group.version": 1}, "Kafka 3.9 supports group.version up to 0, not 1"),
     ],
 )
 def test_what_a_release_starts_with(line: str, levels: dict[str, int], told: str | None) -> None:
