@@ -10,13 +10,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from faults.acl_deny import AclDeny
+from faults.add_partitions import AddPartitions
 from faults.client_traffic import DropResponses, HoldConnections
 from faults.clock_skew import ClockSkew
 from faults.command import Command
+from faults.config_change import ConfigChange
 from faults.connections import RefuseConnections
 from faults.corrupt_segment import CorruptSegment
 from faults.data_loss import PowerLoss, WipeDisk
+from faults.delete_records import DeleteOldRecords
 from faults.disk_full import DiskFull
+from faults.dns import Dns
 from faults.elect import Elect, Transfer
 from faults.finalize import Finalize
 from faults.packets import CorruptPackets, DuplicatePackets, Loss, Reorder
@@ -27,16 +32,22 @@ from faults.resource_limits import CpuLimit, MemoryLimit
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
 from faults.slow_links import Bandwidth, Jitter, Latency
+from faults.throttle import Throttle
 
 Fault = Annotated[
-    Bandwidth
+    AclDeny
+    | AddPartitions
+    | Bandwidth
     | Bridge
     | ClockSkew
     | Command
+    | ConfigChange
     | CorruptPackets
     | CorruptSegment
     | CpuLimit
+    | DeleteOldRecords
     | DiskFull
+    | Dns
     | DropResponses
     | DuplicatePackets
     | Elect
@@ -57,6 +68,7 @@ Fault = Annotated[
     | Ring
     | SlowDisk
     | Stop
+    | Throttle
     | Transfer
     | WipeDisk,
     Field(discriminator="kind"),
@@ -64,14 +76,19 @@ Fault = Annotated[
 """Any fault, identified by its `kind`."""
 
 __all__ = [
+    "AclDeny",
+    "AddPartitions",
     "Bandwidth",
     "Bridge",
     "ClockSkew",
     "Command",
+    "ConfigChange",
     "CorruptPackets",
     "CorruptSegment",
     "CpuLimit",
+    "DeleteOldRecords",
     "DiskFull",
+    "Dns",
     "DropResponses",
     "DuplicatePackets",
     "Elect",
@@ -93,6 +110,7 @@ __all__ = [
     "Ring",
     "SlowDisk",
     "Stop",
+    "Throttle",
     "Transfer",
     "WipeDisk",
 ]

@@ -145,7 +145,7 @@ def inconsistent_offset(r: Facts) -> Column:
 
 
 def _expired_detail(r: Facts) -> Column:
-    why = when(r.deleted, "; a delete_records step deleted it", "; retention may delete it")
+    why = when(r.deleted, "; delete_records has deleted it", "; retention may delete it")
     below = say(", below the log start offset {log_start_offset}", why)
     return say(acked_at(r), when(r.recreated, ", before the topic was created again", below))
 
@@ -153,8 +153,9 @@ def _expired_detail(r: Facts) -> Column:
 @finding_class(_expired_detail)
 def expired(r: Facts) -> Column:
     """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
-    may have deleted a record of that age, or a delete_records step has deleted it; or a recreate_topic step
-    deleted the topic after the record had been sent (acknowledged, if its offset is not known).
+    may have deleted a record of that age, or `delete_records`, a step or a fault, has deleted it; or a
+    recreate_topic step deleted the topic after the record had been sent (acknowledged, if its offset is not
+    known).
 
     Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes; KIP-107.
     Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under

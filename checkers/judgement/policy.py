@@ -65,25 +65,33 @@ class Policy:
     """What may have deleted records of a run.
 
     `newest_deletable_ns`: retention may have deleted what was sent up to then (None: nothing). `compacts`:
-    the topic keeps only the newest record of each key. Steps of the experiment deleted the records below the
-    offset `deleted_before`, and created the topic again at `recreated_ns`; the last such step was at
-    `deleted_ns` (None: no step did).
+    the topic keeps only the newest record of each key. Steps and faults of the experiment deleted the records
+    below the offsets `deleted_before`, by partition (None: every partition), and created the topic again at
+    `recreated_ns`; the last of them was at `deleted_ns` (None: there was none).
     """
 
     newest_deletable_ns: int | None
     compacts: bool
-    deleted_before: int | None
+    deleted_before: Mapping[int | None, int]
     recreated_ns: int | None
     deleted_ns: int | None
 
     @classmethod
     def of(cls, meta: RunMeta) -> Policy:
         topic, brokers, steps = meta.topic_config, meta.cluster.properties, meta.deletions
+        before: dict[int | None, int] = {}
+        for step in steps:
+            if step.before is not None:
+                before[step.partition] = max(step.before, before.get(step.partition, 0))
         finished_ns = meta.final_read.finished_ns if meta.final_read is not None else None
+        # What a fault has set for a time counts as long as it was in force.
+        in_force = [(topic, finished_ns)]
+        in_force += [({**topic, **one.config}, one.until_ns or finished_ns) for one in meta.changed_configs]
+        newest = (retention(config, brokers).newest_deletable_ns(until) for config, until in in_force)
         return cls(
-            newest_deletable_ns=retention(topic, brokers).newest_deletable_ns(finished_ns),
-            compacts=compacts(topic, brokers),
-            deleted_before=max((step.before for step in steps if step.before is not None), default=None),
+            newest_deletable_ns=max((one for one in newest if one is not None), default=None),
+            compacts=any(compacts(config, brokers) for config, _ in in_force),
+            deleted_before=before,
             recreated_ns=max((step.at_ns for step in steps if step.before is None), default=None),
             deleted_ns=max((step.at_ns for step in steps), default=None),
         )

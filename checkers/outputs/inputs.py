@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
-from checkers.records.context import sent_by
+from checkers.records.context import deleted_on_purpose, sent_by
 from checkers.records.facts import deduplicated, with_txn_outcome
 from harness.model.journal import UNMAPPED, ReadState, SendOutcome, TxnOutcome
 from harness.model.run import ApplicationMeta
@@ -172,7 +172,7 @@ def _removed_by_policy(policy: Policy) -> tuple[Column, Column]:
     below = F.coalesce(offset < F.col("log_start_offset"), F.lit(False))
     old = sent_by(policy.newest_deletable_ns)
     recreated = known & sent_by(policy.recreated_ns)
-    removed = recreated | (below & (old | (offset < (policy.deleted_before or 0))))
+    removed = recreated | (below & (old | deleted_on_purpose(policy, offset, F.col("sent_to"))))
     compacted = F.col("key").isNotNull() & F.lit(policy.compacts)
     unclear = ~known & (old | sent_by(policy.deleted_ns))
     acked = F.col("outcome").eqNullSafe(SendOutcome.ACKED.value)

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.int64 import INT64_MAX, INT64_MIN
+from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import IDENTITY, Views, readable
 from checkers.judgement.policy import Policy
 from harness.model.journal import SendOutcome, TxnOutcome
@@ -18,7 +19,7 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
     `reported_offset` (bigint): the acknowledged offset, else the lowest at which a live reader got it.
     Flags (boolean, never null), of which the first three explain that it is absent:
 
-    - `deleted`: a delete_records step removed it.
+    - `deleted`: a step or a fault `delete_records` removed it.
     - `recreated`: a recreate_topic step deleted the topic after it had been sent or, if its offset is not
       known, after it had been acknowledged.
     - `may_expire`: either of these, or retention.
@@ -37,8 +38,8 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
     below = F.col("reported_offset") < F.col("log_start_offset")
     never = F.lit(False)
     deleted = recreated = never
-    if policy.deleted_before is not None:
-        deleted = below & (F.col("reported_offset") < policy.deleted_before)
+    if policy.deleted_before:
+        deleted = below & deleted_on_purpose(policy, F.col("reported_offset"), F.col("topic_partition"))
     if policy.recreated_ns is not None:
         # A record without an offset was in the old topic if it was acknowledged before there was a new one.
         last = F.when(F.col("reported_offset").isNotNull(), F.col("sent_ns")).when(acked, F.col("closed_ns"))
@@ -61,6 +62,16 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
     found = bounded.withColumns({name: F.coalesce(flag, never) for name, flag in flags.items()})
     old = F.coalesce(below & sent_by(policy.newest_deletable_ns), never)
     return found.withColumn("may_expire", old | F.col("deleted") | F.col("recreated"))
+
+
+def deleted_on_purpose(policy: Policy, offset: Column, topic_partition: Column) -> Column:
+    """Whether a step or a fault of the experiment has deleted what was at this offset."""
+    of_all = policy.deleted_before.get(None, 0)
+    partition, before = partition_of(topic_partition), F.lit(of_all)
+    for number, own in policy.deleted_before.items():
+        if number is not None:
+            before = F.when(partition == number, max(own, of_all)).otherwise(before)
+    return offset < before
 
 
 def sent_by(time_ns: int | None) -> Column:

@@ -76,6 +76,19 @@ class Evidence:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TopicEffect:
+    """What an injection changes of its topic on purpose, so that the check does not take it for Kafka's
+    doing: `deleted_below` has offsets by partition, below which it deletes the records; `config` has settings
+    that are in force while it is open, `every_topic`: for every topic of the cluster; `partitions` is the
+    number of partitions from then on (None: as before)."""
+
+    deleted_below: Mapping[int, int] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    every_topic: bool = False
+    partitions: int | None = None
+
+
 class Injection(Frozen, ABC):
     """One injected fault, as data. Any process that has it can prove it and heal it.
 
@@ -94,6 +107,11 @@ class Injection(Frozen, ABC):
     def target(self) -> str:
         """The nodes in words."""
         return node_names(self.nodes)
+
+    @property
+    def on_topic(self) -> TopicEffect:
+        """What it changes of its topic on purpose."""
+        return TopicEffect()
 
     @abstractmethod
     def apply(self, context: InjectionContext) -> None:
@@ -205,6 +223,11 @@ class FaultSpec(Frozen, ABC):
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""
         return 0
+
+    @property
+    def of_topic(self) -> bool:
+        """Whether it acts on one topic: where arms run together, each arm needs an injection of its own."""
+        return False
 
     def targets(self) -> tuple[Any, ...]:
         """Every target among the fields."""

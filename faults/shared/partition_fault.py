@@ -91,6 +91,10 @@ class PartitionFault(FaultSpec):
         default=None, ge=0, description="partition number; default: all partitions of the topic"
     )
 
+    @property
+    def of_topic(self) -> bool:
+        return True
+
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
         if self.partition is not None and self.partition >= shape.partitions:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from harness.model.broker_views import FeatureLevels, TopologyView
+from harness.model.broker_views import AccessRule, FeatureLevels, SettingState, TopologyView
 
 
 class CommandOutput(Protocol):
@@ -44,6 +44,9 @@ class FaultCluster(Protocol):
 
     def endpoint(self, number: int) -> tuple[str, int]:
         """Host and port where clients reach a broker."""
+
+    def host_name(self, number: int) -> str:
+        """The name at which other nodes reach a node."""
 
     def address(self, number: int) -> str: ...
     def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
@@ -116,3 +119,47 @@ class FaultCluster(Protocol):
 
     def set_features(self, levels: Mapping[str, int]) -> dict[str, str]:
         """Finalise levels of features, in this order; returns the reason of each refusal by feature."""
+
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
+        """Delete the records of partitions below an offset each, or the end of a shorter one (KIP-107)."""
+
+    def settings(self, number: int, topic: str | None) -> Mapping[str, SettingState] | None:
+        """The settings of a topic as a broker holds them, or the broker's own (None), by name; None: it does
+        not answer."""
+
+    def change_settings(
+        self, number: int | None, topic: str | None, values: Mapping[str, str | None]
+    ) -> str | None:
+        """Change settings of a topic, or of the broker `number` (None deletes a setting); returns why it was
+        refused, None: it was done."""
+
+    def client_quotas(self, number: int) -> Mapping[str, Mapping[str, float]] | None:
+        """Every quota of clients that a broker holds, by what it is for ("client-id <default>"); None: it
+        does not answer."""
+
+    def set_client_quota(self, client: str | None, values: Mapping[str, float | None]) -> str | None:
+        """Set quotas of a client.id (None: of each without one; a value of None removes it); returns why it
+        was refused, None: it was done."""
+
+    def throttle_ms(
+        self, number: int, client: str, way: Literal["produce", "fetch"], size: int
+    ) -> int | None:
+        """For how many milliseconds a broker throttles this client.id after one request of about `size`
+        bytes, which writes and reads nothing; None: it does not answer."""
+
+    def create_partitions(self, topic: str, count: int) -> str | None:
+        """Add partitions to a topic until it has this number; returns why it was refused (None: done)."""
+
+    @property
+    def client_principal(self) -> str | None:
+        """The principal of the harness's clients; None: not known."""
+
+    def access_rules(self, number: int) -> tuple[AccessRule, ...] | None:
+        """The rules of access that a broker's authorizer has; None: it does not answer."""
+
+    def change_access_rules(self, rules: tuple[AccessRule, ...], *, add: bool) -> str | None:
+        """Add rules of access, or remove them; returns why it was refused, None: it was done."""
+
+    def refusal(self, number: int, rule: AccessRule) -> str | None:
+        """The error with which a broker answers the harness's user who tries what the rule is about; None:
+        none, or it does not answer."""

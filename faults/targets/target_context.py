@@ -59,6 +59,7 @@ class ClusterShape:
     applications: int = 0
     application_in_container: bool = False
     own_ids: tuple[int, ...] = ()
+    acls: bool = False
 
     @property
     def broker_ids(self) -> tuple[int, ...]:

@@ -189,6 +189,7 @@ def _settings(spec: ClusterSpec) -> dict[str, str]:
         **(share_state if spec.without_share_groups is None else {}),
         **PROFILES[spec.profile],
         **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
+        **(spec.security.authorizer if spec.security is not None else {}),
         **spec.properties,
         "log.dirs": DATA_DIR,
     }

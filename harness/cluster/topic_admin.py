@@ -95,14 +95,18 @@ class TopicAdmin:
         """Whether a broker knows the topic."""
         return topic in self._topics(topic)
 
-    def delete_records(self, topic: str, partitions: int, before: int) -> None:
-        """Delete the records of every partition below an offset (its end, if that is lower)."""
-        wanted = [TopicPartition(topic, number, before) for number in range(partitions)]
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
+        """Delete the records of partitions below an offset each (its end, if that is lower)."""
+        wanted = [TopicPartition(topic, number, offset) for number, offset in before.items()]
         try:
             latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
             ends = self._client.list_offsets(dict.fromkeys(wanted, latest))
             wanted = [
-                TopicPartition(topic, topic_partition.partition, min(before, done.result(_SECONDS).offset))
+                TopicPartition(
+                    topic,
+                    topic_partition.partition,
+                    min(before[topic_partition.partition], done.result(_SECONDS).offset),
+                )
                 for topic_partition, done in ends.items()
             ]
             for done in self._client.delete_records(wanted, operation_timeout=_SECONDS).values():

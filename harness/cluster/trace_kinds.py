@@ -133,6 +133,14 @@ done""",
         next_step="delete it in the node's container",
     ),
     ScriptedKind(
+        name="host name",
+        scope="node",
+        script=f"""
+[ ! -r /etc/hosts ] || grep -F '# {TAG_PREFIX}' /etc/hosts | sed 's/^/host name: /'""",
+        expected="no line of a fault in the hosts file",
+        next_step="delete the line in /etc/hosts of the node's container, or restart the container",
+    ),
+    ScriptedKind(
         name="clock offset",
         scope="node",
         script=f"""
@@ -201,6 +209,20 @@ ASKED: tuple[AskedKind, ...] = (
         each="broker",
         ask=lambda cluster, number: cluster.dynamic_settings(number),
         next_step="`kafka-configs.sh --entity-type brokers --alter` deletes it or sets it back",
+        compared=True,
+    ),
+    AskedKind(
+        name="client quota",
+        each="broker",
+        ask=lambda cluster, number: cluster.quota_words(number),
+        next_step="`kafka-configs.sh --entity-type clients --alter` deletes it or sets it back",
+        compared=True,
+    ),
+    AskedKind(
+        name="access rule",
+        each="broker",
+        ask=lambda cluster, number: cluster.rule_words(number),
+        next_step="`kafka-acls.sh --remove` removes it, `--add` adds it",
         compared=True,
     ),
     AskedKind(

@@ -62,6 +62,32 @@ class FeatureLevels:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingState:
+    """One setting as one broker reports it. `own`: it was set for this very topic or, while it ran, for this
+    very broker, and is not inherited. `read_only`: it cannot be changed while the broker runs."""
+
+    value: str | None
+    own: bool
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """One rule of access (ACL): whether (`allow`, `deny`) a principal may do an operation on a resource, such
+    as a `topic` or a `group`. A name that ends in `*` is a prefix, or all."""
+
+    permission: str
+    principal: str
+    operation: str
+    resource: str
+    name: str
+    host: str = "*"
+
+    def __str__(self) -> str:
+        return f"{self.permission} {self.principal} {self.operation} on {self.resource} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerView:
     """The cluster as one broker reports it; `answered` is False if it did not answer."""
 

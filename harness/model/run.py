@@ -206,13 +206,21 @@ class ApplicationMeta(Frozen):
 
 
 class Deletion(Frozen):
-    """Records that a step of the experiment deleted: those of `topic` below offset `before` in every
-    partition, or all of them, because the topic was deleted and created again (None). Every record that had
-    been sent by `at_ns` is concerned."""
+    """Records that a step or a fault of the experiment deleted: those of `topic` below offset `before` in
+    `partition` (None: in every one), or all of them, because the topic was deleted and created again (None).
+    Every record that had been sent by `at_ns` is concerned."""
 
     topic: str
     before: int | None
     at_ns: int
+    partition: int | None = None
+
+
+class ChangedConfig(Frozen):
+    """Settings of the topic that a fault set over its others, until `until_ns` (None: until the end)."""
+
+    config: dict[str, str]
+    until_ns: int | None = None
 
 
 class RunMeta(Frozen):
@@ -250,6 +258,7 @@ class RunMeta(Frozen):
     steps: tuple[StepInfo, ...] = ()
     windows: tuple[FaultWindow, ...] = ()
     deletions: tuple[Deletion, ...] = ()
+    changed_configs: tuple[ChangedConfig, ...] = ()
     final_read: FinalRead | None = None
     application: ApplicationMeta | None = None
     finished: bool = False

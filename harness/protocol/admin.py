@@ -1,8 +1,10 @@
-"""Administrative requests over the Kafka protocol: coordinators, elections, moves of replicas, features.
+"""Administrative requests over the Kafka protocol: coordinators, elections, moves of replicas, partitions,
+features. Those about settings are in `harness.protocol.settings_admin`, about quotas in
+`harness.protocol.quota_admin`.
 
-Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, DescribeConfigs 1,
-ListPartitionReassignments 0, ApiVersions 3) are understood by brokers from 2.8 to 4.x, UpdateFeatures 1 by
-those from 3.3.
+Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, ListPartitionReassignments 0,
+CreatePartitions 0, ApiVersions 3) are understood by brokers from 2.8 to 4.x, UpdateFeatures 1 by those from
+3.3.
 Under KRaft a broker forwards elections, reassignments and features to the active controller (KIP-590), so any
 broker can be asked; without a controller it does not answer.
 
@@ -18,7 +20,7 @@ from typing import Any, TypeVar
 
 from kio.schema.alter_partition_reassignments import v0 as alter_v0
 from kio.schema.api_versions import v3 as versions_v3
-from kio.schema.describe_configs import v1 as configs_v1
+from kio.schema.create_partitions import v0 as partitions_v0
 from kio.schema.elect_leaders import v2 as elect_v2
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator import v3 as coordinator_v3
@@ -37,13 +39,6 @@ _DONE_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
 _PREFERRED, _UNCLEAN = i8(0), i8(1)
 _GROUP, _TRANSACTION = i8(0), i8(1)
 _UPGRADE, _SAFE_DOWNGRADE = i8(1), i8(2)
-
-_BROKER = i8(4)
-"""DescribeConfigs: the type of resource that is a broker."""
-_OF_BROKER, _OF_ALL_BROKERS = 2, 3
-"""DescribeConfigs: a value that was set for one broker while it ran, or for all (KIP-226)."""
-_SET_BY_KAFKA = "min.insync.replicas"
-"""Kafka sets it for all brokers itself when eligible.leader.replicas.version is raised (KIP-966)."""
 
 _T = TypeVar("_T")
 
@@ -105,6 +100,20 @@ def reassign(
     return errors_by_partition(replicas, answer.error_code, errors)
 
 
+def create_partitions(connection: BrokerConnection, topic: str, count: int) -> str | None:
+    """Add partitions to a topic until it has this number (KIP-195). Returns the error's name and the reason
+    that Kafka gives; None: it was done."""
+    wanted = partitions_v0.request.CreatePartitionsTopic(
+        name=TopicName(topic), count=i32(count), assignments=None
+    )
+    request = partitions_v0.CreatePartitionsRequest(
+        topics=(wanted,), timeout=_DONE_WITHIN, validate_only=False
+    )
+    (answer,) = connection.ask(request, partitions_v0.CreatePartitionsResponse).results
+    name = error_name(answer.error_code)
+    return name if name is None else f"{name}: {answer.error_message or 'no reason given'}"
+
+
 def reassignments(connection: BrokerConnection) -> tuple[str, ...]:
     """Every partition whose replicas are moving (KIP-455), in words.
 
@@ -113,35 +122,13 @@ def reassignments(connection: BrokerConnection) -> tuple[str, ...]:
     """
     request = moves_v0.ListPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=None)
     answer = connection.ask(request, moves_v0.ListPartitionReassignmentsResponse)
-    _refuse("the reassignments could not be listed", answer.error_code, connection.broker)
+    refuse("the reassignments could not be listed", answer.error_code, connection.broker)
     return tuple(
         f"{topic.name}-{part.partition_index}, adding {list(map(int, part.adding_replicas))}, "
         f"removing {list(map(int, part.removing_replicas))}"
         for topic in answer.topics
         for part in topic.partitions
     )
-
-
-def dynamic_settings(connection: BrokerConnection) -> tuple[str, ...]:
-    """The settings of this broker that were changed while it ran, for it alone or for all brokers (KIP-226):
-    "name=value" each, by name. Secret values are not shown.
-
-    Raises:
-        ClusterError: the broker refuses to tell.
-    """
-    resource = configs_v1.request.DescribeConfigsResource(
-        resource_type=_BROKER, resource_name=str(connection.broker), configuration_keys=None
-    )
-    request = configs_v1.DescribeConfigsRequest(resources=(resource,))
-    (answer,) = connection.ask(request, configs_v1.DescribeConfigsResponse).results
-    _refuse("the settings of a broker could not be read", answer.error_code, connection.broker)
-    found = []
-    for one in answer.configs:
-        everywhere = one.config_source == _OF_ALL_BROKERS
-        if one.config_source == _OF_BROKER or (everywhere and one.name != _SET_BY_KAFKA):
-            value = "(secret)" if one.is_sensitive else one.value
-            found.append(f"{one.name}={value}" + (" for all brokers" if everywhere else ""))
-    return tuple(sorted(found))
 
 
 def features(connection: BrokerConnection) -> FeatureLevels:
@@ -179,6 +166,17 @@ def _update(connection: BrokerConnection, feature: str, level: int, way: i8) -> 
     return None
 
 
+def refuse(problem: str, code: ErrorCode, broker: int) -> None:
+    """Raise a ClusterError if a broker has answered with an error."""
+    if code != ErrorCode.none:
+        raise ClusterError(
+            problem,
+            where=f"broker {broker}",
+            found=str(error_name(code)),
+            next_step="has the clients' user the right to describe the cluster's configuration?",
+        )
+
+
 def first_answer(
     connections: Iterable[BrokerConnection], question: Callable[[BrokerConnection], _T], what: str
 ) -> _T:
@@ -200,16 +198,6 @@ def first_answer(
         found="; ".join(silent),
         next_step="is a majority of the controllers up, and one broker that can reach them?",
     )
-
-
-def _refuse(problem: str, code: ErrorCode, broker: int) -> None:
-    if code != ErrorCode.none:
-        raise ClusterError(
-            problem,
-            where=f"broker {broker}",
-            found=str(error_name(code)),
-            next_step="has the clients' user the right to describe the cluster's configuration?",
-        )
 
 
 def errors_by_partition(

@@ -40,14 +40,14 @@ def error_name(code: ErrorCode) -> str | None:
     return None if code == ErrorCode.none else code.name.upper()
 
 
-def request_header(request: Any, correlation: int) -> bytes:
+def request_header(request: Any, correlation: int, client: str = CLIENT_ID) -> bytes:
     """The header of a request of kio, as it goes over the wire; `request` may be its class."""
     header_type = request.__header_schema__
     header = header_type(
         request_api_key=request.__api_key__,
         request_api_version=request.__version__,
         correlation_id=i32(correlation),
-        client_id=CLIENT_ID,
+        client_id=client,
     )
     buffer = io.BytesIO()
     entity_writer(header_type)(buffer, header)
@@ -63,7 +63,8 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 class BrokerConnection(ClosesAtEnd):
-    """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing).
+    """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing),
+    and `client_id` its name for the broker.
 
     Raises OSError (time-outs included) from every request when the broker does not answer; the connection
     is then closed and opened anew by the next request.
@@ -73,6 +74,7 @@ class BrokerConnection(ClosesAtEnd):
         self, broker: int, host: str, port: int, timeout: float = 1.0, login: BrokerAuth | None = None
     ) -> None:
         self.broker = broker
+        self.client_id = CLIENT_ID
         self._login = login
         self._address = (host, port)
         self._timeout = timeout
@@ -207,7 +209,7 @@ class BrokerConnection(ClosesAtEnd):
         self._correlation += 1
         buffer = io.BytesIO()
         entity_writer(type(request))(buffer, request)
-        body = request_header(request, self._correlation) + buffer.getvalue()
+        body = request_header(request, self._correlation, self.client_id) + buffer.getvalue()
         self._socket.sendall(struct.pack(">i", len(body)) + body)
         (length,) = struct.unpack(">i", self._receive(4))
         data = self._receive(length)

@@ -16,11 +16,12 @@ from harness.cluster.topic_admin import TopicAdmin
 from harness.model import journal
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
-from harness.model.run import ApplicationMeta, Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
+from harness.model.run import ApplicationMeta, Deletion, FinalRead, RunMeta, StepInfo
 from harness.run.arm_application import ArmApplication, output_config
 from harness.run.arm_setting import ArmSetting
 from harness.run.clients.client_factory import WorkloadBackend
 from harness.run.clients.run_clients import RunClients
+from harness.run.faults.ledger import FaultLedger
 from harness.run.offsets.offset_rows import journal_logged_commits
 from harness.run.offsets.pollers import BrokerPoller, CoordinatorPoller
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
@@ -44,6 +45,10 @@ class ArmRun(ArmSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._deletions: list[Deletion] = []
+        """Those of steps."""
+        self._polled: list[tuple[str, int]] = []
+        """The partitions whose committed offsets are asked for."""
         spec = self.experiment.application_of(self.arm)
         self.application = None if spec is None else ArmApplication(spec, self)
         own = self.application is not None and self.application.second_cluster is None
@@ -76,14 +81,17 @@ class ArmRun(ArmSetting):
         topic, config = self.experiment.topic, {**self.experiment.topic.config, **self.arm.topic}
         if self.application is not None and self.application.topic == name:
             config = output_config({}, config)
+        partitions = self.partitions if name == self.topic else topic.partitions
         admin.create(
             name,
-            partitions=topic.partitions,
+            partitions=partitions,
             replication_factor=topic.replication_factor,
             config=config,
-            assignment=topic.assignment,
+            # It names the partitions of the experiment, and a fault may have added others before a step
+            # creates the topic again.
+            assignment=topic.assignment if partitions == topic.partitions else None,
         )
-        await_isr(self.cluster, name, topic.partitions, topic.replication_factor, self._start_seconds)
+        await_isr(self.cluster, name, partitions, topic.replication_factor, self._start_seconds)
 
     @property
     def _start_seconds(self) -> float:
@@ -96,7 +104,7 @@ class ArmRun(ArmSetting):
         Raises:
             ClusterError: a leader refuses, or does not answer.
         """
-        self.cluster.admin().delete_records(self.topic, self.partitions, before)
+        self.cluster.delete_records(self.topic, dict.fromkeys(range(self.partitions), before))
         self._deleted(before)
 
     def recreate_topic(self) -> None:
@@ -116,8 +124,8 @@ class ArmRun(ArmSetting):
         self._create(admin, self.topic)
 
     def _deleted(self, before: int | None) -> None:
-        deletion = Deletion(topic=self.topic, before=before, at_ns=time.time_ns())
-        self._save(deletions=(*self.meta.deletions, deletion))
+        self._deletions.append(Deletion(topic=self.topic, before=before, at_ns=time.time_ns()))
+        self._save(deletions=tuple(self._deletions))
 
     def _save(self, **update: Any) -> None:
         """Save the metadata of the run with these changes."""
@@ -159,13 +167,14 @@ class ArmRun(ArmSetting):
         stack.callback(self.sampler.stop)
         self.coordinator_poller: CoordinatorPoller | None = None
         self.broker_poller: BrokerPoller | None = None
+        self._polled = [(self.topic, number) for number in range(self.partitions)]
         groups = self.committing()
         if groups or self.experiment.commits_offsets:
             self.coordinator_poller = CoordinatorPoller(
                 self.cluster.connection,
                 self.cluster.broker_ids,
                 groups,
-                [(self.topic, number) for number in range(self.partitions)],
+                self._polled,
                 stack.enter_context(RowJournal(self.folder / journal.OFFSETS_DIR, journal.OFFSETS)),
             )
             stack.callback(self.coordinator_poller.stop)
@@ -199,16 +208,25 @@ class ArmRun(ArmSetting):
     def workload(self) -> WorkloadBackend:
         return self.clients.workload
 
-    def note(self, steps: Sequence[StepInfo], windows: tuple[FaultWindow, ...], problems: list[str]) -> None:
+    def note(self, steps: Sequence[StepInfo], ledger: FaultLedger, problems: list[str]) -> None:
         """Save the metadata of the unfinished run."""
+        self._grow(ledger.partitions(self.topic))
         self._save(
             steps=tuple(steps),
-            windows=windows,
+            partitions=self.partitions,
+            windows=ledger.windows(),
+            deletions=(*self._deletions, *ledger.deletions(self.topic)),
+            changed_configs=ledger.changed_configs(self.topic),
             readers=(*self.clients.readers.infos(), *self.clients.commits.infos()),
             share=self.clients.share.infos(),
             problems=(*problems, *self.clients.problems),
             application=self._application_meta(),
         )
+
+    def _grow(self, partitions: int) -> None:
+        """The topic has at least this number of partitions from now on."""
+        self._polled += [(self.topic, number) for number in range(self.partitions, partitions)]
+        self._partitions = max(self.partitions, partitions)
 
     def finish(self, timings: dict[str, float]) -> RunMeta:
         """Do the final read, and save the metadata of the run; `timings` are the seconds of other phases."""
@@ -247,13 +265,13 @@ class ArmRun(ArmSetting):
         for number, name in enumerate(self.written):
             subject = FinalReadTarget(
                 name,
-                topic.partitions,
+                self.partitions if name == self.topic else topic.partitions,
                 topic.replication_factor,
                 self.run_id,
                 self.transaction_seconds,
                 every_replica=self.experiment.replicas == "always",
                 compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
-                first_part=number * topic.partitions,
+                first_part=number * self.partitions,
             )
             with progress_under(f"{self.experiment.name} · {self.arm.name}"):
                 reads.append(final_read(self.cluster, subject, self.folder))

@@ -36,6 +36,7 @@ class ArmSetting:
         # records for their own.
         self.run_id = random.SystemRandom().getrandbits(62) + 1
         self.topic = f"{self.experiment.name}-{self.run_id:x}"
+        self._partitions = self.experiment.topic.partitions
         self.source: SourceClient | None = None
         """What writes the input of an application that reads no topic; `topic` is then its output."""
 
@@ -46,7 +47,8 @@ class ArmSetting:
 
     @property
     def partitions(self) -> int:
-        return self.experiment.topic.partitions
+        """The number of the topic's partitions, which a fault may have raised."""
+        return self._partitions
 
     @property
     def processed_topic(self) -> str:

@@ -168,7 +168,7 @@ class ExperimentRun:
 
     def _save_so_far(self, executor: StepExecutor, ledger: FaultLedger) -> None:
         for arm_run in self._arm_runs:
-            arm_run.note(executor.done, ledger.windows(), executor.problems)
+            arm_run.note(executor.done, ledger, executor.problems)
 
     def _injection_context(self, name: str) -> InjectionContext:
         first = self._arm_runs[0]

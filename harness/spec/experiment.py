@@ -221,6 +221,8 @@ class Experiment(Frozen):
             applications=min((one.instances if one else 0 for one in applications), default=0),
             application_in_container=all(one is not None and one.in_container for one in applications),
             own_ids=self._own_ids(),
+            acls=self.cluster.existing is not None
+            or (self.cluster.security is not None and self.cluster.security.acls),
         )
 
     def _own_ids(self) -> tuple[int, ...]:

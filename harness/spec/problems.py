@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from faults.schedules.problems import Problem, schedule_problems
 from faults.schedules.tracks import tracks
 from faults.shared.fault_spec import FaultSpec
-from faults.shared.partition_fault import PartitionFault
 from faults.targets.target_context import ClusterShape
 from harness.spec.application import ApplicationSpec
 from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec, Metadata
@@ -157,9 +156,9 @@ def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool
                     yield Problem(f"{where}.heal.only", f"no fault called {name!r} is open at this step")
         elif isinstance(step.action, Write):
             picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
-            if together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
+            if together and any(pick.fault.of_topic for pick in picks):
                 yield Problem(
-                    where, "with `together: true` faults on partitions are possible in inject steps only"
+                    where, "with `together: true` faults on the topic are possible in inject steps only"
                 )
             found = schedule_problems(
                 step.action.faults,

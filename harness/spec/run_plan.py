@@ -110,6 +110,8 @@ def describe_fault(fault: FaultSpec) -> str:
     parts = []
     for name, field in type(fault).model_fields.items():
         value = getattr(fault, name)
+        if isinstance(value, dict):
+            value = "{" + ", ".join(f"{key}: {one}" for key, one in value.items()) + "}"
         if name != "kind" and value != field.default:
             parts.append(str(value) if name == "target" else f"{field.alias or name} {value}")
     return " ".join([fault.name(), ", ".join(parts)]).strip()

@@ -15,17 +15,23 @@ class SecuritySpec(Frozen):
     """What the listeners for clients require. Certificates, a user and a password are generated for each
     cluster and removed with it; every client of the harness uses them. The listeners between brokers and
     controllers do not change: they are on the cluster's own network, in plain text.
+
+    With `acls` every node has Kafka's authorizer. Nodes are super users, and whatever no rule of access is
+    about everybody may do, so that nothing is denied before a fault `acl_deny`.
     """
 
     tls: bool = Field(False, description="TLS, with certificates of an authority generated for the cluster")
     sasl: Literal["plain", "scram"] | None = Field(
         None, description="a user with a password: SASL PLAIN, or SCRAM-SHA-512"
     )
+    acls: bool = Field(False, description="an authorizer, whose rules faults can change (KIP-801)")
 
     @model_validator(mode="after")
     def _check_not_empty(self) -> SecuritySpec:
         if not self.tls and self.sasl is None:
             raise ValueError("it requires nothing: set `tls: true`, `sasl`, or both, or leave `security` out")
+        if self.acls and self.sasl is None:
+            raise ValueError("`acls` needs users whom rules can name: set `sasl`")
         return self
 
     @property
@@ -34,6 +40,17 @@ class SecuritySpec(Frozen):
         if self.sasl is None:
             return "SSL"
         return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
+
+    @property
+    def authorizer(self) -> dict[str, str]:
+        """The settings of every node for `acls`. Brokers and controllers come without authentication."""
+        if not self.acls:
+            return {}
+        return {
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            "allow.everyone.if.no.acl.found": "true",
+        }
 
     @property
     def mechanism(self) -> str | None:
@@ -45,6 +62,8 @@ class SecuritySpec(Frozen):
         version stores SCRAM credentials."""
         if self.tls and version < (2, 7):
             return "`tls` needs Kafka 2.7, the first version that accepts certificates as PEM (KIP-651)"
+        if self.acls and not kraft:
+            return "`acls` needs KRaft, whose authorizer is the only one that is set up (KIP-801)"
         if self.sasl == "scram" and kraft and version < (3, 5):
             return "`sasl: scram` needs Kafka 3.5, the first KRaft that stores SCRAM credentials (KIP-900)"
         return None

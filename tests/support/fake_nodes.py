@@ -26,6 +26,8 @@ class Whole(FakeCluster):
     exits: int = 0
     looks: list[tuple[int, str]] = field(default_factory=list)
     settings: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    quotas: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    rules: dict[int, tuple[str, ...]] = field(default_factory=dict)
     moves: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     baseline: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -53,6 +55,12 @@ class Whole(FakeCluster):
 
     def dynamic_settings(self, number: int) -> tuple[str, ...]:
         return self.settings.get(number, ())
+
+    def quota_words(self, number: int) -> tuple[str, ...]:
+        return self.quotas.get(number, ())
+
+    def rule_words(self, number: int) -> tuple[str, ...]:
+        return self.rules.get(number, ())
 
     def reassignments(self) -> tuple[str, ...]:
         return self.moves

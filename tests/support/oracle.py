@@ -271,7 +271,10 @@ def _expired(meta: RunMeta, send: Row, known: int | None) -> bool:
         return False
     starts = [item.log_start_offset for item in final.bounds if item.partition == send["partition"]]
     below = any(known < start for start in starts)
-    if below and any(one.before is not None and known < one.before for one in meta.deletions):
+    if below and any(
+        one.before is not None and known < one.before and one.partition in (None, send["partition"])
+        for one in meta.deletions
+    ):
         return True
     if not rule.deletes:
         return False

@@ -27,7 +27,8 @@ class LiveReader:
 
     `received` is the number of records that its clients have returned, `clients` that of clients which have
     subscribed; `away` means that it has none now. `caught_up` are the partitions that it has read to the end
-    since `catch_up` was called, `followers` the brokers other than the leader that a reader with a rack
+    since `catch_up` was called, `behind` says whether it has not read to the end one that was added to the
+    topic since the run began, `followers` are the brokers other than the leader that a reader with a rack
     fetched from, `failure` the exception that ended the thread early.
     """
 
@@ -41,6 +42,7 @@ class LiveReader:
         self.clients = 0
         self.away = False
         self.caught_up: frozenset[int] = frozenset()
+        self.behind = False
         self.followers: set[int] = set()
         self.last_error: str | None = None
         self.failure: BaseException | None = None
@@ -322,6 +324,7 @@ class LiveReader:
             if bounds is not None and self._positions.get(number, -1) >= bounds[1]:
                 done.add(number)
         self.caught_up = frozenset(done)
+        self.behind = any(number >= self._partitions for number in self._assigned_partitions - done)
 
     def _bounds(self, partition: int) -> tuple[int, int] | None:
         """(log start, end) of what this reader may read: for read_committed, up to the last stable offset."""

@@ -186,7 +186,8 @@ class Readers(ClosesAtEnd):
     def _at_end(self, members: list[LiveReader]) -> bool:
         alive = [reader for reader in members if reader.failure is None]
         done = frozenset[int]().union(*(reader.caught_up for reader in alive))
-        return not alive or len(done) == self._partitions
+        behind = any(reader.behind for reader in alive)
+        return not alive or (done.issuperset(range(self._partitions)) and not behind)
 
     def _restart(self) -> None:
         began = time.monotonic()

@@ -13,7 +13,7 @@ from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionCo
 from harness.cluster import state_records
 from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.journal import FaultPhase, RowSink
-from harness.model.run import FaultWindow
+from harness.model.run import ChangedConfig, Deletion, FaultWindow
 from harness.model.secrets import redact
 
 
@@ -30,6 +30,7 @@ class OpenFault:
     evidence: str = ""
     undone: bool = False
     closed_ns: int | None = None
+    proved_ns: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -237,8 +238,32 @@ class FaultLedger:
             for fault in self._faults
         )
 
+    def deletions(self, topic: str) -> tuple[Deletion, ...]:
+        """What the faults have deleted of a topic on purpose, or may have; a record that is deleted had been
+        sent before the fault was proved."""
+        return tuple(
+            Deletion(topic=topic, before=before, at_ns=fault.proved_ns or time.time_ns(), partition=partition)
+            for fault in self._faults
+            if fault.context.topic == topic
+            for partition, before in fault.injection.on_topic.deleted_below.items()
+        )
+
+    def changed_configs(self, topic: str) -> tuple[ChangedConfig, ...]:
+        """The settings of a topic that faults have set for a time."""
+        return tuple(
+            ChangedConfig(config=dict(effect.config), until_ns=fault.closed_ns)
+            for fault in self._faults
+            if (effect := fault.injection.on_topic).config
+            and (effect.every_topic or fault.context.topic == topic)
+        )
+
+    def partitions(self, topic: str) -> int:
+        """The number of partitions that faults have given a topic; 0: none has."""
+        effects = (fault.injection.on_topic for fault in self._faults if fault.context.topic == topic)
+        return max((effect.partitions or 0 for effect in effects), default=0)
+
     def _take(self, evidence: Evidence, fault: OpenFault) -> None:
-        fault.verified, fault.evidence = evidence.seen, evidence.what
+        fault.verified, fault.evidence, fault.proved_ns = evidence.seen, evidence.what, time.time_ns()
         phase = FaultPhase.VERIFIED if evidence.seen else FaultPhase.NOT_VERIFIED
         self._journal_of(fault, phase, {"what": evidence.what, **evidence.facts})
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from faults.schedules.state import Schedule
-from faults.shared.partition_fault import PartitionFault
 from harness.cluster.convergence import await_isr, unsettled_reason
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
@@ -39,9 +38,10 @@ class StepExecutor:
     """The steps of one run. `done` holds the steps that have begun, `problems` what went wrong, in words.
 
     All `arms` write at the same time. A wait step waits until every arm's topic has the state, and an ask
-    step queries the brokers about each topic. Faults act on the first arm's topic, but partition faults of
-    inject steps on every arm's. `note` is called whenever a step begins or ends, so that a killed run can be
-    checked. `view` returns the last sample of the brokers; `seed` decides the schedules' random choices.
+    step queries the brokers about each topic. Faults act on the first arm's topic, but faults of inject
+    steps that are about a topic on every arm's. `note` is called whenever a step begins or ends, so that a
+    killed run can be checked. `view` returns the last sample of the brokers; `seed` decides the schedules'
+    random choices.
     """
 
     cluster: LiveCluster
@@ -146,8 +146,7 @@ class StepExecutor:
 
     def _inject(self, inject: Inject) -> None:
         self._say("injecting")
-        every = isinstance(inject.fault, PartitionFault)
-        topics = [arm.topic for arm in self.arms if every or arm is self.arms[0]]
+        topics = [arm.topic for arm in self.arms if inject.fault.of_topic or arm is self.arms[0]]
         faults = self._named.setdefault(inject.name or "", [])
         for topic in topics:
             fault = self.ledger.inject(inject.fault, topic=topic)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.judgement.policy import Retention, retention
+from checkers.judgement.policy import Policy, Retention, retention
+from harness.model.run import ChangedConfig, FinalRead
+from tests.support.history import run_meta
 
 pytestmark = pytest.mark.pure
 
@@ -41,3 +43,16 @@ def test_which_setting_rules(topic: dict[str, str], brokers: dict[str, str], exp
 )
 def test_up_to_which_send_time(rule: Retention, now_ns: int | None, oldest: int | None) -> None:
     assert rule.newest_deletable_ns(now_ns) == oldest
+
+
+def test_settings_of_a_fault_count_as_long_as_they_were_in_force() -> None:
+    final = FinalRead(complete=True, finished_ns=100 * 10**9)
+    meta = run_meta(topic_config={"retention.ms": "60000"}, final_read=final)
+    assert Policy.of(meta).newest_deletable_ns == 40 * 10**9
+    short = ChangedConfig(config={"retention.ms": "1000"}, until_ns=50 * 10**9)
+    assert Policy.of(meta.model_copy(update={"changed_configs": (short,)})).newest_deletable_ns == 49 * 10**9
+    never = ChangedConfig(config={"retention.ms": "-1"}, until_ns=50 * 10**9)
+    assert Policy.of(meta.model_copy(update={"changed_configs": (never,)})).newest_deletable_ns == 40 * 10**9
+    still = ChangedConfig(config={"retention.ms": "1000", "cleanup.policy": "compact,delete"})
+    policy = Policy.of(meta.model_copy(update={"changed_configs": (still,)}))
+    assert (policy.newest_deletable_ns, policy.compacts) == (99 * 10**9, True)

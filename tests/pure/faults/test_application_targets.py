@@ -85,7 +85,7 @@ def test_limits_and_partitions_need_a_container(kind: str) -> None:
 
 def test_other_faults_name_those_that_are_possible() -> None:
     fault = _fault("disk_full", {"application": 0})
-    expected = "possible are cpu_limit, kill, memory_limit, partition, pause, restart, stop"
+    expected = "possible are cpu_limit, dns, kill, memory_limit, partition, pause, restart, stop"
     with pytest.raises(ValueError, match=expected):
         fault.warnings(CONTAINERS)
     # A union with a broker is refused as well.

@@ -42,6 +42,7 @@ CHUNK_SIZES = (6, 0)
 DELETIONS = (
     (),
     (Deletion(topic="t", before=2, at_ns=ns(20) or 0),),
+    (Deletion(topic="t", before=3, at_ns=ns(20) or 0, partition=0),),
     (Deletion(topic="t", before=None, at_ns=ns(5) or 0), Deletion(topic="t", before=1, at_ns=ns(20) or 0)),
 )
 small = st.integers(0, 2)

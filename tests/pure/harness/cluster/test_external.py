@@ -256,7 +256,16 @@ def test_the_topics_of_an_existing_cluster_are_never_reset() -> None:
 
 def test_what_each_fault_needs_of_such_a_cluster() -> None:
     needs = {name: spec.external for name, spec in fault_specs().items() if spec.external != "impossible"}
-    requests = {"command", "elect", "transfer", "reassign"}
+    requests = {
+        "acl_deny",
+        "add_partitions",
+        "command",
+        "config_change",
+        "delete_records",
+        "elect",
+        "throttle",
+    }
+    requests |= {"transfer", "reassign"}
     containers = {"kill", "stop", "pause", "partition", "ring", "bridge", "loss", "bandwidth"}
     assert needs == dict.fromkeys(requests, "requests") | dict.fromkeys(containers, "containers")
 

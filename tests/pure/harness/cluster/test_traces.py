@@ -104,6 +104,15 @@ def test_a_trace_in_the_network_namespace(kind: str, printed: str, words: tuple[
             (f"has a file: {DATA_DIR}/.kafka-chaos-1-disk_full-1.ballast", "declares to leave", "delete it"),
         ),
         (
+            "host name",
+            f"{CLEAN}host name: 192.0.2.1 broker-1 # kafka-chaos-1-dns-1/\n",
+            (
+                "has a host name: 192.0.2.1 broker-1",
+                "no line of a fault in the hosts file",
+                "delete the line",
+            ),
+        ),
+        (
             "clock offset",
             f"{CLEAN}clock offset: +3600.000 s\n",
             ("has a clock offset: +3600.000 s", "the true time", "write +0"),
@@ -150,6 +159,26 @@ def test_a_dynamic_setting_that_was_there_when_the_cluster_was_connected_to() ->
     assert only(whole).startswith("broker-3 still lacks a dynamic setting: log.cleaner.threads=2; ")
 
 
+def test_a_client_quota() -> None:
+    whole = cluster()
+    whole.quotas[3] = ("producer_byte_rate=1000 for client-id <default>",)
+    trace = only(whole)
+    assert trace.startswith(
+        "broker-3 still has a client quota: producer_byte_rate=1000 for client-id <default>; "
+    )
+    assert "kafka-configs.sh" in trace
+    whole.quotas[3] = whole.baseline[3]["client quota"] = ("producer_byte_rate=1 for user alice",)
+    assert found(whole) == []
+
+
+def test_a_rule_of_access() -> None:
+    whole = cluster()
+    whole.rules[3] = ("deny User:a write on topic t",)
+    trace = only(whole)
+    assert trace.startswith("broker-3 still has an access rule: deny User:a write on topic t; ")
+    assert "kafka-acls.sh" in trace
+
+
 def test_a_reassignment_under_way() -> None:
     whole = cluster()
     whole.moves = ("t-0, adding [3], removing []",)
@@ -169,8 +198,9 @@ def test_a_container_beside_the_nodes() -> None:
 def test_every_kind_of_the_table_has_a_test_here() -> None:
     kinds = {kind.name for kind in (*trace_kinds.SCRIPTED, *trace_kinds.ASKED)}
     assert kinds == {
-        "rule", "qdisc", "routing rule", "stopped process", "file", "clock offset", "route", "interface",
-        "limit", "dynamic setting", "reassignment under way", "running container",
+        "rule", "qdisc", "routing rule", "stopped process", "file", "host name", "clock offset", "route",
+        "interface", "limit", "dynamic setting", "client quota", "access rule", "reassignment under way",
+        "running container",
     }, "a new kind gets a test, and its name here"  # fmt: skip
 
 

@@ -18,6 +18,6 @@ def test_a_page_lists_what_its_fault_leaves() -> None:
 def test_a_fault_that_leaves_nothing_has_no_such_section() -> None:
     assert "## Leaves" not in page("disk_full")
     assert {kind for kind, spec in fault_specs().items() if spec.leaves} == {
-        "command", "corrupt_segment", "elect", "finalize", "memory_limit", "power_loss", "reassign",
-        "wipe_disk",
+        "add_partitions", "command", "corrupt_segment", "delete_records", "elect", "finalize",
+        "memory_limit", "power_loss", "reassign", "wipe_disk",
     }  # fmt: skip

@@ -12,6 +12,10 @@ from kio.schema.describe_configs.v1.response import (
     DescribeConfigsResult,
 )
 from kio.schema.errors import ErrorCode
+from kio.schema.incremental_alter_configs.v0.response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 from kio.schema.list_partition_reassignments.v0.response import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
@@ -20,9 +24,12 @@ from kio.schema.list_partition_reassignments.v0.response import (
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta
 
+from harness.model.broker_views import SettingState
 from harness.model.errors import ClusterError
-from harness.protocol.admin import dynamic_settings, reassignments
+from harness.protocol.admin import reassignments
 from harness.protocol.connection import BrokerConnection
+from harness.protocol.settings_admin import change_settings, dynamic_settings
+from harness.protocol.settings_admin import settings as now
 
 pytestmark = pytest.mark.pure
 
@@ -107,3 +114,38 @@ def test_a_refusal_is_an_error() -> None:
         dynamic_settings(cast(BrokerConnection, Broker(settings(error=refused))))
     with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED"):
         reassignments(cast(BrokerConnection, Broker(moves(error=refused))))
+
+
+def test_settings_of_a_topic_and_of_a_broker_say_whose_they_are() -> None:
+    broker = Broker(
+        settings(setting("retention.ms", "5", TOPIC), setting("min.insync.replicas", "2", ALL_BROKERS))
+    )
+    assert now(cast(BrokerConnection, broker), "t") == {
+        "retention.ms": SettingState("5", own=True, read_only=False),
+        "min.insync.replicas": SettingState("2", own=False, read_only=False),
+    }
+    (resource,) = broker.asked[0].resources
+    assert (resource.resource_type, resource.resource_name) == (2, "t")
+    assert (
+        now(cast(BrokerConnection, Broker(settings(error=ErrorCode.unknown_topic_or_partition))), "t") == {}
+    )
+    own = Broker(settings(setting("num.io.threads", "4", BROKER)))
+    assert now(cast(BrokerConnection, own), None)["num.io.threads"].own
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "answer"),
+    [(ErrorCode.none, None, None), (ErrorCode.invalid_config, "bad", "INVALID_CONFIG: bad")],
+)
+def test_a_change_of_settings(error: ErrorCode, message: str | None, answer: str | None) -> None:
+    response = AlterConfigsResourceResponse(
+        error_code=error, error_message=message, resource_type=i8(4), resource_name="2"
+    )
+    broker = Broker(IncrementalAlterConfigsResponse(throttle_time=NOW, responses=(response,)))
+    assert change_settings(cast(BrokerConnection, broker), None, {"a": "1", "b": None}) == answer
+    (resource,) = broker.asked[0].resources
+    assert (resource.resource_type, resource.resource_name) == (4, "2")
+    assert [(one.name, one.config_operation, one.value) for one in resource.configs] == [
+        ("a", 0, "1"),
+        ("b", 1, None),
+    ]

@@ -57,7 +57,7 @@ def experiment(**changes: Any) -> Experiment:
         ({"workload": {"client": "java"}}, "its Java client cannot be shared"),
         (
             {"steps": [{"write": {"name": "w", "seconds": 9, "faults": [ELECT]}}]},
-            "faults on partitions are possible in inject steps only",
+            "faults on the topic are possible in inject steps only",
         ),
         ({"arms": [{"name": "a"}, {"name": "b", "without_faults": True}]}, "all arms get the same faults"),
     ],

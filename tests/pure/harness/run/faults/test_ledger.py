@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 import pytest
 
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, TopicEffect
 from faults.targets.fault_cluster import FaultCluster
 from harness.cluster import state_records
 from harness.model.errors import FaultError
@@ -203,3 +203,46 @@ def test_what_a_restart_took_away_is_applied_again_while_it_is_open(ledger: Faul
     ledger.restarted(1)
     assert effect.reapplied == [1]
     assert rows.phases().count(("planned-1", "reapplied")) == 1
+
+
+class OnTopic(Done):
+    """An injection that changes its topic on purpose."""
+
+    whole: bool = False
+
+    @property
+    def on_topic(self) -> TopicEffect:
+        return TopicEffect(
+            deleted_below={} if self.whole else {0: 7, 2: 5},
+            config={"retention.ms": "1"},
+            every_topic=self.whole,
+            partitions=None if self.whole else 4,
+        )
+
+
+class Purposeful(Planned):
+    """A fault that changes its topic on purpose."""
+
+    kind: str = "purposeful"
+    whole: bool = False
+    injection: ClassVar[type[Injection]] = OnTopic
+
+    def aim(self, context: InjectionContext) -> Injection:  # noqa: ARG002
+        return OnTopic(whole=self.whole)
+
+
+def test_what_faults_changed_of_a_topic_is_known_for_the_check(ledger: FaultLedger) -> None:
+    EFFECTS.update({f"{kind}-{number}": Effect() for kind in ("planned", "purposeful") for number in (1, 2)})
+    ledger.inject(Planned())
+    assert (ledger.deletions("t"), ledger.changed_configs("t"), ledger.partitions("t")) == ((), (), 0)
+    fault = ledger.inject(Purposeful())
+    ledger.verify(fault)
+    ledger.inject(Purposeful(whole=True), topic="elsewhere")
+    deletions = ledger.deletions("t")
+    assert [(one.topic, one.partition, one.before) for one in deletions] == [("t", 0, 7), ("t", 2, 5)]
+    assert {one.at_ns for one in deletions} == {fault.proved_ns}
+    assert ledger.partitions("t") == 4
+    ledger.heal(fault)
+    assert [one.until_ns for one in ledger.changed_configs("t")] == [fault.closed_ns, None]
+    assert (ledger.deletions("u"), ledger.partitions("u")) == ((), 0)
+    assert len(ledger.changed_configs("u")) == 1, "what is in force for every topic"
