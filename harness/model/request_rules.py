@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from harness.model.errors import BadInput, closest
@@ -21,10 +22,15 @@ HARNESS_CLIENT = "kafka-chaos"
 """The client.id of the harness's own questions to brokers. A rule without `client` leaves them alone, since
 they prove what a fault does."""
 
+_RETRANSMISSION_SECONDS = 0.2
+"""TCP_RTO_MIN of Linux; each further time-out is twice as long (RFC 6298)."""
+_MOST_LOST = 6
+
 Direction = Literal["request", "response"]
 Action = Literal[
     "count",
     "delay",
+    "lose",
     "bandwidth",
     "hold",
     "drop",
@@ -39,6 +45,8 @@ what follows a delayed or held request or answer waits behind it.
 
 - `count`: nothing; it is only counted.
 - `delay`: `delay_ms`, more or less by up to `jitter_ms`.
+- `lose`: as if it were one packet that the network loses with the probability `share`, each time that TCP
+  sends it: it comes 200 ms later (Linux's least time-out), if lost again another 400 ms later, and so on.
 - `bandwidth`: passes at most `bytes_per_second` in each connection.
 - `hold`: until the rule is removed. A held request still goes to the broker if its client has given up.
 - `drop`: a request does not reach the broker; an answer does not reach the client. The client gets no further
@@ -147,12 +155,16 @@ class RequestRule:
         return self.share >= 1 or self._draw("share", number) < self.share
 
     def delay_of(self, number: int) -> float:
-        """Seconds by which `delay` delays the fit of this number."""
+        """Seconds by which `delay` or `lose` delays the fit of this number, if it acts on it."""
+        if self.action == "lose":
+            again = (self._draw(f"lost {n}", number) < self.share for n in range(1, _MOST_LOST))
+            times = 1 + len(list(takewhile(bool, again)))
+            return _RETRANSMISSION_SECONDS * float(2**times - 1)
         spread = self.jitter_ms * (2 * self._draw("jitter", number) - 1) if self.jitter_ms else 0.0
         return max(0.0, self.delay_ms + spread) / 1000
 
     def _draw(self, what: str, number: int) -> float:
-        return random.Random(f"{self.seed}/{self.id}/{what}/{number}").random()
+        return random.Random(f"{self.seed}/{what}/{number}").random()
 
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, as JSON has it; `from_json` reads it."""
@@ -217,6 +229,8 @@ def _problems(rule: RequestRule) -> Iterable[tuple[str, str]]:
     if (rule.action == "delay") != (rule.delay_ms > 0 or rule.jitter_ms > 0):
         with_what = f"{rule.action}, {rule.delay_ms:g}, {rule.jitter_ms:g}"
         yield "delay_ms or jitter_ms with the action `delay`, and with no other", with_what
+    if rule.action == "lose" and not 0 < rule.share < 1:
+        yield "a share between 0 and 1 with `lose`", f"{rule.share:g}"
     if rule.nth is not None and rule.first is not None:
         yield "nth or first", "both"
     low = {"nth": rule.nth, "first": rule.first, "bytes_per_second": rule.bytes_per_second}

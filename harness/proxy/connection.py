@@ -113,7 +113,7 @@ class Connection:
         now = asyncio.get_running_loop().time()
         for active, number in acting:
             rule = active.rule
-            if rule.action == "delay":
+            if rule.action in ("delay", "lose"):
                 found.ready = max(found.ready, now) + rule.delay_of(number)
             elif rule.bytes_per_second is not None:
                 found.ready = max(found.ready, lane.paced(rule.id, size, rule.bytes_per_second))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from harness.model.kafka_protocol import api_name
 from harness.proxy import bodies
 from harness.proxy.frames import RequestHead
+
+_MOST_CLIENTS = 50
+"""So many are counted by themselves, for each API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,8 @@ class ListenerSpec:
 class Traffic:
     """Counters of one listener. `open` connections are open now; `refused` sent something else than Kafka's
     protocol, `last_refusal` says what; `unreachable` found no broker behind; `opaque` authenticate in a way
-    that has no frames; `unasked` answers fit no request; `newer` requests have versions that the proxy cannot
-    read, and were passed on."""
+    that has no frames; `unasked` answers fit no request; `requests` are counted by API, `clients` by API and
+    client.id; `newer` ones have versions that the proxy cannot read, and were passed on."""
 
     connections: int = 0
     open: int = 0
@@ -43,6 +46,7 @@ class Traffic:
     opaque: int = 0
     unasked: int = 0
     requests: Counter[str] = field(default_factory=Counter)
+    clients: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     newer: Counter[str] = field(default_factory=Counter)
 
     def status(self) -> dict[str, Any]:
@@ -54,5 +58,7 @@ class Traffic:
         """Count a request."""
         name = api_name(head.key)
         self.requests[name] += 1
+        by_client, client = self.clients[name], head.client or ""
+        by_client[client if client in by_client or len(by_client) < _MOST_CLIENTS else "(others)"] += 1
         if head.version > bodies.newest_version(head.key):
             self.newer[f"{name} {head.version}"] += 1
