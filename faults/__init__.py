@@ -28,6 +28,7 @@ from faults.packets import CorruptPackets, DuplicatePackets, Loss, Reorder
 from faults.partition import Bridge, Partition, Ring
 from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
+from faults.requests import Requests
 from faults.resource_limits import CpuLimit, MemoryLimit
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
@@ -64,6 +65,7 @@ Fault = Annotated[
     | Reassign
     | RefuseConnections
     | Reorder
+    | Requests
     | Restart
     | Ring
     | SlowDisk
@@ -106,6 +108,7 @@ __all__ = [
     "Reassign",
     "RefuseConnections",
     "Reorder",
+    "Requests",
     "Restart",
     "Ring",
     "SlowDisk",

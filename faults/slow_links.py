@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from faults.network.link_fault import LinkFault, Shaped, ping
+from faults.network.link_fault import Shaped, ping
 from faults.network.link_probe import Echoes, Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, NETEM, UNLIMITED, Link, class_of, hexadecimal, ways
 from faults.network.namespaces import address, run_script
+from faults.proxied.link_messages import DelayedMessages, EitherWay, SlowedMessages
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.shared.waiting import in_parallel
 from harness.model.node_layout import CLIENT
@@ -126,7 +127,7 @@ def judge_flow(asked: float, flow: Flow, spared: float | None) -> tuple[bool, st
     return good, what, facts
 
 
-class Bandwidth(LinkFault):
+class Bandwidth(EitherWay):
     """What the target sends to its peers is limited to this rate: all peers share it, as they share a network
     card. What it receives, and what it sends to other nodes, is not slowed.
 
@@ -143,12 +144,21 @@ class Bandwidth(LinkFault):
     Proof: while more ICMP echoes than the link can carry are sent to the peers, the class sends at the rate
     that was asked for, measured over 1.5 s within 25 %; no more echoes than that come back; and the rate to a
     node that is not slowed, if there is one, is higher.
+
+    By the proxies (`by: proxy`, or where the kernel lacks HTB or TBF): each connection has this rate, instead
+    of all together, and the bytes of Kafka's messages are counted, without TCP's headers. No packet is
+    dropped: what does not fit waits, in the end in the sender's socket. Proof: the proxies' counters; and as
+    many bytes of requests (or responses) as pass in 150 ms at that rate take 85 to 150 % of that time, or up
+    to 30 ms more on a busy machine. To clients, which only small responses can show, no rate above 10mbit can
+    be proved.
     """
 
     kind: Literal["bandwidth"] = "bandwidth"
     needs = ("tc htb", "tc tbf", "raw sockets")
     external = "containers"
     injection = Slowed
+    messages = SlowedMessages
+    as_messages = "each connection passes so many bytes of Kafka's messages per second"
     rate: str = Field(
         pattern=_RATE.pattern,
         description="maximum rate per second: a number and `kbit` or `mbit` (1,000 and 1,000,000 bits, "
@@ -160,6 +170,9 @@ class Bandwidth(LinkFault):
     def _measurable(cls, rate: str) -> str:
         mbit_of(rate)
         return rate
+
+    def action(self) -> dict[str, Any]:
+        return {"action": "bandwidth", "bytes_per_second": round(mbit_of(self.rate) * 1e6 / 8)}
 
 
 class Delayed(Shaped):
@@ -207,14 +220,15 @@ class Delayed(Shaped):
         return self.model_copy(update={"baseline": trips})
 
 
-class DelayFault(LinkFault):
+class DelayFault(EitherWay):
     """Base of faults that delay packets: the round trips before the fault are measured for its proof."""
 
     injection = Delayed
+    messages = DelayedMessages
 
     def aim(self, context: InjectionContext) -> Injection:
         injection = super().aim(context)
-        assert isinstance(injection, Delayed)
+        assert isinstance(injection, Delayed | DelayedMessages)
         return injection.with_baseline(context)
 
 
@@ -229,14 +243,21 @@ class Latency(DelayFault):
     cannot catch up within replica.lag.time.max.ms (KIP-16), and no broker is fenced while heartbeats arrive
     within broker.session.timeout.ms (KIP-631): they are late, but not fewer.
 
-    Needs netem (kernel module sch_netem). The kernel that this was developed on does not have it: commands
-    and measuring are tested, but the fault itself was not seen to work.
-
     Proof: the median round trip of 400 ICMP echoes is longer than before by the delay, within 10 % or 3 ms.
+
+    By the proxies (`by: proxy`, or where the kernel has no netem, module sch_netem): each message of Kafka's
+    protocol waits, not each packet, so opening a connection and TCP's acknowledgements are not slower, and
+    what is in flight is not limited by socket buffers. Proof: the proxies' counters; and the median request
+    is answered later than before by 85 to 150 % of the delay, or up to 30 ms more on a busy machine. The
+    kernel that this was developed on has no netem, so only this way was seen to work.
     """
 
     kind: Literal["latency"] = "latency"
+    as_messages = "messages of Kafka's protocol are delayed, not packets"
     delay_ms: float = Field(ge=1, le=5000, description="delay of each packet, in milliseconds")
+
+    def action(self) -> dict[str, Any]:
+        return {"action": "delay", "delay_ms": self.delay_ms}
 
 
 class Jitter(DelayFault):
@@ -246,15 +267,18 @@ class Jitter(DelayFault):
     What Kafka does: as under `latency`; the latency of requests varies as that of their packets. TCP takes
     overtaken packets for lost ones, and sends some of them again.
 
-    Needs netem (kernel module sch_netem). The kernel that this was developed on does not have it: commands
-    and measuring are tested, but the fault itself was not seen to work.
-
     Proof: of 400 ICMP echoes the median round trip is longer than before by the delay, within 10 % or 3 ms
     (and 10 % of the spread), and the middle 80 % of them are as wide as such a distribution is, within 30 %
     or 3 ms.
+
+    By the proxies (`by: proxy`, or where the kernel has no netem, module sch_netem): as under `latency`, of
+    messages. Within a connection a message waits for those before it, so TCP sees nothing overtaken. Proof:
+    as under `latency` by the proxies, and the width as the delay. The kernel that this was developed on has
+    no netem, so only this way was seen to work.
     """
 
     kind: Literal["jitter"] = "jitter"
+    as_messages = "messages of Kafka's protocol are delayed, not packets, and do not overtake in a connection"
     delay_ms: float = Field(ge=1, le=5000, description="mean delay of packets, in ms")
     spread_ms: float = Field(gt=0, le=5000, description="greatest deviation of delays from it, in ms")
 
@@ -266,3 +290,6 @@ class Jitter(DelayFault):
                 "cannot arrive before they were sent"
             )
         return self
+
+    def action(self) -> dict[str, Any]:
+        return {"action": "delay", "delay_ms": self.delay_ms, "jitter_ms": self.spread_ms}

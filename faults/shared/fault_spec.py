@@ -93,10 +93,11 @@ class Injection(Frozen, ABC):
     """One injected fault, as data. Any process that has it can prove it and heal it.
 
     `stops_process`: the processes of its nodes do not run meanwhile, so a schedule opens no other such fault
-    on them.
+    on them. `proved_when_healed`: only then it is known what it did, and that is its evidence.
     """
 
     stops_process: ClassVar[bool] = False
+    proved_when_healed: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -164,13 +165,15 @@ class FaultSpec(Frozen, ABC):
     not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
     offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
     what the check after it (`harness.cluster.traces`) would report, such as a file's path; none where it
-    does not look. `applications`: at which applications under test it can be aimed.
+    does not look. `applications`: at which applications under test it can be aimed. `as_messages`: what the
+    proxies do in the kernel's place (None: they cannot).
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     external: ClassVar[Literal["requests", "containers", "impossible"]] = "impossible"
     applications: ClassVar[Literal["all", "containers", "none"]] = "none"
+    as_messages: ClassVar[str | None] = None
     injection: ClassVar[type[Injection]]
 
     @classmethod
@@ -191,6 +194,15 @@ class FaultSpec(Frozen, ABC):
         Raises:
             FaultError: a target matches nothing.
         """
+
+    @classmethod
+    def injection_from(cls, record: dict[str, Any]) -> Injection:
+        """An injection of this fault from its JSON.
+
+        Raises:
+            ValidationError: it is not one.
+        """
+        return cls.injection.model_validate(record)
 
     def parameters(self) -> dict[str, Any]:
         """The fields that the injection has under the same name."""
@@ -219,6 +231,25 @@ class FaultSpec(Frozen, ABC):
                     "groups of its own: run it as a `container`"
                 )
         return ()
+
+    @property
+    def uses_proxy(self) -> bool:
+        """Whether it acts on messages of Kafka's protocol, in the proxies in front of the nodes."""
+        return False
+
+    @property
+    def api(self) -> str | None:
+        """The API of Kafka's protocol that it is about; None: it is about none, or about all."""
+        return None
+
+    def required(self) -> tuple[str, ...]:
+        """Those of `needs` that this fault needs with its parameters."""
+        return self.needs
+
+    def by_proxy(self) -> FaultSpec | None:
+        """The same in the proxies, for a kernel that lacks what it needs; None: that is not the same, or not
+        wanted."""
+        return None
 
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""

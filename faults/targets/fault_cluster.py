@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, Literal, Protocol
 
 from harness.model.broker_views import AccessRule, FeatureLevels, SettingState, TopologyView
+from harness.model.request_rules import RequestRule
 
 
 class CommandOutput(Protocol):
@@ -15,6 +17,47 @@ class CommandOutput(Protocol):
     def code(self) -> int: ...
     @property
     def text(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCounts:
+    """What a rule of the proxies has done so far, in messages. `held` are held now; `unread` may have
+    matched, but could not be read; `passed` had no place for the rule's error."""
+
+    matched: int = 0
+    acted: int = 0
+    held: int = 0
+    released: int = 0
+    dropped: int = 0
+    unread: int = 0
+    passed: int = 0
+
+    def __add__(self, other: RuleCounts) -> RuleCounts:
+        return RuleCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def as_dict(self) -> dict[str, int]:
+        """The numbers by name."""
+        return asdict(self)
+
+
+class FaultProxies(Protocol):
+    """The proxies in front of the listeners of all nodes, as one. Every method raises ClusterError if a proxy
+    of a running node does not answer."""
+
+    def add(self, rule: RequestRule) -> None:
+        """Tell every proxy of a rule. One that has it already keeps it as it is."""
+
+    def lacking(self, rule_id: str) -> tuple[int, ...]:
+        """The nodes whose proxies run and do not have this rule."""
+
+    def remove(self, rule_id: str, held: Literal["release", "drop"]) -> None:
+        """Remove a rule everywhere, and release or drop what it holds; harmless if there is none."""
+
+    def counts(self, rule_id: str) -> dict[int, RuleCounts]:
+        """What a rule has done, by node, also after it was removed."""
+
+    def passed(self) -> dict[tuple[str, str], int]:
+        """How many requests have arrived at all nodes since the cluster began, by API and client.id."""
 
 
 class FaultCluster(Protocol):
@@ -42,11 +85,19 @@ class FaultCluster(Protocol):
     def bootstrap(self) -> str:
         """`host:port` of brokers, for clients."""
 
+    @property
+    def proxies(self) -> FaultProxies | None:
+        """The proxies in front of its nodes; None: it has none."""
+
     def endpoint(self, number: int) -> tuple[str, int]:
         """Host and port where clients reach a broker."""
 
     def host_name(self, number: int) -> str:
         """The name at which other nodes reach a node."""
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id (UUID) of a topic; None: there is no such topic, or topics have no ids (before Kafka
+        2.8)."""
 
     def address(self, number: int) -> str: ...
     def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...

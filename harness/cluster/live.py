@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from functools import cached_property
 from typing import Literal, TypeVar
 
 from docker import DockerClient
 from docker.models.containers import Container
 
 from harness.cluster import zookeeper
+from harness.cluster.cluster_proxies import ClusterProxies
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.topic_admin import TopicAdmin
 from harness.host.ports import HOST
@@ -97,6 +99,11 @@ class LiveCluster(RunningNodes):
         """What a reader of the result should know about the evidence from this cluster."""
         return ()
 
+    @cached_property
+    def proxies(self) -> ClusterProxies | None:
+        """The proxies before the listeners of its nodes, as one; None: it has none."""
+        return ClusterProxies(self) if self.spec.proxy else None
+
     def endpoint(self, number: int) -> tuple[str, int]:
         """Host and port at which clients on this machine reach a broker."""
         port = self.node(number).host_port
@@ -160,6 +167,11 @@ class LiveCluster(RunningNodes):
             lambda one: share_admin.share_coordinator(one, group, topic, partition),
         )
         return found if isinstance(found, int) else None
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id (UUID) of a topic, as the first broker that answers reports it; None if it has none."""
+        found = self._first("what id has a topic?", lambda one: admin.topic_id_of(one, topic))
+        return None if isinstance(found, str) else str(found)
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
         """Elect leaders; returns partition -> name of the error, or None for success."""

@@ -233,6 +233,13 @@ ASKED: tuple[AskedKind, ...] = (
         next_step="`kafka-reassign-partitions.sh --cancel` ends it",
     ),
     AskedKind(
+        name="rule of a proxy",
+        each="cluster",
+        ask=lambda cluster, _: () if cluster.proxies is None else cluster.proxies.all_rules(),
+        expected="proxies without rules",
+        next_step="`kafka-chaos heal` removes it; so does a restart of the node",
+    ),
+    AskedKind(
         name="running container",
         each="cluster",
         ask=lambda cluster, _: cluster.containers_beside(),

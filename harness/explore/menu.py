@@ -131,6 +131,13 @@ class ExploreMenu(Frozen):
         return any(reader.group is not None for reader in self.readers)
 
     @model_validator(mode="after")
+    def _turn_proxies_on(self) -> ExploreMenu:
+        """So that all schedules run on the same cluster."""
+        if not self.cluster.proxy and any(one.fault.uses_proxy for one in self.faults):
+            object.__setattr__(self, "cluster", self.cluster.model_copy(update={"proxy": True}))
+        return self
+
+    @model_validator(mode="after")
     def _possible(self) -> ExploreMenu:
         problems = list(self._problems())
         if problems:

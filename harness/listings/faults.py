@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, did_you_mean
+from harness.model.frozen import Frozen
 from harness.page import markdown
 from harness.page.blocks import Table
 from harness.preflight import kernel_probes
@@ -20,7 +22,8 @@ from harness.spec.fault_index import fault_specs
 
 
 def fault_rows(found: Sequence[kernel_probes.Capability], kind: str | None = None) -> list[dict[str, Any]]:
-    """One row per fault: kind, summary, parameters, needs, and `possible` (None: not probed) with the reason.
+    """One row per fault: kind, summary, parameters, needs, and `possible` (None: not probed) with the reason;
+    `by` is "proxy" if the proxies cause it because the kernel cannot.
 
     Raises:
         BadInput: no fault is called `kind`.
@@ -37,7 +40,8 @@ def fault_rows(found: Sequence[kernel_probes.Capability], kind: str | None = Non
                 "summary": summary(spec),
                 "parameters": parameters(spec),
                 "needs": list(spec.needs),
-                "possible": None if unsure else not missing,
+                "possible": None if unsure else not missing or spec.as_messages is not None,
+                "by": "proxy" if missing and spec.as_messages else "kernel",
                 "reason": "; ".join(missing),
             }
         )
@@ -70,11 +74,11 @@ def _documentation(spec: type[FaultSpec]) -> str:
     return inspect.cleandoc(spec.__doc__ or "")
 
 
-def parameters(spec: type[FaultSpec]) -> list[dict[str, Any]]:
-    """Every parameter: name, description, whether it is required, and its default."""
+def parameters(spec: type[BaseModel], above: str = "") -> list[dict[str, Any]]:
+    """Every parameter: name (with `above` before it), description, whether it is required, its default."""
     return [
         {
-            "name": field.alias or name,
+            "name": above + (field.alias or name),
             "description": field.description or "",
             "required": field.is_required(),
             "default": _default(field),
@@ -96,6 +100,8 @@ def table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         names = [one["name"] if one["required"] else f"[{one['name']}]" for one in row["parameters"]]
         possible_here = possible.get(row["possible"], f"no ({row['reason']})")
+        if row["by"] == "proxy":
+            possible_here = f"by proxies ({row['reason']})"
         cells.append((row["kind"], row["summary"], ", ".join(names), possible_here))
     return Table(("fault", "what it does", "parameters", "possible here"), cells, title="faults")
 
@@ -107,19 +113,27 @@ def page(kind: str) -> str:
         BadInput: there is no such fault.
     """
     spec = spec_of(kind)
+    inside = [
+        row
+        for name, field in spec.model_fields.items()
+        if isinstance(kind_of := field.annotation, type) and issubclass(kind_of, Frozen)
+        for row in parameters(kind_of, f"{field.alias or name}.")
+    ]
     rows = [
         (
             f"`{row['name']}`",
             "required" if row["required"] else f"`{_yaml(row['default'])}`",
             row["description"],
         )
-        for row in parameters(spec)
+        for row in [*parameters(spec), *inside]
     ]
     shown = markdown.table(("name", "default", "meaning"), rows, markdown.cell) if rows else ""
     leaves = "".join(f"- {what}\n" for what in spec.leaves)
     needs = "Nothing but a Docker engine."
     if spec.needs:
         needs = f"Kernel and engine must support {', '.join(spec.needs)}; `kafka-chaos doctor` checks this."
+    if spec.as_messages:
+        needs += " Where they do not, the proxies cause it."
     return (
         f"# {kind}\n\n{_documentation(spec)}\n\n## Parameters\n\n{shown}\n"
         + (f"## Leaves\n\nHealing does not undo:\n\n{leaves}\n" if leaves else "")

@@ -19,7 +19,9 @@ from docker import DockerClient
 from docker.errors import DockerException
 from rich.console import Console
 
+import faults  # noqa: F401 - makes every fault known
 from checkers import EngineChoice, archive_of, available_memory, decide, java_of_spark
+from faults.shared.fault_spec import KINDS
 from harness.containers import engine, images
 from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.page.blocks import Cell, Status, Table
@@ -118,7 +120,7 @@ def capability(row: kernel_probes.Capability) -> Prerequisite:
     """A kernel capability as a row. Only iptables, which cuts brokers off, is required."""
     remedy = {
         True: "",
-        False: f"no {row.needed_for} on this kernel; other faults work",
+        False: f"no {row.needed_for} on this kernel; {_instead(row.name)}other faults work",
         None: "build the toolbox image (compose/setup.sh), then run this again",
     }[row.works]
     required = row.name == "iptables"
@@ -126,6 +128,12 @@ def capability(row: kernel_probes.Capability) -> Prerequisite:
         "ok" if row.works else "missing" if required and row.works is False else "limited"
     )
     return Prerequisite(row.name, state, row.found, row.needed_for, remedy, required)
+
+
+def _instead(name: str) -> str:
+    """Which faults the proxies cause if the kernel lacks this, in words."""
+    able = sorted(kind for kind, spec in KINDS.items() if name in spec.needs and spec.as_messages)
+    return f"{', '.join(able)} use proxies instead, for messages of Kafka's protocol; " if able else ""
 
 
 def _python() -> Prerequisite:

@@ -7,20 +7,22 @@ from collections.abc import Iterable, Sequence
 from docker import DockerClient
 from pydantic import ValidationError
 
+from faults.shared.fault_spec import FaultSpec
 from harness.cluster.external import advertised_addresses, client_security_of
 from harness.containers import engine, images
 from harness.model.errors import BadInput, words_of
+from harness.model.progress import report_progress
 from harness.preflight import kernel_probes
 from harness.preflight.kernel_probes import Capability
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec, Profile
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import fault_specs, located_faults, without_faults
+from harness.spec.fault_index import fault_specs, located_faults, with_faults, without_faults
 from harness.spec.version_problems import versions_named
 
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """Probe the capabilities of kernel and engine now; empty if no fault of the experiments needs any."""
-    needed = any(one.fault.needs for experiment in experiments for one in located_faults(experiment))
+    needed = any(one.fault.required() for experiment in experiments for one in located_faults(experiment))
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
 
 
@@ -38,19 +40,23 @@ def prepare_versions(experiments: Sequence[Experiment]) -> None:
 def without_impossible_faults(
     experiment: Experiment, found: Sequence[Capability]
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment without the faults that are impossible here, and a sentence about each.
+    """The experiment without the faults that are impossible here, and a sentence about each. Those that the
+    proxies can cause in the kernel's place are left to these, which is reported.
 
     Raises:
         BadInput: a fault is impossible and may not be skipped; names its path and what is missing.
     """
-    reasons = [(one, "; ".join(unmet_needs(one.fault.needs, found))) for one in located_faults(experiment)]
+    experiment = with_proxies_for_kernel(experiment, found)
+    reasons = [
+        (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in located_faults(experiment)
+    ]
     cannot = [(one, reason) for one, reason in reasons if reason]
     for one, reason in cannot:
         if one.if_impossible != "skip":
             raise BadInput(
                 f"the fault {one.fault.name()!r} is not possible on this machine",
                 where=f"{experiment.name}: {one.where}",
-                expected=f"a kernel and an engine with {', '.join(one.fault.needs)}",
+                expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
                 found=reason,
                 next_step="leave it out, or write `if_impossible: skip` beside it; "
                 "`kafka-chaos faults` lists what is possible here",
@@ -59,6 +65,20 @@ def without_impossible_faults(
         return experiment, ()
     skipped = tuple(f"{one.where}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
     return without_faults(experiment, {one.where for one, _ in cannot}), skipped
+
+
+def with_proxies_for_kernel(experiment: Experiment, found: Sequence[Capability]) -> Experiment:
+    """The experiment with `by: proxy` in every fault that needs what this kernel lacks, and that the proxies
+    can cause too. On existing clusters it stays as it is."""
+    if experiment.cluster.existing is not None:
+        return experiment
+    changed: dict[str, FaultSpec] = {}
+    for where, fault, _ in located_faults(experiment):
+        missing = unmet_needs(fault.required(), found)
+        if missing and (instead := fault.by_proxy()) is not None:
+            changed[where] = instead
+            report_progress(f"{where}: {fault.name()} is caused by the proxies ({'; '.join(missing)})")
+    return with_faults(experiment, changed) if changed else experiment
 
 
 def unmet_needs(needs: Iterable[str], found: Sequence[Capability]) -> list[str]:

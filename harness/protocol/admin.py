@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
+from uuid import UUID
 
 from kio.schema.alter_partition_reassignments import v0 as alter_v0
 from kio.schema.api_versions import v3 as versions_v3
@@ -25,6 +26,7 @@ from kio.schema.elect_leaders import v2 as elect_v2
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator import v3 as coordinator_v3
 from kio.schema.list_partition_reassignments import v0 as moves_v0
+from kio.schema.metadata import v10 as metadata_v10
 from kio.schema.types import BrokerId, TopicName
 from kio.schema.update_features import v1 as features_v1
 from kio.static.primitive import i8, i16, i32, i32Timedelta
@@ -41,6 +43,20 @@ _GROUP, _TRANSACTION = i8(0), i8(1)
 _UPGRADE, _SAFE_DOWNGRADE = i8(1), i8(2)
 
 _T = TypeVar("_T")
+
+
+def topic_id_of(connection: BrokerConnection, topic: str) -> UUID | str:
+    """The id of a topic (KIP-516), or the error's name; topics of clusters with ZooKeeper have none before
+    Kafka 2.8, which is then UNKNOWN_TOPIC_ID."""
+    named = metadata_v10.request.MetadataRequestTopic(topic_id=None, name=TopicName(topic))
+    request = metadata_v10.MetadataRequest(
+        topics=(named,),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+    (found,) = connection.ask(request, metadata_v10.MetadataResponse).topics
+    return error_name(found.error_code) or found.topic_id or "UNKNOWN_TOPIC_ID"
 
 
 def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) -> int | str:

@@ -15,13 +15,11 @@ from typing import Any
 from kio.schema.alter_share_group_offsets import v0 as alter_v0
 from kio.schema.describe_share_group_offsets import v0 as starts_v0
 from kio.schema.describe_share_group_offsets import v1 as starts_v1
-from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator import v6 as coordinator_v6
-from kio.schema.metadata import v12 as metadata_v12
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
-from harness.protocol.admin import errors_by_partition
+from harness.protocol.admin import errors_by_partition, topic_id_of
 from harness.protocol.connection import BrokerConnection, error_name
 
 _SHARE = i8(2)
@@ -79,14 +77,10 @@ def _start(number: int, part: Any) -> ShareStart:
 def share_coordinator(connection: BrokerConnection, group: str, topic: str, partition: int) -> int | str:
     """Id of the broker that stores the state of a share group in a partition (`__share_group_state`), or the
     error's name."""
-    named = metadata_v12.request.MetadataRequestTopic(topic_id=None, name=TopicName(topic))
-    request = metadata_v12.MetadataRequest(
-        topics=(named,), allow_auto_topic_creation=False, include_topic_authorized_operations=False
-    )
-    (found,) = connection.ask(request, metadata_v12.MetadataResponse).topics
-    if found.error_code != ErrorCode.none or found.topic_id is None:
-        return error_name(found.error_code) or "UNKNOWN_TOPIC_ID"
-    topic_id = base64.urlsafe_b64encode(found.topic_id.bytes).decode().rstrip("=")
+    found = topic_id_of(connection, topic)
+    if isinstance(found, str):
+        return found
+    topic_id = base64.urlsafe_b64encode(found.bytes).decode().rstrip("=")
     key = f"{group}:{topic_id}:{partition}"
     asked = coordinator_v6.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
     (answer,) = connection.ask(asked, coordinator_v6.FindCoordinatorResponse).coordinators

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from faults.schedules.entries import WrittenFault
-from faults.shared.fault_spec import InjectionContext
+from faults.shared.fault_spec import FaultSpec, InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.config.yaml_problems import FileText, as_bad_input
 from harness.containers import images
@@ -39,10 +39,11 @@ class OpenedFault:
     evidence: str
 
 
-def _fault_of(written: dict[str, Any]) -> Any:
+def _fault_of(written: dict[str, Any]) -> FaultSpec:
     """A fault from a dict as in an experiment file."""
     try:
-        return _FAULT.validate_python(written)
+        fault: FaultSpec = _FAULT.validate_python(written)
+        return fault
     except ValidationError as error:
         raise as_bad_input(
             error,
@@ -74,8 +75,7 @@ def open_fault(
         forget = cluster.on_start(ledger.restarted)
         try:
             with readable(missing):
-                spec = _fault_of(written)
-                _refuse_impossible(cluster, spec)
+                spec = _possible(cluster, _fault_of(written))
                 fault = ledger.inject(spec)
                 if not ledger.verify(fault):
                     raise FaultError(
@@ -90,16 +90,27 @@ def open_fault(
             if failures:
                 with readable(missing):
                     raise FaultError("a fault could not be healed", found="; ".join(failures))
+        if not fault.verified:
+            with readable(missing):
+                raise FaultError("the fault had no effect", where=fault.name, found=fault.evidence)
 
 
-def _refuse_impossible(cluster: ManagedCluster, spec: Any) -> None:
-    if not spec.needs:
-        return
+def _possible(cluster: ManagedCluster, spec: FaultSpec) -> FaultSpec:
+    """The fault, or the same by the cluster's proxies if the kernel lacks what it needs.
+
+    Raises:
+        PrerequisiteMissing: the kernel lacks it, and the proxies cannot cause it or there are none.
+    """
+    if not spec.required():
+        return spec
     found = kernel_probes.probe(cluster.client, images.toolbox(cluster.client))
-    if lacks := unmet_needs(spec.needs, found):
+    lacks = unmet_needs(spec.required(), found)
+    instead = spec.by_proxy() if lacks and cluster.spec.proxy else None
+    if lacks and instead is None:
         raise PrerequisiteMissing(
             f"the fault {spec.name()!r} is not possible on this machine",
-            expected=f"a kernel and an engine that have {', '.join(spec.needs)}",
+            expected=f"a kernel and an engine that have {', '.join(spec.required())}",
             found="; ".join(lacks),
-            next_step="`kafka-chaos faults` lists what is possible here",
+            next_step="`kafka-chaos faults` lists what is possible here, and what with `proxy: true`",
         )
+    return instead or spec

@@ -157,7 +157,7 @@ class ClusterSpec(Frozen):
         if self._is_from((4, 2)):
             return None
         mode = " with ZooKeeper" if self.metadata is Metadata.ZOOKEEPER else ""
-        if self._version_numbers == (4, 1) and not mode:
+        if self.version_numbers == (4, 1) and not mode:
             if self.features.get(SHARE_FEATURE, 0) >= 1:
                 return None
             return (
@@ -177,16 +177,17 @@ class ClusterSpec(Frozen):
     def _is_from(self, version: tuple[int, int]) -> bool:
         """Whether Kafka has this version or a later one. True if the version is not known (an existing
         cluster, or an image without a version)."""
-        numbers = self._version_numbers
+        numbers = self.version_numbers
         return self.existing is not None or len(numbers) < 2 or numbers >= version
 
     @property
-    def _version_numbers(self) -> tuple[int, ...]:
+    def version_numbers(self) -> tuple[int, ...]:
+        """The first two numbers of Kafka's version; fewer, if it is not known."""
         return tuple(int(part) for part in self.version.split(".")[:2] if part.isdigit())
 
     @model_validator(mode="after")
     def _check_version(self) -> ClusterSpec:
-        numbers = self._version_numbers
+        numbers = self.version_numbers
         if len(numbers) < 2:
             return self
         zookeeper = self.metadata is Metadata.ZOOKEEPER

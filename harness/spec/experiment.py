@@ -30,6 +30,7 @@ from harness.spec.problems import (
     share_problems,
     source_problems,
 )
+from harness.spec.step_faults import needs_proxy, request_problems
 from harness.spec.steps import KIND, Sending, Step
 from harness.spec.topic import TopicSpec
 from harness.spec.version_problems import version_problems
@@ -110,6 +111,13 @@ class Experiment(Frozen):
         """Names of the steps in which producers send."""
         actions = (step.action for step in self.steps)
         return tuple(action.name for action in actions if isinstance(action, Sending))
+
+    @model_validator(mode="after")
+    def _turn_proxies_on(self) -> Experiment:
+        """Steps that act on single requests, or wait for them, need the proxies."""
+        if not self.cluster.proxy and needs_proxy(self.steps):
+            object.__setattr__(self, "cluster", self.cluster.model_copy(update={"proxy": True}))
+        return self
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Experiment:
@@ -270,6 +278,7 @@ class Experiment(Frozen):
         yield from commit_problems(self.steps, partitions)
         yield from fault_problems(self.steps, self.shape, together=self.together)
         yield from version_problems(self.steps, self.cluster)
+        yield from request_problems(self.steps, self.cluster)
 
     def _not_together(self, arm: Arm) -> str | None:
         """What an arm has that has the same name in all runs."""

@@ -1,38 +1,38 @@
-"""Lists the faults of an experiment with their paths in the file, and removes faults from it."""
+"""Lists the faults of an experiment with their paths in the file, and replaces or removes faults of it."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from typing import Any, NamedTuple, get_args
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from faults import Fault
-from faults.schedules.entries import IfImpossible, Random
-from faults.schedules.tracks import tracks
+from faults.schedules.entries import Random
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
 from harness.spec.problems import faults_before
+from harness.spec.step_faults import LocatedFault, faults_of_steps
 from harness.spec.steps import Write
-
-
-class LocatedFault(NamedTuple):
-    """A fault, its path (`steps[1].write.faults[0].fault`), and what to do if it is impossible."""
-
-    where: str
-    fault: FaultSpec
-    if_impossible: IfImpossible
 
 
 def located_faults(experiment: Experiment) -> Iterator[LocatedFault]:
     """Every fault of every step, including those of menus, sequences and groups, in the order of the file."""
-    for number, step in enumerate(experiment.steps):
-        if step.inject is not None:
-            yield LocatedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
-        elif step.write is not None:
-            for pick in (pick for track in tracks(step.write.faults) for pick in track.picks):
-                yield LocatedFault(f"steps[{number}].write.{pick.where}", pick.fault, pick.if_impossible)
+    return faults_of_steps(experiment.steps)
+
+
+def with_faults(experiment: Experiment, faults: Mapping[str, FaultSpec]) -> Experiment:
+    """The experiment with these faults at their paths (as in `located_faults`)."""
+    data = experiment.model_dump(by_alias=True)
+    for where, fault in faults.items():
+        *way, last = re.findall(r"\w+", where if where.endswith(".fault") else f"{where}.fault")
+        place: Any = data
+        for key in way:
+            place = place[int(key)] if key.isdigit() else place[key]
+        place[last] = fault.model_dump(by_alias=True)
+    return Experiment.model_validate(data)
 
 
 def without_faults(experiment: Experiment, paths: Container[str]) -> Experiment:

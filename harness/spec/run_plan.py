@@ -74,6 +74,7 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
         seed=seed,
         cluster=f"{shape.brokers} broker(s), {controllers}; "
         f"{shape.partitions} partition(s) of {shape.replication_factor} replica(s)"
+        + ("; a proxy before each node" if experiment.cluster.proxy else "")
         + ("; all arms in one run, a topic each" if experiment.together else ""),
         steps=steps,
         most_down=max(step.most_down for step in steps),
@@ -103,6 +104,12 @@ def describe_application(application: ApplicationSpec) -> str:
     given = application.input
     source = f", reads {given.file or given.http}" if given is not None else ""
     return f"{instances}{what}{group}{source}, writes {output}, {application.guarantee}"
+
+
+def describe_requests(wait: Wait) -> str:
+    """The requests that a wait step waits for, in words."""
+    number, what = (wait.seen, "have been sent") if wait.held is None else (wait.held, "are held")
+    return f"{number} of {wait.request} {what}"
 
 
 def describe_fault(fault: FaultSpec) -> str:
@@ -162,6 +169,8 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         until = size if action.condition is None else f"{action.condition}"
         if action.application is not None:
             until = f"the application: {action.application}"
+        elif action.request is not None:
+            until = describe_requests(action)
         what = f"wait until {until}, {action.within:g} s at most"
     elif isinstance(action, Drive):
         what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"

@@ -8,6 +8,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from faults.requests import RequestMatch
 from faults.schedules.entries import NAME, IfImpossible, ScheduleEntry, WrittenFault
 from faults.targets import Target
 from harness.model.frozen import Frozen
@@ -104,8 +105,10 @@ class Wait(Frozen):
     these. `leader: {is: TARGET}` - one of these leads. `log_end`, `high_watermark`: {of: TARGET, at_least: N}
     (or `exactly: N`) - as each of these brokers reports its own. `checkpoint: {of, file, exactly}` - on their
     disks. `logged: {of, text}` - printed since the run began. `application: drained` - the application under
-    test has nothing left to do; `application: {output: N}` - its output topic has N offsets. All but
-    `replicated` and `application` are about one `partition` (default 0).
+    test has nothing left to do; `application: {output: N}` - its output topic has N offsets. All of these but
+    `replicated` and `application` are about one `partition` (default 0). `request: {api: EndTxn, client: p1}`
+    (as `on` of the fault `requests`) with `seen: N` - so many have been sent since the first step began, or
+    with `held: N` - the faults that are open hold so many now.
     """
 
     replicated: Literal[True] | None = None
@@ -116,15 +119,23 @@ class Wait(Frozen):
     checkpoint: Checkpoint | None = None
     logged: Logged | None = None
     application: ApplicationState | None = None
+    request: RequestMatch | None = None
+    seen: int | None = Field(None, ge=1, description="with request: the number since the run began")
+    held: int | None = Field(None, ge=1, description="with request: the number that faults hold now")
     within: float = Field(30.0, gt=0, description="seconds")
 
     @model_validator(mode="after")
     def _one(self) -> Wait:
-        kinds = [name for name in type(self).model_fields if name != "within"]
+        kinds = [name for name in type(self).model_fields if name not in ("seen", "held", "within")]
         if sum(getattr(self, name) is not None for name in kinds) != 1:
             raise ValueError(f"a wait step takes exactly one of {', '.join(kinds)}")
         if isinstance(self.isr, int) and self.isr < 1:
             raise ValueError(f"isr: {self.isr} - an ISR has at least one member")
+        numbers = sum(number is not None for number in (self.seen, self.held))
+        if numbers != (self.request is not None):
+            raise ValueError("`request` takes either `seen: N` or `held: N`, and nothing else takes them")
+        if self.request is not None and (self.request.nth or self.request.share):
+            raise ValueError("a wait step counts every such request: leave `nth` and `share` out")
         return self
 
     @property

@@ -7,14 +7,44 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext
-from faults.targets.fault_cluster import FaultCluster
+from faults.targets.fault_cluster import FaultCluster, RuleCounts
 from harness.model.broker_views import TopologyView
+from harness.model.request_rules import RequestRule
 
 
 @dataclass
 class FakeCommandResult:
     code: int = 0
     text: str = ""
+
+
+@dataclass
+class FakeProxies:
+    """Proxies that have the counters they were given, by rule and node, and forget no rule."""
+
+    counted: dict[str, dict[int, RuleCounts]] = field(default_factory=dict)
+    requests: dict[tuple[str, str], int] = field(default_factory=dict)
+    rules: dict[str, RequestRule] = field(default_factory=dict)
+    removed: list[tuple[str, str]] = field(default_factory=list)
+    without: tuple[int, ...] = ()
+
+    def add(self, rule: RequestRule) -> None:
+        self.rules[rule.id] = rule
+
+    def lacking(self, rule_id: str) -> tuple[int, ...]:  # noqa: ARG002
+        return self.without
+
+    def remove(self, rule_id: str, held: str) -> None:
+        self.removed.append((rule_id, held))
+
+    def counts(self, rule_id: str) -> dict[int, RuleCounts]:
+        return self.counted.get(rule_id, {})
+
+    def passed(self) -> dict[tuple[str, str], int]:
+        return dict(self.requests)
+
+    def all_rules(self) -> tuple[str, ...]:
+        return tuple(f"{rule_id} at node 1" for rule_id in self.rules)
 
 
 @dataclass
@@ -38,6 +68,10 @@ class FakeCluster:
     busy: bool = False
     coordinating: int | None = None
     active: list[int | None] = field(default_factory=lambda: [101])
+    proxies: FakeProxies | None = None
+
+    def topic_id(self, topic: str) -> str | None:
+        return f"id of {topic}"
 
     def controller(self) -> int | None:
         return self.active.pop(0) if len(self.active) > 1 else self.active[0]

@@ -126,7 +126,7 @@ def injection_of(record: state_records.OpenFaultRecord) -> Injection:
     try:
         if spec is None:
             raise ValueError(f"no fault is called {record.kind!r}")
-        return spec.injection.model_validate(record.injection)
+        return spec.injection_from(record.injection)
     except ValueError as error:
         raise ClusterError(
             "the record of an open fault does not fit this version",

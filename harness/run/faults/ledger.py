@@ -213,11 +213,15 @@ class FaultLedger:
         except KafkaChaosError as error:
             self._journal_of(fault, FaultPhase.FAILED, {"error": str(error)})
             raise
-        if not evidence.seen:
+        if not evidence.seen or fault.injection.proved_when_healed:
             self._take(evidence, fault)
         fault.closed_ns = time.time_ns()
         state_records.close_fault(self._cluster, fault.context.tag)
         self._journal_of(fault, FaultPhase.HEALED, {"what": evidence.what, **evidence.facts})
+
+    def open_injections(self) -> tuple[Injection, ...]:
+        """What is injected now."""
+        return tuple(fault.injection for fault in self._faults if fault.closed_ns is None)
 
     def open_names(self) -> str:
         """The names and targets of the open faults, for a progress message."""

@@ -20,10 +20,12 @@ from harness.run.clients.run_clients import restart_reader
 from harness.run.faults.ledger import FaultLedger, OpenFault
 from harness.run.faults.scheduler import Scheduler
 from harness.run.steps.broker_queries import BrokerObserver, ask
+from harness.run.steps.request_counters import RequestCounters
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
 from harness.spec.rival import Rival
+from harness.spec.run_plan import describe_requests
 from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write, name_of
 from harness.spec.topic import DeleteRecords, RecreateTopic
 from workloads.producer.producers import Workload
@@ -72,6 +74,10 @@ class StepExecutor:
             ClusterError: a wait step timed out.
             FaultError: a fault could not be injected.
         """
+        with RequestCounters(self.experiment.steps, lambda: self.ledger.context_of("wait")) as self._requests:
+            self._all()
+
+    def _all(self) -> None:
         for index, step in enumerate(self.experiment.steps):
             action = step.action
             self._step_position = f"step {index + 1} of {len(self.experiment.steps)}"
@@ -219,6 +225,12 @@ class StepExecutor:
 
     def _wait_for(self, wait: Wait, arm: ArmRun, seconds: float) -> None:
         topic = self.experiment.topic
+        if wait.request is not None:
+            what = describe_requests(wait)
+            self._say(f"waiting until {what}, at most {wait.within:g} s")
+            opened = self.ledger.open_injections()
+            wait_until(lambda: self._requests.missing(wait, opened), what=what, seconds=seconds)
+            return
         if (condition := wait.condition) is not None:
             self._say(f"waiting for {condition}, at most {wait.within:g} s")
             observer = self._observer(arm)

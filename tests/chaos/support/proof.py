@@ -61,6 +61,8 @@ def proved(cluster: ManagedCluster, topic: str, spec: FaultSpec, table: FaultTab
     assert first.clean, first
     assert len(first.healed) == 1, first
     shown.healed = first.healed[0].partition(": ")[2]
+    if spec.injection.proved_when_healed:
+        shown.what = shown.healed
     again = healing.heal_cluster(cluster)
     assert again.clean, again
     assert not again.healed, "nothing is left to heal"

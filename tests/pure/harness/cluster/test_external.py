@@ -265,7 +265,7 @@ def test_what_each_fault_needs_of_such_a_cluster() -> None:
         "elect",
         "throttle",
     }
-    requests |= {"transfer", "reassign"}
+    requests |= {"transfer", "reassign", "requests"}
     containers = {"kill", "stop", "pause", "partition", "ring", "bridge", "loss", "bandwidth"}
     assert needs == dict.fromkeys(requests, "requests") | dict.fromkeys(containers, "containers")
 

@@ -18,7 +18,9 @@ from harness.cluster.traces import baseline, parse, script_of, traces
 from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
+from harness.model.request_rules import RequestRule
 from tests.support.builders.views import quiet
+from tests.support.fake_cluster import FakeProxies
 from tests.support.fake_nodes import Whole
 
 pytestmark = pytest.mark.pure
@@ -195,11 +197,22 @@ def test_a_container_beside_the_nodes() -> None:
     assert "docker rm" in trace
 
 
+def test_a_rule_that_a_proxy_still_has() -> None:
+    whole = cluster()
+    whole.proxies = FakeProxies()
+    assert found(whole) == []
+    whole.proxies.add(RequestRule(id="kafka-chaos-1-requests-1", action="drop"))
+    trace = only(whole)
+    assert trace.startswith("kc-1 still has a rule of a proxy: kafka-chaos-1-requests-1 at node 1; ")
+    assert "kafka-chaos heal" in trace
+
+
 def test_every_kind_of_the_table_has_a_test_here() -> None:
     kinds = {kind.name for kind in (*trace_kinds.SCRIPTED, *trace_kinds.ASKED)}
     assert kinds == {
         "rule", "qdisc", "routing rule", "stopped process", "file", "host name", "clock offset", "route",
         "interface", "limit", "dynamic setting", "client quota", "access rule", "reassignment under way",
+        "rule of a proxy",
         "running container",
     }, "a new kind gets a test, and its name here"  # fmt: skip
 

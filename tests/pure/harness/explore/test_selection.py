@@ -273,3 +273,17 @@ def test_a_menu_of_which_no_schedule_is_possible() -> None:
     menu = menu_of()
     with pytest.raises(KafkaChaosError, match="no schedule of the menu is possible"):
         choose(menu.model_copy(update={"at_most_down": 0}), NAMES, Coverage(), (), "1/1")
+
+
+def test_a_menu_with_a_fault_on_requests_has_proxies_in_every_schedule() -> None:
+    fault = {"requests": {"on": {"api": "Produce", "share": 0.1}, "do": "error NOT_ENOUGH_REPLICAS"}}
+    menu = menu_of(
+        faults=[
+            {"name": "refuse", "fault": fault, "for": [1, 3]},
+            {"name": "kill-leader", "fault": {"kill": {"target": {"leader": 0}}}, "for": [1, 3]},
+        ]
+    )
+    for one in menu.faults:
+        assert experiment_of(menu, one.alone()).cluster == menu.cluster
+    assert menu.cluster.proxy
+    assert not menu_of().cluster.proxy

@@ -9,6 +9,7 @@ from harness.preflight.feasibility import without_impossible_faults
 from harness.preflight.kernel_probes import Capability
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
+from harness.spec.fault_index import located_faults
 
 pytestmark = pytest.mark.pure
 
@@ -54,3 +55,32 @@ def test_what_may_be_skipped_is_left_out_and_told() -> None:
     assert len(step.write.faults) == 1
     assert [line.split(":")[0] for line in told] == ["steps[0].inject", "steps[1].write.faults[1].fault"]
     assert all("pause was skipped (cgroup freezer: read-only cgroups)" in line for line in told)
+
+
+def test_the_proxies_do_what_the_kernel_cannot() -> None:
+    text = """
+name: slow
+title: slow links
+steps:
+  - inject: {latency: {target: {leader: 0}, delay_ms: 50}}
+  - write:
+      name: all
+      seconds: 9
+      faults:
+        - random:
+            menu: [{fault: {reorder: {target: {broker: 2}, percent: 5}}, for: 1}]
+            every: 2
+        - sequence:
+            - {fault: {jitter: {target: {broker: 1}, delay_ms: 5, spread_ms: 1, by: kernel}}, for: 1,
+               if_impossible: skip}
+            - {fault: {kill: {target: {broker: 2}}}, for: 1}
+arms: [{name: one}]
+"""
+    asked = parse(text, "slow.yaml")
+    assert not asked.cluster.proxy
+    left, told = without_impossible_faults(asked, (Capability("tc netem", "delay", False, "no qdisc"),))
+    assert left.cluster.proxy
+    found = [(one.fault.name(), one.fault.uses_proxy) for one in located_faults(left)]
+    assert found == [("latency", True), ("reorder", True), ("kill", False)]
+    assert told == ("steps[1].write.faults[1].sequence[0].fault: jitter was skipped (tc netem: no qdisc)",)
+    assert without_impossible_faults(asked, (Capability("tc netem", "delay", True, "works"),)) == (asked, ())

@@ -1,0 +1,1 @@
+"""What faults ask of the proxies in front of a cluster's nodes: which frames, and what to do with them."""

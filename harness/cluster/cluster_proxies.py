@@ -1,0 +1,95 @@
+"""The proxies of a cluster's nodes as one, for faults."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, Protocol, TypeVar
+
+from faults.targets.fault_cluster import RuleCounts
+from harness.model.errors import BadInput, ClusterError
+from harness.model.request_rules import RequestRule
+from harness.proxy.client import ProxyClient
+
+_T = TypeVar("_T")
+
+
+class HasProxies(Protocol):
+    """Nodes with a proxy before their listeners."""
+
+    @property
+    def proxied_ids(self) -> tuple[int, ...]: ...
+    def proxy(self, number: int) -> ProxyClient: ...
+    def is_running(self, number: int) -> bool: ...
+
+
+class ClusterProxies:
+    """What faults need of the proxies (`faults.targets.fault_cluster.FaultProxies`). Only those of running
+    nodes are spoken to: the others have ended with their nodes, and begin without rules when these start."""
+
+    def __init__(self, nodes: HasProxies) -> None:
+        self._nodes = nodes
+        self._last: dict[str, dict[int, RuleCounts]] = {}
+        """The last counters of rules that were removed."""
+
+    def add(self, rule: RequestRule) -> None:
+        def tell(proxy: ProxyClient) -> None:
+            if rule.id not in proxy.status()["rules"]:
+                proxy.add(rule)
+
+        self._each(tell)
+
+    def lacking(self, rule_id: str) -> tuple[int, ...]:
+        found = self._each(lambda proxy: proxy.status()["rules"])
+        return tuple(node for node, rules in found.items() if rule_id not in rules)
+
+    def remove(self, rule_id: str, held: Literal["release", "drop"]) -> None:
+        def tell(proxy: ProxyClient) -> dict[str, int] | None:
+            if rule_id not in proxy.status()["rules"]:
+                return None
+            return proxy.remove(rule_id, drop=held == "drop")
+
+        left = {node: RuleCounts(**last) for node, last in self._each(tell).items() if last is not None}
+        self._last.setdefault(rule_id, {}).update(left)
+
+    def counts(self, rule_id: str) -> dict[int, RuleCounts]:
+        found = self._each(lambda proxy: proxy.status()["rules"].get(rule_id))
+        now = {node: RuleCounts(**counters) for node, counters in found.items() if counters is not None}
+        return self._last.get(rule_id, {}) | now
+
+    def passed(self) -> dict[tuple[str, str], int]:
+        total: Counter[tuple[str, str]] = Counter()
+        for status in self._each(lambda proxy: proxy.status()).values():
+            for listener in status["listeners"].values():
+                for api, clients in listener["clients"].items():
+                    total.update({(api, client): count for client, count in clients.items()})
+        return dict(total)
+
+    def all_rules(self) -> tuple[str, ...]:
+        """Every rule of a running node's proxy, with the node: "kafka-chaos-1-requests-1 at node 2"."""
+        found = self._each(lambda proxy: tuple(proxy.status()["rules"]))
+        return tuple(f"{rule_id} at node {node}" for node, rules in found.items() for rule_id in rules)
+
+    def _each(self, act: Callable[[ProxyClient], _T]) -> dict[int, _T]:
+        """`act` with the proxy of every running node; what of a node that has ended meanwhile is left out."""
+
+        def tell(node: int) -> list[_T]:
+            try:
+                return [act(self._nodes.proxy(node))]
+            except (ClusterError, BadInput):
+                if self._runs(node):
+                    raise
+                return []
+
+        nodes = [node for node in self._nodes.proxied_ids if self._runs(node)]
+        with ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
+            found: dict[int, Any] = dict(zip(nodes, pool.map(tell, nodes), strict=True))
+        return {node: answers[0] for node, answers in found.items() if answers}
+
+    def _runs(self, node: int) -> bool:
+        try:
+            return self._nodes.is_running(node)
+        except ClusterError:
+            # A broker of an existing cluster, whose container is not known; its proxy runs on this machine.
+            return True

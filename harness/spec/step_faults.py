@@ -1,0 +1,59 @@
+"""The faults of an experiment's steps with their paths in the file, and what those that act on single
+requests need of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from faults.proxied.apis import refusal
+from faults.requests import Requests
+from faults.schedules.entries import IfImpossible
+from faults.schedules.problems import Problem
+from faults.schedules.tracks import tracks
+from faults.shared.fault_spec import FaultSpec
+from harness.spec.cluster import ClusterSpec
+from harness.spec.steps import Step
+
+
+class LocatedFault(NamedTuple):
+    """A fault, its path (`steps[1].write.faults[0].fault`), and what to do if it is impossible."""
+
+    where: str
+    fault: FaultSpec
+    if_impossible: IfImpossible
+
+
+def faults_of_steps(steps: Sequence[Step]) -> Iterator[LocatedFault]:
+    """Every fault of every step, including those of menus, sequences and groups, in the order of the file."""
+    for number, step in enumerate(steps):
+        if step.inject is not None:
+            yield LocatedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
+        elif step.write is not None:
+            for pick in (pick for track in tracks(step.write.faults) for pick in track.picks):
+                yield LocatedFault(f"steps[{number}].write.{pick.where}", pick.fault, pick.if_impossible)
+
+
+def needs_proxy(steps: Sequence[Step]) -> bool:
+    """Whether a step acts on single requests, or waits for them."""
+    return any(step.wait is not None and step.wait.request is not None for step in steps) or any(
+        one.fault.uses_proxy for one in faults_of_steps(steps)
+    )
+
+
+def request_problems(steps: Sequence[Step], cluster: ClusterSpec) -> Iterator[Problem]:
+    """APIs that the cluster's version of Kafka does not speak, and waits for requests that nothing holds."""
+    named = [(one.where, one.fault.api) for one in faults_of_steps(steps)]
+    waits = {number: step.wait for number, step in enumerate(steps) if step.wait and step.wait.request}
+    for number, wait in waits.items():
+        assert wait.request is not None
+        named.append((f"steps[{number}].wait.request.api", wait.request.api))
+        earlier = [one.fault for one in faults_of_steps(steps[:number])]
+        if wait.held and not any(isinstance(one, Requests) and one.holds(wait.request) for one in earlier):
+            what = f"no earlier step holds {wait.request}: inject `requests` with this `on` and `do: hold`"
+            yield Problem(f"steps[{number}].wait.held", what)
+    version = cluster.version_numbers if cluster.existing is None else ()
+    for where, api in named:
+        why = None if api is None else refusal(api, version, cluster.metadata.value)
+        if why is not None:
+            yield Problem(where, f"{why}: name another API, or set another `version` below `cluster`")
