@@ -88,5 +88,5 @@ def places(folder: Path) -> set[int]:
 
 def read_live(folder: Path) -> set[int]:
     """The partitions that the group was given records of."""
-    table = ds.dataset(folder / journal.LIVE_DIR / "group").to_table(columns=["partition"])
+    table = ds.dataset(folder / journal.LIVE_DIR / "group-0").to_table(columns=["partition"])
     return set(table["partition"].to_pylist())
