@@ -178,9 +178,10 @@ class HostProcess:
     def table_size(self, folder: str) -> tuple[tuple[str, int], ...]:
         """Name and size of every file below a folder, in order of their names."""
         found = []
-        for path in Path(folder).rglob("*"):
-            with suppress(OSError):  # It was renamed or removed meanwhile.
-                if path.is_file():
+        # Unlike Path.rglob, os.walk passes over a folder that is removed meanwhile.
+        for within, _, names in os.walk(folder):
+            for path in (Path(within, name) for name in names):
+                with suppress(OSError):  # It was renamed or removed meanwhile.
                     found.append((str(path.relative_to(folder)), path.stat().st_size))
         return tuple(sorted(found))
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,3 +165,21 @@ def test_it_does_not_inherit_what_a_library_has_set_here(
         assert one.log_since(0).split() == ["None", "None", "kept", "yes"]
     finally:
         one.remove()
+
+
+def test_a_folder_of_its_table_that_is_removed_meanwhile_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, gone = tmp_path / "table", tmp_path / "table" / "_temporary"
+    gone.mkdir(parents=True)
+    (table / "part-0").write_text("abc")
+    scan = os.scandir
+
+    def removed(path: Any) -> Any:
+        if Path(path) == gone:
+            raise FileNotFoundError(path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", removed)
+    one = HostProcess("application 0", Command(("true",), {}), tmp_path / "log", "kc-test")
+    assert one.table_size(str(table)) == (("part-0", 3),)
