@@ -27,9 +27,9 @@ class LiveReader:
 
     `received` is the number of records that its clients have returned, `clients` that of clients which have
     subscribed; `away` means that it has none now. `caught_up` are the partitions that it has read to the end
-    since `catch_up` was called, `behind` says whether it has not read to the end one that was added to the
-    topic since the run began, `followers` are the brokers other than the leader that a reader with a rack
-    fetched from, `failure` the exception that ended the thread early.
+    since `catch_up` was called, `behind` means that one which was added during the run is not among them,
+    `followers` are the brokers, other than the leader, that a reader with a rack has fetched from, `failure`
+    is the exception that ended the thread early.
     """
 
     def __init__(
