@@ -376,7 +376,7 @@ def test_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "explore", "--dry-run", "--seed", "1") == 0
-    assert "to cover: 55 of fault and phase" in capsys.readouterr().out
+    assert "to cover: 70 of fault and phase" in capsys.readouterr().out
     assert call(monkeypatch, "explore", "--show") == 0
     shown = capsys.readouterr().out
     jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
