@@ -20,10 +20,9 @@ from faults.proxied.message_probe import Answers, Asking, ask_from_here, ask_scr
 from faults.proxied.rules import WithRules, seed_of
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import in_parallel
-from faults.targets.fault_cluster import RuleCounts
 from faults.targets.target_context import ClusterShape
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 
 _RATE_SECONDS = 0.15
 _LONGEST_CLIENT_ID = 30_000

@@ -14,9 +14,9 @@ from typing import Literal
 
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names, shortened
 from faults.shared.waiting import await_rejoined
-from faults.targets.fault_cluster import FaultProxies, RuleCounts
+from faults.targets.fault_cluster import FaultProxies
 from harness.model.errors import ClusterError, FaultError
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 
 Passed = Mapping[tuple[str, str], int]
 """Numbers of requests by API and client.id."""

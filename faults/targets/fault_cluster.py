@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass
 from typing import Any, Literal, Protocol
 
 from harness.model.broker_views import AccessRule, FeatureLevels, SettingState, TopologyView
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 
 
 class CommandOutput(Protocol):
@@ -17,27 +16,6 @@ class CommandOutput(Protocol):
     def code(self) -> int: ...
     @property
     def text(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RuleCounts:
-    """What a rule of the proxies has done so far, in messages. `held` are held now; `unread` may have
-    matched, but could not be read; `passed` had no place for the rule's error."""
-
-    matched: int = 0
-    acted: int = 0
-    held: int = 0
-    released: int = 0
-    dropped: int = 0
-    unread: int = 0
-    passed: int = 0
-
-    def __add__(self, other: RuleCounts) -> RuleCounts:
-        return RuleCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-    def as_dict(self) -> dict[str, int]:
-        """The numbers by name."""
-        return asdict(self)
 
 
 class FaultProxies(Protocol):

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, Protocol, TypeVar
 
-from faults.targets.fault_cluster import RuleCounts
 from harness.model.errors import BadInput, ClusterError
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 from harness.proxy.client import ProxyClient
 
 _T = TypeVar("_T")

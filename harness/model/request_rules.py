@@ -10,7 +10,7 @@ import random
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
@@ -248,3 +248,24 @@ def _problems(rule: RequestRule) -> Iterable[tuple[str, str]]:
 def _unknown(name: str, known: Iterable[str]) -> str:
     close = closest(name, known)
     return f"{name}; did you mean {close}?" if close else name
+
+
+@dataclass(slots=True)
+class RuleCounts:
+    """What a rule has done so far, in messages. `held` are held now; `unread` may have matched, but could not
+    be read; `passed` had no place for the rule's error."""
+
+    matched: int = 0
+    acted: int = 0
+    held: int = 0
+    released: int = 0
+    dropped: int = 0
+    unread: int = 0
+    passed: int = 0
+
+    def __add__(self, other: RuleCounts) -> RuleCounts:
+        return RuleCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def as_dict(self) -> dict[str, int]:
+        """The numbers by name."""
+        return asdict(self)

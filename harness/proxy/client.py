@@ -86,7 +86,7 @@ class ProxyClient:
 
     def remove(self, identity: str, *, drop: bool = False) -> dict[str, int]:
         """Remove a rule, and release (or `drop`) what it holds; returns its last counters
-        (`harness.proxy.rule_book.RuleCounters`)."""
+        (`harness.model.request_rules.RuleCounts`)."""
         counters: dict[str, int] = self._ask({"do": "remove", "id": identity, "drop": drop})["counters"]
         return counters
 

@@ -7,21 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from harness.model.errors import BadInput
-from harness.model.request_rules import Part, RequestRule
-
-
-@dataclass(slots=True)
-class RuleCounters:
-    """What became of the requests (or answers) that a rule fits. `held` are held now; `unread` may have fit,
-    but their bodies cannot be read; `passed` had no place for the rule's error."""
-
-    matched: int = 0
-    acted: int = 0
-    held: int = 0
-    released: int = 0
-    dropped: int = 0
-    unread: int = 0
-    passed: int = 0
+from harness.model.request_rules import Part, RequestRule, RuleCounts
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +15,7 @@ class ActiveRule:
     """A rule that has been added, with its counters."""
 
     rule: RequestRule
-    counters: RuleCounters = field(default_factory=RuleCounters)
+    counters: RuleCounts = field(default_factory=RuleCounts)
 
     @property
     def may_act(self) -> bool:
@@ -57,7 +43,7 @@ class RuleBook:
         self._rules[rule.id] = ActiveRule(rule)
         self._fitting.clear()
 
-    def remove(self, identity: str, *, drop: bool = False) -> RuleCounters:
+    def remove(self, identity: str, *, drop: bool = False) -> RuleCounts:
         """Remove a rule, and release (or drop) what it holds; returns its last counters.
 
         Raises:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext
-from faults.targets.fault_cluster import FaultCluster, RuleCounts
+from faults.targets.fault_cluster import FaultCluster
 from harness.model.broker_views import TopologyView
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from faults.proxied.rules import RuleAdded, describe_passed, proxies_of
 from faults.requests import Act, RequestMatch
 from faults.shared.fault_spec import Injection, InjectionContext, shortened
-from faults.targets.fault_cluster import RuleCounts
+from harness.model.request_rules import RuleCounts
 from harness.spec.steps import Step, Wait
 
 

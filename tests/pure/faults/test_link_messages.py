@@ -20,9 +20,8 @@ from faults.proxied.link_messages import (
 )
 from faults.proxied.message_probe import Answers, Asking, parse_answers
 from faults.shared.fault_spec import KINDS, FaultSpec
-from faults.targets.fault_cluster import RuleCounts
 from faults.targets.target_context import ClusterShape
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeProxies, context
 

@@ -13,10 +13,10 @@ from faults.proxied import apis
 from faults.proxied.rules import RuleAdded
 from faults.requests import Act, Requests, parse_act
 from faults.schedules.entries import WrittenFault
-from faults.targets.fault_cluster import RuleCounts
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.kafka_protocol import API_KEYS, ERROR_CODES
+from harness.model.request_rules import RuleCounts
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeProxies, context
 

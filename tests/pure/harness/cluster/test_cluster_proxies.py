@@ -7,10 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from faults.targets.fault_cluster import RuleCounts
 from harness.cluster.cluster_proxies import ClusterProxies
 from harness.model.errors import ClusterError
-from harness.model.request_rules import RequestRule
+from harness.model.request_rules import RequestRule, RuleCounts
 from harness.proxy.client import ProxyClient
 
 pytestmark = pytest.mark.pure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faults.requests import Requests
-from faults.targets.fault_cluster import RuleCounts
+from harness.model.request_rules import RuleCounts
 from harness.run.steps.request_counters import RequestCounters
 from harness.spec.steps import Step, Wait
 from tests.support.builders.views import quiet
