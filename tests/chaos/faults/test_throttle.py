@@ -27,8 +27,8 @@ workload: {rate: 200, record_size: 1000}
 steps:
 - write: {name: w, seconds: 25, faults: [{fault: {throttle: {produce: 20000}}, at: 1, for: 20}]}
 arms:
-- {name: throttled, producer: {acks: all, enable.idempotence: true}}
-- {name: control, producer: {acks: all, enable.idempotence: true}, without_faults: true}
+- {name: throttled, producer: &patient {acks: all, enable.idempotence: true, delivery.timeout.ms: 120000}}
+- {name: control, producer: *patient, without_faults: true}
 """
 
 
