@@ -94,6 +94,7 @@ def test_somebody_else_is_denied_and_we_are_not(secured: ManagedCluster) -> None
     assert injection.heal(at).seen
 
 
+@pytest.mark.soak
 def test_denied_sends_are_refused_and_nothing_is_lost(secured: ManagedCluster, results: Path) -> None:
     _, result = run_on(secured, parse(RUN, "denied"), Options(results=results, seed=3))
     denied, control = result.arms

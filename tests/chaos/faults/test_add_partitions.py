@@ -63,6 +63,7 @@ def test_a_topic_that_is_gone_is_refused(cluster: ManagedCluster) -> None:
         AddPartitions().aim(context(cluster, "no-such-topic"))
 
 
+@pytest.mark.soak
 def test_keys_move_to_new_partitions_and_every_record_is_found(
     cluster: ManagedCluster, results: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_what_kafka_refuses(cluster: ManagedCluster, topic: str) -> None:
     assert one.heal(at).seen
 
 
+@pytest.mark.soak
 def test_producers_are_refused_while_the_topic_takes_smaller_messages(
     cluster: ManagedCluster, results: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_topic_that_is_only_compacted_refuses(cluster: ManagedCluster) -> None
     admin.delete(name)
 
 
+@pytest.mark.soak
 def test_what_was_deleted_is_expired_and_not_lost(cluster: ManagedCluster, results: Path) -> None:
     _, result = run_on(cluster, parse(RUN, "deletion"), Options(results=results, seed=3))
     deleted, control = result.arms

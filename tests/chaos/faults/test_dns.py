@@ -49,6 +49,7 @@ def test_no_name_resolves(cluster: ManagedCluster, topic: str, prove: Prove) -> 
         assert resolved(cluster, node, "controller-101") == ""
 
 
+@pytest.mark.soak
 def test_a_follower_that_restarts_does_not_find_its_leader(cluster: ManagedCluster, topic: str) -> None:
     leader, node, spared = partition_state(cluster, topic).replicas
     at = context(cluster, topic)

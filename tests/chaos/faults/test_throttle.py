@@ -65,6 +65,7 @@ def test_one_client_is_throttled_and_no_other(cluster: ManagedCluster, topic: st
     assert injection.heal(at).seen
 
 
+@pytest.mark.soak
 def test_producers_wait_and_lose_nothing(cluster: ManagedCluster, results: Path) -> None:
     folder, result = run_on(cluster, parse(RUN, "throttled"), Options(results=results, seed=3))
     for arm in result.arms:

@@ -30,6 +30,7 @@ steps: [{write: {name: w, records: 5000}}]
 """
 
 
+@pytest.mark.soak
 def test_a_run_on_it_is_valid(cluster: ManagedCluster, results: Path) -> None:
     (experiment,) = on_external_cluster([parse(WRITTEN, "written")], cluster.bootstrap, None, None)
     assert experiment.cluster.proxy

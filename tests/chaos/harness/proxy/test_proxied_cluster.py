@@ -109,6 +109,7 @@ def test_every_node_has_one_and_it_sees_what_brokers_and_controllers_say(cluster
     assert "Metadata" in seen["CLIENT"]
 
 
+@pytest.mark.soak
 def test_10000_records_through_it_while_a_broker_is_killed(cluster: ManagedCluster, results: Path) -> None:
     _, result = run_on(cluster, parse(KILLED, "killed"), Options(results=results))
     (arm,) = result.arms
