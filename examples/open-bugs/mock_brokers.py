@@ -35,6 +35,12 @@ class MockCluster:
         """Elect a leader of partition 0: its epoch is one higher, whichever broker it is."""
         self._library.rd_kafka_mock_partition_set_leader(self._cluster, topic.encode(), 0, broker)
 
+    def late(self, api: int, seconds: float) -> None:
+        """Broker 1 answers the next request with this API key so much later, without an error."""
+        push = self._library.rd_kafka_mock_broker_push_request_error_rtts
+        one = (ctypes.c_int(0), ctypes.c_int(round(seconds * 1000)))
+        push(self._cluster, ctypes.c_int32(1), ctypes.c_int16(api), ctypes.c_size_t(1), *one)
+
     def answer(self, api: int, *errors: int) -> None:
         """The next requests with this API key are answered with these error codes, in this order."""
         codes = (ctypes.c_int * len(errors))(*errors)

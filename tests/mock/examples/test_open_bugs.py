@@ -43,6 +43,18 @@ def run(script: str, *arguments: str) -> tuple[int, str]:
         pytest.param(
             "lost_in_rebalance.py", "cooperative, a second member joins", "given 9", marks=pytest.mark.soak
         ),
+        pytest.param(
+            "late_answer_after_assign.py",
+            "ListOffsets is late, latest",
+            "the rest was skipped",
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(
+            "late_answer_after_assign.py",
+            "ListOffsets is late, earliest",
+            "records from before",
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
@@ -57,6 +69,12 @@ def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
         ("admin_ends_fenced.py", "control, another leader", "answered at question 2"),
         ("admin_ends_fenced.py", "metadata.max.age.ms=2000", "before it ['FENCED_LEADER_EPOCH']"),
         pytest.param("lost_in_rebalance.py", "control, eager, alone", "lost 1", marks=pytest.mark.soak),
+        pytest.param(
+            "late_answer_after_assign.py",
+            "control, OffsetFetch is late, latest",
+            "every record from there on, once",
+            marks=pytest.mark.soak,
+        ),
         ("stale_member_epoch.py", "answered 10 times", "it began at offset 5"),
         ("stale_member_epoch.py", "control, nothing is committed", "it was given no record"),
         ("pause_after_assign.py", "in a callback", "20 began at 5"),
