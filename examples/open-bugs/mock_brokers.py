@@ -10,7 +10,7 @@ from pathlib import Path
 
 import confluent_kafka
 
-LIST_OFFSETS, OFFSET_FETCH = 2, 9
+PRODUCE, LIST_OFFSETS, OFFSET_FETCH = 0, 2, 9
 """API keys: https://kafka.apache.org/protocol#protocol_api_keys"""
 
 
@@ -23,23 +23,32 @@ class MockCluster:
         library.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
         self.bootstrap: str = library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 
-    def create(self, topic: str, replicas: int) -> None:
-        """A topic of one partition, led by any broker."""
-        self._library.rd_kafka_mock_topic_create(self._cluster, topic.encode(), 1, replicas)
+    def create(self, topic: str, replicas: int, partitions: int = 1) -> None:
+        """A topic, led by any brokers."""
+        self._library.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, replicas)
 
     def join_at_once(self) -> None:
         """A new group waits for no other members."""
         self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 0)
 
-    def lead(self, topic: str, broker: int) -> None:
-        """Elect a leader of partition 0: its epoch is one higher, whichever broker it is."""
-        self._library.rd_kafka_mock_partition_set_leader(self._cluster, topic.encode(), 0, broker)
+    def lead(self, topic: str, broker: int, partition: int = 0) -> None:
+        """Elect a leader of a partition: its epoch is one higher, whichever broker it is."""
+        self._library.rd_kafka_mock_partition_set_leader(self._cluster, topic.encode(), partition, broker)
 
     def late(self, api: int, seconds: float) -> None:
-        """Broker 1 answers the next request with this API key so much later, without an error."""
+        """Broker 1 carries out the next request with this API key, and answers so much later."""
+        self._push(1, api, (0, seconds))
+
+    def refuse(self, broker: int, api: int, *errors: int, late: float = 0.0) -> None:
+        """This broker answers its next requests with this API key with these error codes, in this order, the
+        first one (and what waits behind it) `late` seconds later."""
+        self._push(broker, api, *((error, 0.0 if place else late) for place, error in enumerate(errors)))
+
+    def _push(self, broker: int, api: int, *answers: tuple[int, float]) -> None:
         push = self._library.rd_kafka_mock_broker_push_request_error_rtts
-        one = (ctypes.c_int(0), ctypes.c_int(round(seconds * 1000)))
-        push(self._cluster, ctypes.c_int32(1), ctypes.c_int16(api), ctypes.c_size_t(1), *one)
+        pairs = [ctypes.c_int(value) for error, late in answers for value in (error, round(late * 1000))]
+        count = ctypes.c_size_t(len(answers))
+        push(self._cluster, ctypes.c_int32(broker), ctypes.c_int16(api), count, *pairs)
 
     def answer(self, api: int, *errors: int) -> None:
         """The next requests with this API key are answered with these error codes, in this order."""

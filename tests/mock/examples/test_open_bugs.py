@@ -55,6 +55,7 @@ def run(script: str, *arguments: str) -> tuple[int, str]:
             "records from before",
             marks=pytest.mark.soak,
         ),
+        ("written_again.py", "lost, and another refused", "epoch 0 sequence 0, epoch 1 sequence 0"),
     ],
 )
 def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
@@ -75,6 +76,7 @@ def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
             "every record from there on, once",
             marks=pytest.mark.soak,
         ),
+        ("written_again.py", "control, lost", "epoch 0 sequence 0, epoch 0 sequence 0"),
         ("stale_member_epoch.py", "answered 10 times", "it began at offset 5"),
         ("stale_member_epoch.py", "control, nothing is committed", "it was given no record"),
         ("pause_after_assign.py", "in a callback", "20 began at 5"),
