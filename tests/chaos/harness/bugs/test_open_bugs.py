@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
@@ -171,3 +172,70 @@ def test_an_admin_client_asks_with_the_old_epoch_after_the_leader_was_restarted(
     wait_until(lambda: None if leader_of(cluster, alone) == 2 else "none", what="led", seconds=PATIENCE)
     assert "FENCED_LEADER_EPOCH at all of 20" in ended(asking)
     cluster.admin().delete(alone)
+
+
+def told(cluster: ManagedCluster, name: str, arm: str, *options: str) -> str:
+    """What one trial of a script saw that has proxies of its own."""
+    path = ROOT / "examples" / "open-bugs" / name
+    command = [sys.executable, str(path), "--runs", "1", "--arm", arm]
+    done = subprocess.run(
+        [*command, "--bootstrap", cluster.bootstrap, *options],
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE,
+        check=False,
+    )
+    print(done.stdout, done.stderr)
+    return done.stdout.strip().splitlines()[-1].removeprefix(f"{arm}: 1 of 1: ")
+
+
+@pytest.mark.parametrize(
+    ("arm", "seen"),
+    [
+        ("ListOffsets is late, latest", "SHOWN: some records, and then none: the rest was skipped"),
+        ("ListOffsets is late, earliest", "SHOWN: some records, and then records from before that offset"),
+        ("control, OffsetFetch is late, latest", "every record from there on, once"),
+    ],
+    ids=["latest", "earliest", "control"],
+)
+def test_a_late_answer_overwrites_a_later_assignment(
+    cluster: ManagedCluster, topic: str, arm: str, seen: str
+) -> None:
+    """librdkafka 5345: an outdated answer to ListOffsets makes the client ask again."""
+    assert told(cluster, "late_answer_after_assign.py", arm, "--topic", topic) == seen
+
+
+TIMED_OUT = "commit: _TIMED_OUT (retriable), read as committed in"
+
+
+@pytest.mark.parametrize(
+    ("arm", "meanwhile", "last"),
+    [
+        ("a write is held, aborted", "0 of 3 topics, as uncommitted in 2 of 3", "0 of 3"),
+        ("a write is held, left", "0 of 3 topics, as uncommitted in 2 of 3", "0 of 3"),
+        ("control, a write is held, committed again", "0 of 3 topics, as uncommitted in 2 of 3", "3 of 3"),
+        ("the response is held, aborted", "3 of 3 topics, as uncommitted in 3 of 3", "3 of 3"),
+        (
+            "control, the response is held, committed again",
+            "3 of 3 topics, as uncommitted in 3 of 3",
+            "3 of 3",
+        ),
+    ],
+    ids=["aborted", "left", "again", "carried-out-aborted", "carried-out-again"],
+)
+def test_a_commit_that_has_timed_out_goes_on_and_cannot_be_aborted(
+    cluster: ManagedCluster, arm: str, meanwhile: str, last: str, request: pytest.FixtureRequest
+) -> None:
+    """librdkafka 4558 is as documented: the commit can be called again, and readers get what it committed."""
+    names = [f"commit-{request.node.callspec.id}-{number}" for number in (1, 2, 3)]
+    for name, replicas in zip(names, ([1, 2], [2, 1], [3]), strict=True):
+        cluster.admin().create(
+            name, partitions=1, replication_factor=len(replicas), config={}, assignment=[replicas]
+        )
+        settle(cluster, name, 1, len(replicas), 2 * PATIENCE)
+    line = told(cluster, "commit_fails.py", arm, "--topics", ",".join(names))
+    assert line.startswith(f"{TIMED_OUT} {meanwhile}; then "), line
+    assert line.endswith(f"read as committed in {last}"), line
+    assert ("abort_transaction: _CONFLICT" in line) is arm.endswith("aborted"), line
+    for name in names:
+        cluster.admin().delete(name)
