@@ -71,6 +71,7 @@ BUGS: tuple[Bug, ...] = tuple(
         "kip-966",
         "kip-903",
         "kafka-17754",
+        "kafka-19446",
         "kip-890",
         "kafka-19012",
         "kafka-19479",
