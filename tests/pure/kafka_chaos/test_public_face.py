@@ -43,6 +43,9 @@ def imports_of(path: Path) -> set[tuple[str, str]]:
 
 
 DOCUMENTED = {path: imports_of(path) for path in [*PAGES, *SCRIPTS]}
+OWN = ("proxied_brokers.py", "written_again.py")
+"""Scripts of open bugs that ask real brokers through the project's own proxies and protocol, which are not
+public: they are run in a checkout, and nobody builds on them."""
 
 
 def test_no_page_and_no_example_imports_a_private_module() -> None:
@@ -50,7 +53,7 @@ def test_no_page_and_no_example_imports_a_private_module() -> None:
         (path.name, module)
         for path, imports in DOCUMENTED.items()
         for module, _ in imports
-        if module.partition(".")[0] in PRIVATE
+        if module.partition(".")[0] in PRIVATE and path.name not in OWN
     ]
     assert private == []
 
