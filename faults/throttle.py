@@ -1,4 +1,4 @@
-"""Throttle: brokers take or give only so many bytes per second from or to each client."""
+"""Throttle: brokers limit the bytes per second that they take from each client, or give to it."""
 
 from __future__ import annotations
 

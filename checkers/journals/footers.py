@@ -31,7 +31,7 @@ class JournalFile:
             names = [name for name in _COLUMNS if name in file.schema_arrow.names]
         found: dict[str, set[Any]] = {name: set() for name in names}
         if names:
-            with open_parquet(path, read_dictionary=names, memory_map=True) as file:
+            with open_parquet(path, metadata=footer, read_dictionary=names, memory_map=True) as file:
                 for number in range(footer.num_row_groups):
                     group = file.read_row_group(number, columns=names)
                     for name in names:

@@ -64,9 +64,9 @@ _SIZE = re.compile(r"^size (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How often is asked: `count` times over so many `connections`, on each the next time when the last is
-    answered, for at most `seconds`. Each time `burst` requests are sent at once, each longer by `padding`
-    bytes."""
+    """How often is asked: `count` times over this number of `connections`, on each the next time when the
+    last is answered, for at most `seconds`. Each time `burst` requests are sent at once, each longer by
+    `padding` bytes."""
 
     count: int
     connections: int

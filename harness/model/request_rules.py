@@ -85,7 +85,7 @@ class RequestRule:
         topic: it names this topic, or `topic_id` (UUID as text), which newer versions of APIs have instead.
         partition: it names this partition, of that topic if one is given.
         nth: acts on this fit only, counted from 1 by each proxy.
-        first: acts on so many fits.
+        first: acts on the first fits only, this number of them.
         share: acts on this part of the fits (0 to 1), drawn from `seed` and the number of the fit.
         error: the code's name, for the action `error`.
 

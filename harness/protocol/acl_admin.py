@@ -6,7 +6,9 @@ rules that its own authorizer has, and forwards a change to the controller.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from kio.schema.create_acls import v1 as create_v1
 from kio.schema.delete_acls import v1 as delete_v1
@@ -87,8 +89,7 @@ def add_rules(connection: BrokerConnection, wanted: tuple[AccessRule, ...]) -> s
             for one in wanted
         )
     )
-    results = connection.ask(request, create_v1.CreateAclsResponse).results
-    return next((found for one in results if (found := _failure(one.error_code, one.error_message))), None)
+    return _first_failure(connection.ask(request, create_v1.CreateAclsResponse).results)
 
 
 def remove_rules(connection: BrokerConnection, wanted: tuple[AccessRule, ...]) -> str | None:
@@ -107,8 +108,7 @@ def remove_rules(connection: BrokerConnection, wanted: tuple[AccessRule, ...]) -
             for one in wanted
         )
     )
-    results = connection.ask(request, delete_v1.DeleteAclsResponse).filter_results
-    return next((found for one in results if (found := _failure(one.error_code, one.error_message))), None)
+    return _first_failure(connection.ask(request, delete_v1.DeleteAclsResponse).filter_results)
 
 
 def refusal(connection: BrokerConnection, rule: AccessRule) -> str | None:
@@ -128,6 +128,7 @@ def refusal(connection: BrokerConnection, rule: AccessRule) -> str | None:
     return error_name(part.error_code)
 
 
-def _failure(code: ErrorCode, message: str | None) -> str | None:
-    name = error_name(code)
-    return name if name is None else f"{name}: {message or 'no reason given'}"
+def _first_failure(results: Iterable[Any]) -> str | None:
+    """The first error among the results of a request, with the reason that Kafka gives."""
+    names = ((error_name(one.error_code), one.error_message) for one in results)
+    return next((f"{name}: {reason or 'no reason given'}" for name, reason in names if name), None)

@@ -103,7 +103,7 @@ class ProxyClient:
         return rules[identity]
 
     def wait(self, identity: str, counter: str, at_least: int, seconds: float) -> int:
-        """The value of a rule's counter, once it is `at_least` or when so many seconds have passed."""
+        """The value of a rule's counter, once it is `at_least`, or when these `seconds` have passed."""
         left = seconds
         while True:
             asked = {"do": "wait", "id": identity, "counter": counter, "at_least": at_least}

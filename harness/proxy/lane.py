@@ -18,7 +18,7 @@ class Budget:
         self._waiting: list[Callable[[], None]] = []
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes fit; a frame that is larger than all fits if nothing else is there."""
+        """Whether `size` more bytes fit; a frame that is larger than all fits if nothing else is there."""
         return not self.used or self.used + size <= self._most
 
     def take(self, size: int) -> None:
@@ -66,7 +66,7 @@ class Lane:
         return len(self._items)
 
     def paced(self, rule: str, size: int, rate: int) -> float:
-        """When a frame of this size has passed, if `rule` lets so many bytes a second pass."""
+        """When a frame of this size has passed, if `rule` lets `rate` bytes per second pass."""
         begin = max(self._free_at.get(rule, 0.0), self._loop.time())
         self._free_at[rule] = begin + size / rate
         return self._free_at[rule]

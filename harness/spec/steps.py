@@ -107,8 +107,8 @@ class Wait(Frozen):
     disks. `logged: {of, text}` - printed since the run began. `application: drained` - the application under
     test has nothing left to do; `application: {output: N}` - its output topic has N offsets. All of these but
     `replicated` and `application` are about one `partition` (default 0). `request: {api: EndTxn, client: p1}`
-    (as `on` of the fault `requests`) with `seen: N` - so many have been sent since the first step began, or
-    with `held: N` - the faults that are open hold so many now.
+    (as `on` of the fault `requests`) with `seen: N` - N of them have been sent since the first step began, or
+    with `held: N` - the faults that are open hold N of them now.
     """
 
     replicated: Literal[True] | None = None
