@@ -36,7 +36,7 @@ _START_SECONDS = 300.0
 _END_SECONDS = 10.0
 
 SCRATCH_PREFIX = "kafka-chaos-engine-"
-NICE = 10
+NICE = 19
 """Brokers and producers, which are measured, go before a server."""
 
 _REMEDIES = {

@@ -79,7 +79,7 @@ DEFAULT_OPTIONS = CheckOptions()
 
 def prepare_checks(choice: EngineChoice) -> EngineChoice:
     """Decide on the engine for runs that are about to be made, Apache Spark if nothing else is said, and
-    start it in the background, so that it is up when the first run is over.
+    have it start in the background once the brokers are up, so that it is there when the first run is over.
 
     Raises:
         BadInput: the choice contradicts itself.

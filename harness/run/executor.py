@@ -12,6 +12,7 @@ from pathlib import Path
 
 from checkers import EngineChoice
 from harness.application.launch import prepare
+from harness.check_jobs.engines import brokers_are_up
 from harness.check_jobs.recheck import RESULT_FILE, check_commands
 from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
 from harness.cluster.external import ExternalCluster
@@ -100,7 +101,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
 
 
 def with_engine(options: Options, experiments: Sequence[Experiment]) -> Options:
-    """The options with an engine that is decided on, and is being started while brokers boot.
+    """The options with an engine that is decided on, and starts when the brokers are up.
 
     Raises:
         BadInput, PrerequisiteMissing: as `prepare_runs`.
@@ -113,7 +114,7 @@ def prepare_runs(
     experiments: Sequence[Experiment], choice: EngineChoice, *, owned_containers: bool = False
 ) -> EngineChoice:
     """Refuse what is impossible on existing clusters, get the images of versions that nodes are to get, then
-    decide on the engine of the checks and start it.
+    decide on the engine of the checks, which starts when the brokers are up.
     Every way to run experiments begins with this; `ExperimentRun` refuses the same, but later.
 
     Raises:
@@ -205,6 +206,7 @@ class RunningExperiment:
 
     def run(self, cluster: ManagedCluster | ExternalCluster) -> None:
         """Run every arm `repeat` times; a finished run is checked while the next one is running."""
+        brokers_are_up()
         began = time.monotonic()
         self.started_ns = time.time_ns()
         options = self._options

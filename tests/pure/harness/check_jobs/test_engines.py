@@ -96,6 +96,23 @@ def test_an_early_start_is_used_and_its_failure_is_told_later(servers: Servers) 
         engines.engine(spark)
 
 
+def test_an_early_start_waits_for_the_brokers(servers: Servers) -> None:
+    engines.start_early(engines.Decision(SAIL))
+    (starting,) = engines._engines.values()
+    with pytest.raises(TimeoutError):
+        starting.result(timeout=0.2)
+    assert servers.started == []
+    engines.brokers_are_up()
+    assert starting.result(timeout=5) is servers.started[0]
+
+
+def test_an_early_start_does_not_wait_for_ever(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "HEAD_START_SECONDS", 0.01)
+    engines.start_early(engines.Decision(SAIL))
+    (starting,) = engines._engines.values()
+    assert starting.result(timeout=5) is servers.started[0]
+
+
 def test_a_process_of_the_command_uses_its_server_as_long_as_it_listens(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
