@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.request_rules import RequestRule
-from harness.model.result import VerdictWord
+from harness.model.result import FindingClass, VerdictWord
 from harness.preflight.feasibility import on_external_cluster
 from harness.run.executor import Options, execute
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
@@ -28,6 +28,38 @@ workload: {rate: 2000}
 arms: [{name: safe, producer: {acks: all, enable.idempotence: true}}]
 steps: [{write: {name: w, records: 5000}}]
 """
+
+
+ASKED = """
+name: asked
+title: Faults that are requests to brokers, on an existing cluster
+topic: {partitions: 2, config: {min.insync.replicas: 2}}
+workload: {rate: 300, spread: client}
+arms: [{name: safe, producer: {acks: all, enable.idempotence: true, extra: {client.id: theirs}}}]
+steps:
+- write:
+    name: w
+    seconds: 50
+    faults:
+    - {fault: {requests: {on: {api: Produce, client: theirs, share: 0.2}, do: error NOT_ENOUGH_REPLICAS}}, at: 1, for: 6}
+    - {fault: {config_change: {set: {min.insync.replicas: 1}}}, at: 8, for: 5}
+    - {fault: {config_change: {set: {num.io.threads: 9}, target: {broker: 1}}}, at: 14, for: 5}
+    - {fault: {throttle: {client: theirs, produce: 500000}}, at: 20, for: 15}
+    - {fault: {delete_records: {partition: 0, share: 0.5}}, at: 38, for: 1}
+    - {fault: {add_partitions: {count: 1}}, at: 42, for: 1}
+"""
+
+
+@pytest.mark.soak
+def test_faults_that_are_requests_act_on_it_and_are_undone(cluster: ManagedCluster, results: Path) -> None:
+    (experiment,) = on_external_cluster([parse(ASKED, "asked")], cluster.bootstrap, None, None)
+    ((_, result),) = execute([experiment], Options(results=results))
+    (arm,) = result.arms
+    assert arm.meta.problems == ()
+    assert [window.kind for window in arm.meta.windows if not window.verified] == []
+    assert len(arm.meta.windows) == 6
+    assert arm.judgement.verdict == VerdictWord.VALID, arm.judgement
+    assert arm.summary.count(FindingClass.EXPIRED) > 0
 
 
 @pytest.mark.soak
