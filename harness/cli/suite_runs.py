@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
 from harness.check_jobs.recheck import check_commands
 from harness.cli.options import (
@@ -31,6 +32,7 @@ from harness.run.executor import Options
 from harness.suite.model import Item, SuiteResult, choose, exit_code
 from harness.suite.page import listing, outcome, write_page
 from harness.suite.runner import run_items
+from harness.suite.versions import VersionTable, in_order, items_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class SuiteOptions:
     side_by_side: int
     quiet: bool
     as_json: bool
+    versions: str | None = None
 
 
 def suite_command(
@@ -73,20 +76,52 @@ def suite_command(
         return
     folder = options.results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
     first_seed = seed_or_now(options.seed)
-    adapted = [adapt(one) for one in chosen]
-    done: list[SuiteResult] = []
-    for turn in range(options.repeat):
-        own = folder if options.repeat == 1 else folder / f"{turn + 1:03d}"
-        ran = _run(adapted, own, first_seed + turn, options)
-        with indexed(options.results):
-            page = write_page(adapted, ran, own)
-        done += ran
+    if options.versions is not None:
+        raise typer.Exit(_on_versions(chosen, folder, first_seed, options, out))
+    done, page = _repeated([adapt(one) for one in chosen], folder, first_seed, options)
     if options.as_json:
         print_json([one.model_dump(mode="json") for one in done])
     else:
         print_blocks(out, outcome(suite, done))
         print_text(out, f"results: {folder}, a page of them: {page.name}")
     raise typer.Exit(exit_code(done))
+
+
+def _repeated(
+    items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions
+) -> tuple[list[SuiteResult], Path]:
+    """Run the items as often as asked for; returns all results, and the page of the last run."""
+    done: list[SuiteResult] = []
+    for turn in range(options.repeat):
+        own = folder if options.repeat == 1 else folder / f"{turn + 1:03d}"
+        ran = _run(items, own, seed + turn, options)
+        with indexed(options.results):
+            page = write_page(items, ran, own)
+        done += ran
+    return done, page
+
+
+def _on_versions(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions, out: Console) -> int:
+    """Run the items on one version after the other, and print the table, which is in versions.json too.
+
+    Returns the exit code over all of them.
+    """
+    assert options.versions is not None
+    wanted = {version: items_for(version, items) for version in in_order(options.versions)}
+    results: dict[str, Sequence[SuiteResult]] = {}
+    left_out: dict[tuple[str, str], str] = {}
+    for version, (chosen, why) in wanted.items():
+        left_out |= {(version, item): reason for item, reason in why.items()}
+        results[version] = _repeated(chosen, folder / version, seed, options)[0] if chosen else []
+        table = VersionTable(items, results, left_out)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "versions.json").write_text(json.dumps(table.to_json(), indent=2) + "\n")
+    if options.as_json:
+        print_json(table.to_json())
+    else:
+        print_blocks(out, table.blocks())
+        print_text(out, f"results: {folder}, a folder and a page of each version, and versions.json")
+    return exit_code([one for found in results.values() for one in found])
 
 
 def print_file(kind: FileKind[Item], name: str | None) -> None:

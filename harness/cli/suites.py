@@ -40,6 +40,10 @@ def claims(
         str | None, Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21).")
     ] = None,
     image: Annotated[str | None, Option(help="Broker image, for the same claims.")] = None,
+    versions: Annotated[
+        str | None,
+        Option(help="Kafka versions, as in 4.1.1,4.3.1: run the same claims on each, and compare them."),
+    ] = None,
     side_by_side: SideBySideOption = 2,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -48,9 +52,13 @@ def claims(
 
     Prints one row per claim: what was expected and seen of it and of its control, and the verdict: yes, no,
     or unknown if nothing was shown. Exit codes are those of `run`: 0 all yes, 1 at least one no, 3 otherwise.
+
+    With --versions, prints one row per claim and one column per version, and which claims held on a version
+    and not on the next one.
     """
     from harness.claims.claim import CLAIM, CLAIMS
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
+    from harness.model.errors import BadInput
     from harness.suite.runner import on_version
 
     if init is not None:
@@ -58,7 +66,13 @@ def claims(
     elif schema or show:
         print_file(CLAIM, show)
     else:
-        options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json)
+        if versions is not None and (kafka_version or image):
+            raise BadInput(
+                "these options contradict each other",
+                found="--versions with " + ("--kafka-version" if kafka_version else "--image"),
+                expected="--versions alone: it names every version, and its image comes with it",
+            )
+        options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json, versions)
         suite_command(
             CLAIM, CLAIMS, ids or (), options, lambda claim: on_version(claim, kafka_version, image)
         )

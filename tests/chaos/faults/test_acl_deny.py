@@ -13,7 +13,8 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError
 from harness.model.result import VerdictWord
-from harness.run.executor import Options, run_on
+from harness.preflight.feasibility import on_external_cluster
+from harness.run.executor import Options, execute, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse
 from harness.spec.security import SecuritySpec
@@ -108,6 +109,24 @@ def test_denied_sends_are_refused_and_nothing_is_lost(secured: ManagedCluster, r
     assert set(control.summary.outcomes) == {"acked"}
     assert sum(sends.values()) - sends["acked"] > 50, sends
     assert sends["acked"] > 400, "before it and after it"
+
+
+@pytest.mark.soak
+def test_it_is_so_on_a_cluster_that_we_did_not_start(
+    secured: ManagedCluster, results: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in secured.access.properties.items()))
+    text = RUN.replace("cluster: {security: {sasl: plain, acls: true}}\n", "")
+    there = on_external_cluster([parse(text, "denied")], secured.bootstrap, str(config), None)
+    ((_, result),) = execute(there, Options(results=results, seed=4, arms=("denied",)))
+    (arm,) = result.arms
+    (window,) = arm.meta.windows
+    assert window.verified, window.evidence
+    assert arm.judgement.verdict == VerdictWord.VALID, arm.judgement
+    assert arm.summary is not None
+    assert arm.summary.outcomes["rejected"] > 50, arm.summary.outcomes
+    assert [secured.rule_words(number) for number in secured.broker_ids] == [(), (), ()]
 
 
 def test_a_cluster_without_an_authorizer_says_so(cluster: ManagedCluster) -> None:

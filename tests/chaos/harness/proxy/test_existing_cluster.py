@@ -41,7 +41,9 @@ steps:
     name: w
     seconds: 50
     faults:
-    - {fault: {requests: {on: {api: Produce, client: theirs, share: 0.2}, do: error NOT_ENOUGH_REPLICAS}}, at: 1, for: 6}
+    - fault: {requests: {on: {api: Produce, client: theirs, share: 0.2}, do: error NOT_ENOUGH_REPLICAS}}
+      at: 1
+      for: 6
     - {fault: {config_change: {set: {min.insync.replicas: 1}}}, at: 8, for: 5}
     - {fault: {config_change: {set: {num.io.threads: 9}, target: {broker: 1}}}, at: 14, for: 5}
     - {fault: {throttle: {client: theirs, produce: 500000}}, at: 20, for: 15}

@@ -1,0 +1,109 @@
+"""A suite on several Kafka versions: which items can be tried on each, and what changed between them. Pure
+but for the results that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.model.errors import BadInput
+from harness.page.blocks import AnyCell, Block, Cell, Lines, Status, Table
+from harness.suite.model import Item, SuiteItem, SuiteResult, version_numbers
+from harness.suite.page import count_verdicts
+from harness.suite.runner import on_version
+
+OWN_VERSIONS = "names its versions"
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionTable:
+    """Items and their results by version, oldest first, and why an item was not tried on a version, by
+    (version, id)."""
+
+    items: Sequence[SuiteItem]
+    results: Mapping[str, Sequence[SuiteResult]] = field(default_factory=dict)
+    left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def runs(self, version: str, item: SuiteItem) -> list[SuiteResult]:
+        return [one for one in self.results[version] if one.id == item.id]
+
+    def regressions(self) -> list[str]:
+        """Items that failed in a run on a version, and passed in every run on the one before it on which they
+        were decided: `R12: yes on 4.1.1, no on 4.3.1`."""
+        found = []
+        for item in self.items:
+            before: str | None = None
+            for version in self.results:
+                runs = self.runs(version, item)
+                if before and any(run.verdict.failed for run in runs):
+                    words = count_verdicts(runs)
+                    found.append(f"{item.id}: {item.suite.passed} on {before}, {words} on {version}")
+                if any(run.verdict.passed or run.verdict.failed for run in runs):
+                    before = version if all(run.verdict.passed for run in runs) else None
+        return found
+
+    def blocks(self) -> tuple[Block, ...]:
+        """A row per item and a column per version, then the regressions."""
+        rows = [
+            (f"{item.id} {item.title}", *(self._cell(version, item) for version in self.results))
+            for item in self.items
+        ]
+        found = self.regressions()
+        lines = [f"regression: {line}" for line in found] or ["no regression between these versions"]
+        return Table((self.items[0].suite.item, *self.results), rows), Lines(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """What `--json` prints: the results and what was left out by version, and the regressions."""
+        return {
+            "versions": {
+                version: [one.model_dump(mode="json") for one in results]
+                for version, results in self.results.items()
+            },
+            "left_out": [
+                {"version": version, "id": item, "why": why} for (version, item), why in self.left_out.items()
+            ],
+            "regressions": self.regressions(),
+        }
+
+    def _cell(self, version: str, item: SuiteItem) -> AnyCell:
+        runs = self.runs(version, item)
+        if not runs:
+            return self.left_out.get((version, item.id), NOT_RUN)
+        status: Status = "good" if all(run.verdict.passed for run in runs) else "unclear"
+        if any(run.verdict.failed for run in runs):
+            status = "bad"
+        return Cell(count_verdicts(runs), status, strong=status == "bad")
+
+
+def in_order(versions: str) -> list[str]:
+    """The versions in a text such as `3.9.2,4.3.1`, each once, oldest first.
+
+    Raises:
+        BadInput: there is none.
+    """
+    found = dict.fromkeys(one.strip() for one in versions.split(",") if one.strip())
+    if not found:
+        raise BadInput("--versions names no version", expected="Kafka versions, such as 3.9.2,4.1.1,4.3.1")
+    return sorted(found, key=version_numbers)
+
+
+def items_for(
+    version: str, items: Sequence[Item], image: str | None = None
+) -> tuple[list[Item], dict[str, str]]:
+    """The items that can be tried on this version, changed to it, and why the others cannot, by id."""
+    chosen, why = [], {}
+    for item in items:
+        if item.pinned:
+            why[item.id] = OWN_VERSIONS
+            continue
+        try:
+            adapted = on_version(item, version, image)
+        except BadInput as error:
+            why[item.id] = error.found or error.what
+            continue
+        if adapted.too_old():
+            why[item.id] = f"needs {item.since}"
+        else:
+            chosen.append(adapted)
+    return chosen, why
