@@ -84,6 +84,9 @@ class ClusterWithApplication:
     def started_ns(self, number: int) -> int:
         return self._cluster.started_ns(number) if _is_node(number) else self._instance(number).started_ns()
 
+    def ended_ns(self, number: int) -> int:
+        return self._cluster.ended_ns(number) if _is_node(number) else self._instance(number).ended_ns()
+
     def log_since(self, number: int, since_ns: int) -> str:
         if _is_node(number):
             return self._cluster.log_since(number, since_ns)
@@ -93,7 +96,7 @@ class ClusterWithApplication:
         return self._containers(number).address(number)
 
     def inspect(self, number: int) -> dict[str, Any]:
-        return self._cluster.inspect(number) if _is_node(number) else self._instance(number).inspect()
+        return self._containers(number).inspect(number)
 
     def limit(self, number: int, **limits: int) -> None:
         if _is_node(number) or number in self.application_ids:

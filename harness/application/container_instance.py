@@ -221,8 +221,8 @@ class ContainerInstance:
     def log_since(self, since_ns: int) -> str:
         return self.containers.log_since(self._number, since_ns)
 
-    def inspect(self) -> dict[str, Any]:
-        return self.containers.inspect(self._number)
+    def ended_ns(self) -> int:
+        return self.containers.ended_ns(self._number)
 
     def stats(self) -> dict[str, Any]:
         return self.containers.stats(self._number)

@@ -13,7 +13,6 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +148,9 @@ class HostProcess:
             return log.read().decode(errors="replace")
         return ""
 
-    def inspect(self) -> dict[str, Any]:
-        """When it ended last, as `docker inspect` tells it."""
+    def ended_ns(self) -> int:
         self.is_running()
-        ended = datetime.fromtimestamp(self._last_end_ns / 1e9, UTC)
-        return {"State": {"FinishedAt": ended.isoformat()}}
+        return self._last_end_ns
 
     def stats(self) -> dict[str, Any]:
         """The CPU time of its group, as `docker stats` tells it."""

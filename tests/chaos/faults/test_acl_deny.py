@@ -117,8 +117,7 @@ def test_it_is_so_on_a_cluster_that_we_did_not_start(
 ) -> None:
     config = tmp_path / "client.properties"
     config.write_text("".join(f"{name}={value}\n" for name, value in secured.access.properties.items()))
-    text = RUN.replace("cluster: {security: {sasl: plain, acls: true}}\n", "")
-    there = on_external_cluster([parse(text, "denied")], secured.bootstrap, str(config), None)
+    there = on_external_cluster([parse(RUN, "denied")], secured.bootstrap, str(config), None)
     ((_, result),) = execute(there, Options(results=results, seed=4, arms=("denied",)))
     (arm,) = result.arms
     (window,) = arm.meta.windows

@@ -53,7 +53,7 @@ def test_a_source_is_judged_as_an_application_that_reads_a_topic(
     assert summary is not None
     # A file is written whatever happens; an endpoint is away while it is killed.
     assert summary.inputs is not None
-    assert summary.inputs >= (1100 if source is FILE else 600)
+    assert summary.inputs >= (1100 if source is FILE else 300)
     lost = summary.count(FindingClass.UNPROCESSED)
     assert bool(lost) is (style == "forgetful")
     assert arm.judgement.verdict is (VerdictWord.INVALID if lost else VerdictWord.VALID), (
