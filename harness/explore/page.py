@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.campaign.run_time import format_duration
 from harness.explore.menu import ExploreMenu
+from harness.explore.promised import tried
 from harness.explore.reproducers import describe_violation
 from harness.explore.result import CoverageResult, Covered, ExploreResult, TrialRun
 from harness.model.result import VerdictWord
@@ -51,6 +52,7 @@ def explore_page(result: ExploreResult) -> Page:
             Text(f"Seed {result.seed}, {_budget(result)}; {result.ended}.", only="html markdown"),
             section("Violations", _violations(result), id="violations", only="html markdown"),
             section("Notes", Lines([line.strip() for line in told[1:]]), id="notes", only="html markdown"),
+            section("Promises", *_promises(result), id="promises"),
             section("Coverage", *_coverage(menu, result.coverage), id="coverage"),
             section(
                 "Runs",
@@ -69,6 +71,34 @@ def explore_page(result: ExploreResult) -> Page:
             Lines(told, only="terminal"),
         ),
     )
+
+
+def _promises(result: ExploreResult) -> Iterator[Text | Table]:
+    """How often each promise was put to the test; empty for explorations that did not note it."""
+    explored = [
+        (run.verdict, run.promised, run.broken)
+        for run in result.runs
+        if run.violation is None and run.promised
+    ]
+    rows = [
+        (one.finding.value, f"{one.runs}", f"{one.broken or '-'}", f"<= {one.high:.1%}")
+        for one in tried(explored)
+    ]
+    if rows:
+        yield Text(
+            "In how many schedules the settings ruled a class of findings out that could have been there, in "
+            "how many there was one all the same, and the upper end of the 95 % interval of that share, a "
+            "share of schedules as this menu draws them. Runs with an unknown verdict do not count, nor do "
+            "those that shrink.",
+            note=True,
+            only="html markdown",
+        )
+        yield Table(
+            ("promise: no", "schedules", "broken in", "share"),
+            rows,
+            title="promises",
+            right=("schedules", "broken in", "share"),
+        )
 
 
 def _coverage(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[Text | Table]:

@@ -23,8 +23,9 @@ EXPLORE_VERSION = 1
 class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored). `aims` are the phases that its faults were aimed at, `seen` those that they
-    hit. `broken` are the classes of findings that its settings rule out. `shares` says what its share groups
-    were given, `reset` what was verified about the cluster before it; `seconds` includes reset and check."""
+    hit. `promised` are the classes of findings that its settings rule out and that it could have had,
+    `broken` those of them that it had. `shares` says what its share groups were given, `reset` what was
+    verified about the cluster before it; `seconds` includes reset and check."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION
@@ -38,6 +39,7 @@ class TrialRun(Frozen):
     verdict: VerdictWord
     reasons: tuple[str, ...] = ()
     findings: dict[FindingClass, int] = {}
+    promised: tuple[FindingClass, ...] = ()
     broken: tuple[FindingClass, ...] = ()
     sent: int = 0
     acked: int = 0

@@ -14,6 +14,7 @@ from harness.campaign.run_time import RunTimes
 from harness.cluster.running_cluster import ClusterHolder
 from harness.explore.menu import ExploreMenu, Trial, experiment_of
 from harness.explore.phases import observed_faults
+from harness.explore.promised import promised
 from harness.explore.result import ExploreStore, TrialRun
 from harness.explore.selection import DrawnTrial
 from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
@@ -102,6 +103,7 @@ class TrialRunner:
         return {
             **found,
             "findings": summary.findings,
+            "promised": promised(result.meta),
             "broken": tuple(one for one, bound in bounds.items() if bound.exceeded(summary.count(one))),
             "sent": summary.sent,
             "acked": summary.outcomes.get("acked", 0),
