@@ -45,7 +45,7 @@ class Bug(SuiteItem):
 
     `words` says what goes wrong, `proof` how an arm shows that the dangerous state was really reached in it,
     `affected` and `fixed` which versions have the bug and which have not. The first expectation of every arm
-    is its verdict.
+    is its verdict, or the end of the application.
     """
 
     suite: ClassVar[Suite] = BUG_SUITE
@@ -73,6 +73,7 @@ BUGS: tuple[Bug, ...] = tuple(
         "kafka-17754",
         "kafka-19446",
         "kip-890",
+        "kafka-19690",
         "kafka-19012",
         "kafka-19479",
         "kafka-15905",
