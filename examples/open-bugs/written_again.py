@@ -32,9 +32,12 @@ LOST_SECONDS, SECONDS = 4.0, 30.0
 NOT_ENOUGH_REPLICAS, OUT_OF_ORDER = 19, 45
 
 
-def write(bootstrap: str, topic: str, value: str, sent: Callable[[], bool], **more: Any) -> Counter[str]:
-    """Write a record to partition 0, and when it was `sent` others to partition 1; how many reports had which
-    error, or `OK`."""
+def write(
+    bootstrap: str, topic: str, value: str, begin: Callable[[], None], sent: Callable[[], bool], **more: Any
+) -> Counter[str]:
+    """Write a record to each partition and `begin`; then one to partition 0, and when it was `sent` others
+    to partition 1; how many reports had which error, or `OK`. A broker that does not know a producer accepts
+    any first sequence number of it (KIP-360), hence the first records."""
     reports: Counter[str] = Counter()
     producer = Producer(
         {
@@ -54,6 +57,10 @@ def write(bootstrap: str, topic: str, value: str, sent: Callable[[], bool], **mo
     def reported(error: Any, _message: Any) -> None:
         reports[error.name() if error else "OK"] += 1
 
+    for number in (0, 1):
+        producer.produce(topic, "before", partition=number)
+    producer.flush(SECONDS)
+    begin()
     producer.produce(topic, value, partition=0, on_delivery=reported)
     until = time.monotonic() + SECONDS
     while not sent() and time.monotonic() < until:
@@ -93,14 +100,18 @@ def on_mock_brokers(value: str, *, lost: bool, refused: bool, **more: Any) -> st
         cluster.create("t", 1, partitions=2)
         cluster.lead("t", 1, partition=0)
         cluster.lead("t", 2, partition=1)
-        if lost:
-            cluster.late(PRODUCE, 2 * LOST_SECONDS)
-        if refused:
-            # With one request in flight nothing is behind the one that is refused.
-            behind = 0 if more else OTHERS - 1
-            cluster.refuse(2, PRODUCE, NOT_ENOUGH_REPLICAS, *[OUT_OF_ORDER] * behind, late=0.5)
-        soon = time.monotonic() + LOST_SECONDS / 4
-        reports = write(cluster.bootstrap, "t", value, lambda: time.monotonic() > soon, **more)
+
+        def begin() -> None:
+            if lost:
+                cluster.late(PRODUCE, 2 * LOST_SECONDS)
+            if refused:
+                # With one request in flight nothing is behind the one that is refused.
+                behind = 0 if more else OTHERS - 1
+                cluster.refuse(2, PRODUCE, NOT_ENOUGH_REPLICAS, *[OUT_OF_ORDER] * behind, late=0.5)
+            began.append(time.monotonic())
+
+        began: list[float] = []
+        reports = write(cluster.bootstrap, "t", value, begin, lambda: time.monotonic() > began[0] + 1, **more)
         return seen(reports, copies(cluster.bootstrap, "t", value))
 
 
@@ -112,11 +123,19 @@ def on_real_brokers(bootstrap: str, topic: str, value: str, *, lost: bool, refus
         return "not tried: the topic needs two partitions that different brokers lead"
     with proxied_brokers(bootstrap) as proxied:
         of: dict[str, Any] = {"api": ("Produce",), "client": CLIENT, "topic": topic, "first": 1}
-        action = "drop" if lost else "count"
-        proxied.rule("lost", action=action, direction="response", partition=0, **of)
-        error = {"action": "error", "error": "NOT_ENOUGH_REPLICAS"} if refused else {"action": "count"}
-        proxied.rule("refused", partition=1, **error, **of)
-        reports = write(proxied.bootstrap, topic, value, lambda: proxied.count("lost", "matched") > 0, **more)
+
+        def begin() -> None:
+            action = "drop" if lost else "count"
+            proxied.rule("lost", action=action, direction="response", partition=0, **of)
+            if refused:
+                # Those behind it are on their way when the client is told.
+                proxied.rule("slow", action="delay", delay_ms=500, partition=1, **of)
+            error = {"action": "error", "error": "NOT_ENOUGH_REPLICAS"} if refused else {"action": "count"}
+            proxied.rule("refused", partition=1, **error, **of)
+
+        reports = write(
+            proxied.bootstrap, topic, value, begin, lambda: proxied.count("lost", "matched") > 0, **more
+        )
         if not (proxied.count("lost", "matched") and proxied.count("refused", "matched")):
             return "not tried: the proxies saw none of these requests"
     return seen(reports, copies(bootstrap, topic, value))

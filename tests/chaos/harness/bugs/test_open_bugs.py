@@ -205,6 +205,29 @@ def test_a_late_answer_overwrites_a_later_assignment(
     assert told(cluster, "late_answer_after_assign.py", arm, "--topic", topic) == seen
 
 
+@pytest.mark.parametrize(
+    ("arm", "seen"),
+    [
+        ("lost, and another refused", "the record is there as epoch 0 sequence 1, epoch 1 sequence 0"),
+        ("control, lost", "the record is there as epoch 0 sequence 1"),
+        ("control, another refused", "the record is there as epoch 0 sequence 1"),
+        ("control, one request in flight", "the record is there as epoch 0 sequence 1"),
+    ],
+    ids=["both", "lost", "refused", "one-in-flight"],
+)
+def test_an_idempotent_producer_writes_again_after_an_error_of_another_partition(
+    cluster: ManagedCluster, arm: str, seen: str, request: pytest.FixtureRequest
+) -> None:
+    """librdkafka 4953: the epoch is bumped for all partitions, also for the one whose response was lost."""
+    name = f"again-{request.node.callspec.id}"
+    brokers = [[1, 2, 3], [2, 3, 1]]
+    cluster.admin().create(name, partitions=2, replication_factor=3, config={}, assignment=brokers)
+    settle(cluster, name, 2, 3, 2 * PATIENCE)
+    line = told(cluster, "written_again.py", arm, "--topic", name)
+    assert line.removeprefix("SHOWN: ") == f"reports {{'OK': 6}}; {seen}"
+    cluster.admin().delete(name)
+
+
 TIMED_OUT = "commit: _TIMED_OUT (retriable), read as committed in"
 
 
