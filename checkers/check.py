@@ -30,6 +30,7 @@ from checkers.records.reports import reports_of
 from checkers.replicas import find as replicas
 from checkers.share import find as share
 from checkers.sql import ddl
+from checkers.transactions import find as transactions
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
 from harness.model.result import Summary
@@ -85,6 +86,7 @@ def check_run(
             deliveries.find(views, scratch),
             groups.find(views, scratch),
             share.find(views, scratch),
+            transactions.find(views, scratch),
             replicas.find(views, scratch),
         ]
         for findings, _ in found:

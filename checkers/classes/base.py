@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from checkers.evidence.sentences import text
 from harness.model.result import FindingClass
 
-FindingSubject = Literal["record", "output", "delivery", "group", "share", "replica"]
+FindingSubject = Literal["record", "output", "delivery", "group", "share", "transaction", "replica"]
 
 
 class Facts:

@@ -41,6 +41,7 @@ FINDINGS = pa.schema(
         ("acked_epoch", pa.int32()),
         ("replaced_epoch", pa.int32()),
         ("checkpoint", pa.int64()),
+        ("cycle", pa.list_(pa.string())),
     ]
 )
 """The findings journal, one row per finding; columns that do not apply are null.
@@ -64,6 +65,10 @@ of the input (of an invented one: of the output). `place` is "expired" if retent
 "foreign", "corrupt", "undecodable" or "unmapped". `reader` is the instance that was started again between the
 send and the last output, such as "instance 1", `checkpoint` the last offset of the input's partition that the
 application had checkpointed before (of an unprocessed input: the highest one that is not beyond it).
+
+Of a finding about transactions, `count` is the number of transactions in the component, `producer` and `txn`
+are the first of its shortest cycle, and `cycle` has one text per edge of that, such as "0/3 wr t-0@7": the
+transaction (producer/number), the kind of the edge to the next one, and what it is about.
 """
 
 

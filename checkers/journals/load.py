@@ -155,7 +155,8 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> _Re
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
-    may_lack = journal.ADDED_COLUMNS if schema in (journal.COMMITS, journal.ASSIGNMENTS) else ()
+    added_to = (journal.COMMITS, journal.ASSIGNMENTS, journal.TRANSACTIONS)
+    may_lack = journal.ADDED_COLUMNS if schema in added_to else ()
     for field in schema:
         index = found.get_field_index(field.name)
         if index < 0 and field.name in may_lack:

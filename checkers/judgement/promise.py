@@ -114,6 +114,9 @@ def ruled_out(meta: RunMeta) -> dict[Breaks, str]:
         reasons = dict.fromkeys((Breaks.WHEN_IDEMPOTENT, Breaks.WHEN_ORDERED), "the producer is idempotent")
     elif meta.max_in_flight == 1:
         reasons = {Breaks.WHEN_ORDERED: "one request was in flight at a time"}
+    polls = [reader for reader in meta.readers if reader.producer is not None]
+    if polls and all(reader.committed for reader in polls):
+        reasons[Breaks.WHEN_READ_COMMITTED] = "each had to commit before another could poll its records"
     if meta.application is not None:
         promised = meta.application.guarantee
         reason = f"the application promises {promised}"

@@ -94,7 +94,8 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
         ),
         examples=tuple(
             Example.model_validate(
-                {name: example[name] for name in Example.model_fields} | {"held_by": example["held_by"] or ()}
+                {name: example[name] for name in Example.model_fields}
+                | {name: example[name] or () for name in ("offsets", "held_by", "cycle")}
             )
             for example in counts.examples
         ),

@@ -111,6 +111,14 @@ TRANSACTIONS = define_journal(
     Column("outcome", pa.string(), "`committed`, `aborted`, or `indeterminate`: it may end either way"),
     Column("records", pa.int64(), "number of its rows in the sends journal"),
     Column("error", pa.string(), "the client's name for the error", "no error"),
+    Column(
+        "polled_from",
+        pa.int64(),
+        "`position`, in the journal of the producer's reader (`readers` in run.json), of the first record "
+        "that it polled",
+        "it polled none, or the folder is from before this column",
+    ),
+    Column("polled", pa.int64(), "number of records that it polled", "as above"),
 )
 
 READS = define_journal(
@@ -217,8 +225,9 @@ OFFSETS = define_journal(
     Column("error", pa.string(), "Kafka's name for the error: the offset is not known", "no error"),
 )
 
-ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member"})
-"""Columns of assignments and commits that folders of this schema version may lack: then they are null."""
+ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member", "polled_from", "polled"})
+"""Columns of assignments, commits and transactions that folders of this schema version may lack: then they
+are null."""
 
 FAULTS = define_journal(
     "faults.parquet",

@@ -19,6 +19,7 @@ class Breaks(StrEnum):
     ALWAYS = "yes"
     WHEN_IDEMPOTENT = "when idempotent"
     WHEN_ORDERED = "when the settings keep the order"
+    WHEN_READ_COMMITTED = "when transactions poll committed records only"
     UNLESS_AT_MOST_ONCE = "unless the application promises at-most-once"
     UNLESS_AT_LEAST_ONCE = "unless the application promises at-least-once"
     AS_PROMISED = "as promised"
@@ -30,9 +31,9 @@ class FindingClass(StrEnum):
     if nothing else is said; never, if the verdict has no words for it.
 
     A record is in at most one of the classes about records; those from `invented` on are about outputs of
-    applications, deliveries, groups, share groups and replicas and are counted in addition. Classes that
-    always break the verdict are named worst first. Definitions: ARCHITECTURE.md, Findings, and `kafka-chaos
-    findings`.
+    applications, deliveries, groups, share groups, transactions and replicas and are counted in addition.
+    Classes that always break the verdict are named worst first. Definitions: ARCHITECTURE.md, Findings, and
+    `kafka-chaos findings`.
     """
 
     _value_: str
@@ -101,6 +102,13 @@ class FindingClass(StrEnum):
         "records are given to a share group more often than its delivery limit allows",
     )
     SHARE_REDELIVERED = "share_redelivered"
+    CIRCULAR_INFORMATION_FLOW = (
+        "circular_information_flow",
+        "times transactions have polled each other's records in a circle",
+        Breaks.WHEN_READ_COMMITTED,
+    )
+    WRITE_CYCLE = "write_cycle"
+    FRACTURED_READ = "fractured_read"
     DIVERGED = "diverged", "times replicas hold different records at an offset below the high watermark"
 
 
@@ -135,7 +143,8 @@ class Example(Frozen):
     """One finding with its evidence, as shown to people. `offsets` are where it was read (first few).
 
     `reader` is the live reader or group concerned, `count` how many deliveries or offsets one finding stands
-    for, `txn` the number of the producer's transaction (None: does not apply).
+    for, `txn` the number of the producer's transaction (None: does not apply). `cycle` has the edges of a
+    cycle of transactions (`checkers.evidence.findings.FINDINGS`).
     """
 
     finding: FindingClass
@@ -154,6 +163,7 @@ class Example(Frozen):
     reader: str | None = None
     count: int | None = None
     txn: int | None = None
+    cycle: tuple[str, ...] = ()
 
 
 class OwnerlessTime(Frozen):

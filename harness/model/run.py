@@ -110,8 +110,9 @@ class ReaderInfo(Frozen):
     `group` is its consumer group (None: it was assigned partitions directly and committed nothing).
     `protocol` is group.protocol, `session_ms` after how many milliseconds without a heartbeat the coordinator
     may expire it. `committed`: isolation.level=read_committed. `rack`: client.rack, for fetching from
-    followers. `client` is the library. `reset` is auto.offset.reset (None: not known). `closed` is False if
-    it was still reading when the run was aborted.
+    followers. `client` is the library. `reset` is auto.offset.reset (None: not known). `producer` is the
+    number of the producer whose transactions take what it receives (None: it is a reader by itself).
+    `closed` is False if it was still reading when the run was aborted.
     """
 
     name: str
@@ -123,6 +124,7 @@ class ReaderInfo(Frozen):
     commits: Literal["none", "auto", "manual", "before", "transaction"] = "none"
     client: str = "librdkafka"
     reset: Literal["error", "earliest", "latest"] | None = None
+    producer: int | None = None
     records: int = 0
     closed: bool = False
 

@@ -189,18 +189,30 @@ class History:
         )
         return self
 
-    def txn(self, number: int, outcome: str = "committed", *, producer: int = 0) -> History:
-        """A transaction of a producer, and how it ended."""
+    def txn(
+        self,
+        number: int,
+        outcome: str = "committed",
+        *,
+        producer: int = 0,
+        begun: float = 1,
+        ended: float | None = 2,
+        polled: tuple[int, int] = (0, 0),
+    ) -> History:
+        """A transaction of a producer, and how it ended; `polled` is the position of the first record that it
+        polled, and the number of these."""
         self.txns.append(
             {
                 "producer": self.producer + producer,
                 "txn": number,
-                "begun_ns": ns(1),
-                "ended_ns": ns(2),
+                "begun_ns": ns(begun),
+                "ended_ns": ns(ended),
                 "asked": "abort" if outcome == "aborted" else "commit",
                 "outcome": outcome,
                 "records": 0,
                 "error": None,
+                "polled_from": polled[0] if polled[1] else None,
+                "polled": polled[1] or None,
             }
         )
         return self

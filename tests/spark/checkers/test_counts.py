@@ -77,6 +77,7 @@ def findings(number: int, seed: int) -> list[Row]:
                 "key": None,
                 "epochs": 1,
                 "txn": None,
+                "cycle": draw.choice([None, ["0/1 wr t-0@1"]]),
             }
         )
     return rows
