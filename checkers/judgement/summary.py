@@ -176,4 +176,4 @@ def sentence(group: BlameGroup, count: int, meta: RunMeta) -> str:
         parts += [f"last checkpoint at offset {group.checkpoint}"] if group.checkpoint is not None else []
     if group.later:
         parts.append(f"{'missing' if group.place == NOT_COMMITTED else 'gone'} after {group.later}")
-    return f"{count:,} {group.finding}: {', '.join(parts)}"
+    return f"{count:,} {group.finding}{': ' if parts else ''}{', '.join(parts)}"

@@ -16,6 +16,7 @@ from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Tex
 from harness.page.html import environment
 from harness.report import arm_tables, arms_table, versions
 from harness.report.application_words import application_sentence, exit_in_words, exits_of
+from harness.report.cycle_drawing import cycles_section
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
 from harness.report.timeline_rows import GEOMETRY, broker_class
@@ -153,6 +154,7 @@ def _what_was_found(arm: ArmResult) -> Iterator[Block]:
     if summary is not None:
         yield Lines(summary.blame[:MOST_BLAME])
         yield arm_tables.examples(summary, meta)
+        yield cycles_section(summary)
     yield arm_tables.settings(meta.producer_config, "Client settings")
     topic = arm_tables.settings(meta.topic_config)
     yield section("Topic settings, defaults included", topic, folded=True)

@@ -179,8 +179,10 @@ def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
             continue
         faults = faults_of(example, meta)
         faults = f", {faults}" if faults else ""
-        record = f"producer {example.producer}, seq {example.seq}, " if example.producer is not None else ""
-        lines.append(f"{example.finding}: {record}partition {example.partition}: {example.detail}{faults}")
+        # A finding about transactions is about no single record and partition.
+        record = f"producer {example.producer}, seq {example.seq}, " if example.seq is not None else ""
+        where = f"{record}partition {example.partition}: " if example.partition is not None else ""
+        lines.append(f"{example.finding}: {where}{example.detail}{faults}")
     return lines
 
 

@@ -26,6 +26,7 @@ NOTHING: dict[str, Any] = {
     "reader": None,
 }
 SEVERAL = [
+    ({"finding": "circular_information_flow"}, "1 circular_information_flow"),
     ({"partition": 2}, "1 lost: in partition 2"),
     ({"partition": 0, "step": 1}, "1 lost: sent in after to partition 0"),
     ({"partition": 0, "step": 0}, "1 lost: sent in before to partition 0"),
