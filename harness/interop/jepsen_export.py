@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,17 @@ from harness.model.errors import BadInput
 from harness.model.journal_reader import journal_batches, journal_rows
 from harness.model.run import RunMeta
 from workloads.interop.jepsen import History, in_order
-from workloads.interop.jepsen_events import INFO, NEVER, TYPES, Legend, read_events, send_events
+from workloads.interop.jepsen_events import (
+    INFO,
+    NEVER,
+    TYPES,
+    Legend,
+    Poll,
+    TransactionRanges,
+    poll_events,
+    read_events,
+    send_events,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,7 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
     """Write a run as a history of `jepsen.tests.kafka` (EDN).
 
     For a transactional run only read_committed readers are written: to Jepsen an aborted record that is read
-    is an anomaly.
+    is an anomaly. What transactions polled is part of these.
 
     Raises:
         JournalError: the folder or a journal cannot be read.
@@ -58,7 +68,8 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as scratch:
             written = Path(scratch) / "history.edn"
-            events = in_order(_events(folder, reads, legend, meta.transactional), Path(scratch))
+            polling = {reader.name: reader.producer for reader in readers if reader.producer is not None}
+            events = in_order(_events(folder, reads, legend, meta.transactional, polling), Path(scratch))
             lines = 0
             with written.open("w") as file:
                 for lines, line in enumerate(history.lines(events), 1):  # noqa: B007
@@ -76,14 +87,27 @@ def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], set[int]]:
     return found
 
 
-def _events(folder: Path, reads: list[Path], legend: Legend, transactional: bool) -> Iterator[pa.Table]:
+def _events(
+    folder: Path, reads: list[Path], legend: Legend, transactional: bool, polling: Mapping[str, int]
+) -> Iterator[pa.Table]:
     transactions = _transactions(folder) if transactional else {}
     found = _partitions_read(folder, reads)
     for table in _sends(folder / journal.SENDS_DIR):
         yield send_events(table, legend, transactions, found)
     for path in reads:
+        producer = polling.get(path.name) if path.parent.name == journal.LIVE_DIR else None
+        polls = [] if producer is None else _polls(folder, producer, transactions)
         for table in journal_batches(path):
-            yield read_events(table, legend)
+            yield read_events(table, legend) if producer is None else poll_events(table, legend, polls)
+
+
+def _polls(folder: Path, producer: int, transactions: TransactionRanges) -> list[Poll]:
+    rows = (row for row in journal_rows(folder / journal.TRANSACTIONS_DIR) if row["producer"] == producer)
+    return sorted(
+        (producer, row["polled_from"], row["polled"], row["txn"], *transactions[producer, row["txn"]])
+        for row in rows
+        if row.get("polled")
+    )
 
 
 def _transactions(folder: Path) -> dict[tuple[int, int], tuple[int, int, int]]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from workloads.interop.jepsen_events import COMPLETE, INFO, INVOKE, NEVER, NO_OFFSET, OK, Legend
+from workloads.interop.jepsen_events import COMPLETE, INFO, INVOKE, NEVER, NO_OFFSET, OK, POLLED, Legend
 
 POLL_RECORDS = 1000
 """The most records of one poll operation."""
@@ -112,21 +112,30 @@ class History:
         free = self._free.setdefault(actor, [])
         process = heapq.heappop(free) if free else next(self._processes)
         self._busy[actor, group] = process
-        sends = " ".join(f"[:send {row[5]} {row[7]}]" for row in rows)
-        return self._line(at, process, ":invoke", ":send", f"[{sends}]")
+        several = list(rows)
+        parts = [f"[:send {row[5]} {row[7]}]" for row in several if row[4] < POLLED]
+        polls = len(parts) < len(several)
+        parts += ["[:poll]"] if polls else []
+        return self._line(at, process, ":invoke", ":txn" if polls else ":send", f"[{' '.join(parts)}]")
 
     def _end(self, at: int, actor: int, group: int, rows: Iterable[SortKey]) -> str:
         process = self._busy.pop((actor, group))
-        sends, kind, error = [], INFO, 0
+        sends, polled, kind, error = [], [], INFO, 0
         for row in rows:
             kind, error = row[8], row[9] or error
+            if row[4] >= POLLED:
+                polled.append(row)
+                continue
             offset = "nil" if row[6] == NO_OFFSET else row[6]
             sends.append(f"[:send {row[5]} {f'[{offset} {row[7]}]' if kind == OK else row[7]}]")
         if kind != INFO:
             heapq.heappush(self._free[actor], process)
-        name = self._legend.errors.all[error]
-        why = f", :error {json.dumps(name)}" if name else ""
-        return self._line(at, process, _WORDS[kind], ":send", f"[{' '.join(sends)}]", why)
+        error_name = self._legend.errors.all[error]
+        why = f", :error {json.dumps(error_name)}" if error_name else ""
+        if polled:
+            sends.append(f"[:poll {_by_key(polled)}]" if kind == OK else "[:poll]")
+        name = ":txn" if polled else ":send"
+        return self._line(at, process, _WORDS[kind], name, f"[{' '.join(sends)}]", why)
 
     def _polls(self, at: int, actor: int, rows: Iterable[SortKey]) -> Iterator[str]:
         if actor not in self._readers:
@@ -135,12 +144,8 @@ class History:
         process = self._readers[actor]
         rest = iter(rows)
         while records := list(islice(rest, POLL_RECORDS)):
-            by_key: dict[int, list[str]] = {}
-            for row in records:
-                by_key.setdefault(row[5], []).append(f"[{row[6]} {row[7]}]")
-            polled = " ".join(f"{key} [{' '.join(pairs)}]" for key, pairs in by_key.items())
             yield self._line(at, process, ":invoke", ":poll", "[[:poll]]")
-            yield self._line(at, process, ":ok", ":poll", f"[[:poll {{{polled}}}]]")
+            yield self._line(at, process, ":ok", ":poll", f"[[:poll {_by_key(records)}]]")
 
     def _subscribe(self, at: int, actor: int) -> Iterator[str]:
         _, reader, session = self._legend.actors.all[actor]
@@ -156,3 +161,12 @@ class History:
             f"{{:index {next(self._indexes)}, :time {at}, :process {process}, :type {kind}, :f {what}, "
             f":value {value}{more}}}"
         )
+
+
+def _by_key(rows: Iterable[SortKey]) -> str:
+    """The records that were polled, as a map from keys to vectors of [offset value]."""
+    by_key: dict[int, list[str]] = {}
+    for row in rows:
+        by_key.setdefault(row[5], []).append(f"[{row[6]} {row[7]}]")
+    polled = " ".join(f"{key} [{' '.join(pairs)}]" for key, pairs in by_key.items())
+    return f"{{{polled}}}"

@@ -6,7 +6,7 @@ that this run never sent, or that does not decode, gets a negative number that d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -22,6 +22,8 @@ OK, FAIL, INFO = range(3)
 NEVER = 2**63 - 1
 """`time` of the completion of an operation that never ended."""
 NO_OFFSET = -1
+POLLED = 1 << 62
+"""From this `position` on an event is about a record that a transaction polled, not one that it sent."""
 EVENTS = ("time", "order", "actor", "group", "position", "key", "offset", "value", "type", "error")
 """`time` is in ns, `order` sorts events of the same time, `actor` is an index of `Legend.actors`, `group`
 identifies one operation of an actor and `position` the order within it. `type` is `OK`, `FAIL` or `INFO`,
@@ -38,6 +40,8 @@ TYPES = {
 Int64Array = npt.NDArray[np.int64]
 TransactionRanges = Mapping[tuple[int, int], tuple[int, int, int]]
 """(producer, txn) -> (begun, ended, type)"""
+Poll = tuple[int, int, int, int, int, int, int]
+"""What a transaction polled: (producer, position of the first record, count, txn, begun, ended, type)."""
 
 
 class Names:
@@ -200,4 +204,25 @@ def read_events(table: pa.Table, to: Legend) -> pa.Table:
         value=value,
         type=OK,
         error=0,
+    )
+
+
+def poll_events(table: pa.Table, to: Legend, polls: Sequence[Poll]) -> pa.Table:
+    """Two events, as of a send, per record that a transaction polled. `table` holds READS rows of the reader
+    of one producer, and `polls` are that producer's, in the order of their records; the others are left out.
+    """
+    events = read_events(table, to)
+    if not polls:
+        return events.slice(0, 0)
+    firsts, counts, txns, begun, ended, kinds = np.array(polls, dtype=np.int64)[:, 1:].T
+    position = _column(table, "position", -1)
+    at = np.searchsorted(firsts, position, "right") - 1
+    inside = np.flatnonzero((at >= 0) & (position < firsts[at] + counts[at]))
+    events, at = events.take(inside), at[inside]
+    own = {name: _column(events, name, 0) for name in ("key", "offset", "value", "error")}
+    own |= {"group": txns[at], "position": POLLED + position[inside], "type": kinds[at]}
+    actor = to.actors.number(("txn", polls[0][0]))
+    times = {INVOKE: begun[at], COMPLETE: np.maximum(begun, ended)[at]}
+    return pa.concat_tables(
+        _events(len(at), time=time, order=order, actor=actor, **own) for order, time in times.items()
     )

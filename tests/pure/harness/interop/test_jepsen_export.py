@@ -267,13 +267,14 @@ def test_polls_are_short(export: Export, monkeypatch: pytest.MonkeyPatch) -> Non
     assert [[offset for offset, _ in op[":value"][0][1][0]] for op in polls] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_a_transaction_is_one_operation(export: Export, tmp_path: Path) -> None:
-    def transaction(txn: int, outcome: str, begun: int, ended: int | None) -> Row:
-        return {
-            "producer": 0, "txn": txn, "begun_ns": begun, "ended_ns": ended, "asked": "commit",
-            "outcome": outcome, "records": 2, "error": None,
-        }  # fmt: skip
+def transaction(txn: int, outcome: str, begun: int, ended: int | None) -> Row:
+    return {
+        "producer": 0, "txn": txn, "begun_ns": begun, "ended_ns": ended, "asked": "commit",
+        "outcome": outcome, "records": 2, "error": None,
+    }  # fmt: skip
 
+
+def test_a_transaction_is_one_operation(export: Export, tmp_path: Path) -> None:
     sends = [send(seq, 10 + seq, 20 + seq, txn=seq // 2, partition=seq % 2) for seq in range(6)]
     ops = export(
         sends,
@@ -363,3 +364,29 @@ def test_sorting_is_sorting(blocks: list[list[tuple[int, int]]], rows: int) -> N
         assert list(in_order(tables(), Path(scratch), rows)) == sorted(
             row for block in blocks for row in block
         )
+
+
+def test_a_transaction_that_polled_is_one_operation(export: Export) -> None:
+    """Its reader received a record before the first transaction, and one after the last."""
+    ends = {"committed": (5, 30), "aborted": (35, 40), "indeterminate": (45, None)}
+    ops = export(
+        [send(number, 6 + 30 * number, 7 + 30 * number, txn=number) for number in range(3)],
+        [],
+        run={
+            "transactional": True,
+            "readers": [ReaderInfo(name="p", committed=True, producer=0).model_dump()],
+        },
+        transactions=[
+            {**transaction(number, outcome, *times), "polled_from": 2 * number + 1, "polled": 2}
+            for number, (outcome, times) in enumerate(ends.items())
+        ],
+        live__p=[live(seq, seq, 0, seq, 20, "p") | {"partition": seq % 2} for seq in range(8)],
+    )
+    assert brief(ops) == [
+        (":invoke", ":txn", [[":send", 0, 0], [":poll"]]),
+        (":ok", ":txn", [[":send", 0, [0, 0]], [":poll", {1: [[1, 1]], 0: [[2, 2]]}]]),
+        (":invoke", ":txn", [[":send", 0, 1], [":poll"]]),
+        (":fail", ":txn", [[":send", 0, 1], [":poll"]]),
+        (":invoke", ":txn", [[":send", 0, 2], [":poll"]]),
+        (":info", ":txn", [[":send", 0, 2], [":poll"]]),
+    ]
