@@ -71,15 +71,19 @@ class ClusterProxies:
         return tuple(f"{rule_id} at node {node}" for node, rules in found.items() for rule_id in rules)
 
     def _each(self, act: Callable[[ProxyClient], _T]) -> dict[int, _T]:
-        """`act` with the proxy of every running node; what of a node that has ended meanwhile is left out."""
+        """`act` with the proxy of every running node; what of a node that has ended meanwhile is left out.
 
-        def tell(node: int) -> list[_T]:
+        A node that was started again meanwhile has a new proxy, which is asked then."""
+
+        def tell(node: int, *, again: bool = False) -> list[_T]:
             try:
                 return [act(self._nodes.proxy(node))]
             except (ClusterError, BadInput):
-                if self._runs(node):
+                if not self._runs(node):
+                    return []
+                if again:
                     raise
-                return []
+                return tell(node, again=True)
 
         nodes = [node for node in self._nodes.proxied_ids if self._runs(node)]
         with ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:

@@ -113,10 +113,11 @@ class RunningNodes(ProxiedNodes):
         """Start a stopped node again, then call the callbacks of `on_start`; does nothing if it runs."""
         if self.is_running(number):
             return
-        with self._engine(number, "the node could not be started") as container:
-            container.start()
-        with self._engine(number, "the node's proxy could not be started"):
-            self._start_proxy(number)
+        with self._proxies.restarting(self._container(number)):
+            with self._engine(number, "the node could not be started") as container:
+                container.start()
+            with self._engine(number, "the node's proxy could not be started"):
+                self._start_proxy(number)
         for callback in tuple(self._on_start):
             callback(number)
 

@@ -8,7 +8,7 @@ import json
 import tarfile
 import threading
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,11 @@ class NodeProxies:
 
     def __init__(self) -> None:
         self._clients: dict[str, ProxyClient] = {}
-        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._locks: dict[str, threading.RLock] = defaultdict(threading.RLock)
+
+    def restarting(self, beside: Any) -> AbstractContextManager[object]:
+        """While a container and its proxy are being started again: `client` waits for the end of it."""
+        return self._locks[beside.name]
 
     def start(
         self, client: DockerClient, image: str, beside: Any, labels: dict[str, str], spec: ProxySpec
@@ -78,7 +82,8 @@ class NodeProxies:
         wait_until(missing, what=f"a proxy that listens ({name})", seconds=_START_SECONDS)
 
     def client(self, beside: Any, spec: ProxySpec) -> ProxyClient:
-        """Commands to the proxy of a container; used by any number of threads."""
+        """Commands to the proxy of a container; used by any number of threads. Waits while it is being
+        started again (`restarting`)."""
         with self._locks[beside.name]:
             found = self._clients.get(beside.name)
             if found is None:

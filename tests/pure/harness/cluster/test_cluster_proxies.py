@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from harness.cluster.cluster_proxies import ClusterProxies
+from harness.containers.node_proxies import NodeProxies
 from harness.model.errors import ClusterError
 from harness.model.request_rules import RequestRule, RuleCounts
 from harness.proxy.client import ProxyClient
+from harness.proxy.server import ProxySpec
 
 pytestmark = pytest.mark.pure
 
@@ -106,3 +110,24 @@ def test_a_dead_proxy_of_a_running_node_is_an_error_and_that_of_a_dead_node_is_n
     both.is_running = lambda number: number == 1 or next(looks)  # type: ignore[method-assign]
     next(looks)
     assert ClusterProxies(both).passed() == {}
+
+
+def test_a_node_that_was_started_again_meanwhile_is_asked_through_its_new_proxy() -> None:
+    both = nodes()
+    old, new = Proxy(dead=True), Proxy(rules={"r": dict(NONE)})
+    proxies = iter([old, new])
+    both.proxy = lambda number: cast(ProxyClient, next(proxies) if number == 2 else Proxy())  # type: ignore[method-assign]
+    assert ClusterProxies(both).all_rules() == ("r at node 2",)
+
+
+def test_commands_wait_while_a_node_and_its_proxy_start_again() -> None:
+    proxies, node, told = NodeProxies(), SimpleNamespace(name="broker-1", client=None), []
+    spec = ProxySpec(listeners=(), control="127.0.0.1:1", peers={})
+    asking = threading.Thread(target=lambda: told.append(proxies.client(node, spec)))
+    with proxies.restarting(node):
+        proxies.client(node, spec)  # the thread that starts it does not wait for itself
+        asking.start()
+        asking.join(0.2)
+        assert told == []
+    asking.join(10)
+    assert told == [proxies.client(node, spec)]
