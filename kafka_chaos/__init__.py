@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
     from harness.spec.experiment import Arm, Experiment
     from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
+    from harness.spec.producer_ids import InitProducerId
     from harness.spec.rival import Rival
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
@@ -94,6 +95,7 @@ __all__ = [
     "FaultWindow",
     "FindingClass",
     "Heal",
+    "InitProducerId",
     "Inject",
     "JournalError",
     "JournaledProducer",
@@ -155,6 +157,7 @@ _HOME = {
     "harness.spec.experiment": "Arm Experiment",
     "harness.spec.topic": "DeleteRecords RecreateTopic TopicSpec",
     "harness.spec.group_steps": "AskOffsets CommitOffsets RestartReader",
+    "harness.spec.producer_ids": "InitProducerId",
     "harness.spec.rival": "Rival",
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",

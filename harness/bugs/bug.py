@@ -72,6 +72,7 @@ BUGS: tuple[Bug, ...] = tuple(
         "kip-903",
         "kafka-17754",
         "kafka-19446",
+        "kafka-19367",
         "kip-890",
         "kafka-19690",
         "kafka-19012",

@@ -116,10 +116,21 @@ class PyScriptedWorkload(ClosesAtEnd):
         first.end("commit", taken_over=same)
         return [f"step {rival.name}: begin: {refusal}" for refusal in refusals if refusal]
 
+    def transactional_id_of(self, name: str) -> str:
+        """The transactional.id of a producer, which a later drive step may be the first to name.
+
+        Raises:
+            ClusterError: the coordinator is not the required one.
+        """
+        found = self._ids.get(name)
+        if found is None:
+            found = self._ids[name] = self._transactional_id()
+        return found
+
     def _create_producer(self, name: str, transactional_id: str | None = None) -> ScriptedProducer:
         drive, bootstrap = self._spec.drive, self._cluster.bootstrap
         if transactional_id is None and drive.transactional:
-            transactional_id = self._transactional_id()
+            transactional_id = self.transactional_id_of(name)
         given = scripted_properties(drive, self._settings, bootstrap, transactional_id)
         properties = {"client.id": name, **given}
         client = create_producer(self._jvm.packages, properties, self._cluster.access.java())

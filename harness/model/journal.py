@@ -264,17 +264,22 @@ SAMPLES = define_journal(
 
 ANSWERS = define_journal(
     "answers/part-*.parquet",
-    "One row per answer of a broker to a question of an ask step. The journal has no rows if the "
-    "experiment has no such step.",
+    "One row per answer of a broker to a question of an ask step, or in a step `init_producer_id`. The "
+    "journal has no rows if the experiment has no such step.",
     Column("at_ns", pa.int64(), f"when the brokers were asked, {NS_MEANING}"),
-    Column("ask", pa.string(), "name of the ask step"),
+    Column("ask", pa.string(), "name of the step"),
     Column("round", pa.int32(), "from 0, where the step asks again and again"),
     Column("place", pa.int32(), "position of the question in the step, from 0"),
     Column("broker", pa.int32(), "node id of the broker that was asked"),
-    Column("partition", pa.int32(), "partition it was asked about"),
+    Column("partition", pa.int32(), "partition it was asked about; -1: none"),
     Column("question", pa.string(), "the question's name, as experiment files have it"),
     Column("error", pa.string(), "Kafka's name for the error; `NO_ANSWER`: none came", "no error"),
-    Column("number", pa.int64(), "the offset that it answered; for `leader` the node id", "no number"),
+    Column(
+        "number",
+        pa.int64(),
+        "the offset that it answered; for `leader` the node id, for `init_producer_id` the epoch",
+        "no number",
+    ),
     Column("detail", pa.string(), "the rest of its answer, as JSON"),
 )
 

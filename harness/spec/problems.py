@@ -34,6 +34,10 @@ def driving_problems(
                 )
         if step.write is not None and True in driven:
             yield Problem(f"{where}.write", "`client: driven` has no write steps, only drive steps")
+        init = step.init_producer_id
+        if init is not None and not all(one.drive.transactional for one in workloads):
+            needs = "it needs `client: driven` with `driven: {transactional: true}`"
+            yield Problem(f"{where}.init_producer_id", needs)
         drive = step.drive
         if drive is None:
             continue

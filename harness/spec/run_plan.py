@@ -14,6 +14,7 @@ from harness.spec.application import ApplicationSpec
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsetsCall
+from harness.spec.producer_ids import InitProducerId
 from harness.spec.rival import Rival
 from harness.spec.steps import KIND, Ask, Call, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
 from harness.spec.topic import DeleteRecords, RecreateTopic
@@ -174,7 +175,7 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         what = f"wait until {until}, {action.within:g} s at most"
     elif isinstance(action, Drive):
         what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"
-    elif isinstance(action, Rival):
+    elif isinstance(action, Rival | InitProducerId):
         what = str(action)
     elif isinstance(action, RestartReader):
         what = f"{'crash' if action.crash else 'restart'} reader {action.reader}"

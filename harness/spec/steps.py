@@ -14,6 +14,7 @@ from faults.targets import Target
 from harness.model.frozen import Frozen
 from harness.spec.application import ApplicationState
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsets, SendOffsetsCall
+from harness.spec.producer_ids import InitProducerId
 from harness.spec.rival import Rival
 from harness.spec.topic import DeleteRecords, RecreateTopic
 from harness.spec.wait_conditions import (
@@ -256,7 +257,8 @@ class Sleep(Frozen):
 _OfGroup = RestartReader | CommitOffsets | AskOffsets | AlterShareGroup
 Sending = Write | Drive | Rival
 """The steps in which producers send. Each has a name, by which promises and expectations refer to it."""
-Action = Sending | Wait | Inject | Heal | Ask | _OfGroup | DeleteRecords | RecreateTopic | Sleep
+_OfTopic = DeleteRecords | RecreateTopic
+Action = Sending | Wait | Inject | Heal | Ask | InitProducerId | _OfGroup | _OfTopic | Sleep
 _BARE = ("heal", "recreate_topic")
 """Steps that are complete without settings."""
 
@@ -271,6 +273,7 @@ class Step(Frozen):
     inject: Inject | None = None
     heal: Heal | None = None
     ask: Ask | None = None
+    init_producer_id: InitProducerId | None = None
     restart_reader: RestartReader | None = None
     delete_records: DeleteRecords | None = None
     recreate_topic: RecreateTopic | None = None

@@ -20,10 +20,12 @@ from harness.run.clients.run_clients import restart_reader
 from harness.run.faults.ledger import FaultLedger, OpenFault
 from harness.run.faults.scheduler import Scheduler
 from harness.run.steps.broker_queries import BrokerObserver, ask
+from harness.run.steps.producer_ids import initialise
 from harness.run.steps.request_counters import RequestCounters
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
+from harness.spec.producer_ids import InitProducerId
 from harness.spec.rival import Rival
 from harness.spec.run_plan import describe_requests
 from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write, name_of
@@ -105,6 +107,13 @@ class StepExecutor:
             for arm in self.arms:
                 assert isinstance(arm.workload, PyScriptedWorkload), "checked when the experiment was made"
                 self.problems += arm.workload.drive(index, action)
+        elif isinstance(action, InitProducerId):
+            from harness.java.scripted_workload import PyScriptedWorkload
+
+            self._say(str(action))
+            for arm in self.arms:
+                assert isinstance(arm.workload, PyScriptedWorkload), "checked when the experiment was made"
+                initialise(action, self.cluster, arm.workload.transactional_id_of(action.of), arm.answers)
         elif isinstance(action, Rival):
             self._rival(index, action)
         elif isinstance(action, Wait):

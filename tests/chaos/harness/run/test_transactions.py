@@ -339,3 +339,31 @@ def test_an_open_transaction_is_waited_for(cluster: ManagedCluster, tmp_path: Pa
     assert time.monotonic() - began > 3
     del producer
     admin.delete(topic)
+
+
+def test_a_transactional_id_is_initialised_with_an_epoch_and_its_owner_is_fenced(
+    cluster: ManagedCluster, tmp_path: Path
+) -> None:
+    init = "init_producer_id"
+    drive = {"by": "writer", "do": ["begin", {"send": {}}]}
+    experiment = base(
+        workload={"client": "driven", "driven": {"transactional": True}},
+        steps=[
+            {init: {"name": "old", "of": "writer", "epoch": 40}},
+            {"drive": {"name": "one", **drive}},
+            {init: {"name": "fence", "of": "writer"}},
+            {"drive": {"name": "two", "by": "writer", "do": ["commit"]}},
+            {init: {"name": "other", "of": "other"}},
+            {"drive": {"name": "three", **drive, "by": "other"}},
+            {"drive": {"name": "four", "by": "other", "do": ["commit"]}},
+        ],
+    )
+    ran = Ran(cluster, experiment, "a", tmp_path / "run")
+    ran.sound()
+    epochs = {row["ask"]: (row["error"], row["number"]) for row in ran.rows("answers")}
+    # The abort makes it 41, and the answer after it has the next.
+    assert epochs == {"old": (None, 39), "fence": (None, 42), "other": (None, 0)}
+    ended = {row["producer"]: (row["outcome"], row["error"]) for row in ran.rows("transactions")}
+    assert ended[0][0] != "committed"
+    assert ended[0][1] is not None, "its commit was refused"
+    assert ended[1] == ("committed", None), "a control: it was not initialised meanwhile"

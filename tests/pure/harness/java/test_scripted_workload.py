@@ -289,7 +289,9 @@ def met(
             transactions=rows,
             commits=[],  # type: ignore[arg-type]
         )
+        known = made.transactional_id_of("first")
         problems = made.drive(0, Drive(name="before", by="first", do=("begin", "abort")))
+        assert ids == [known], "a producer has the id that was asked for before it began"
         problems += made.rival(1, Rival(name="second", records=2, transactional_id=transactional_id))
         problems += made.drive(2, Drive(name="after", by="second", do=("begin", "abort")))
         made.close()

@@ -376,6 +376,7 @@ def test_the_schema_accepts_what_the_reader_does(name: str, validator: Draft2020
 def test_the_schema_knows_every_step() -> None:
     known = {"write", "drive", "rival", "wait", "inject", "heal", "ask", "restart_reader", "sleep"}
     known |= {"alter_share_group", "ask_offsets", "commit_offsets", "delete_records", "recreate_topic"}
+    known |= {"init_producer_id"}
     assert set(EXPERIMENT.json_schema()["$defs"]["Step"]["properties"]) == known
 
 
