@@ -58,6 +58,9 @@ class Node:
     """Name and port of each listener that is behind a proxy."""
 
 
+_ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
+
+
 def plan(
     spec: ClusterSpec, host_ports: list[int], cluster_id: str, secured: Credentials | None = None
 ) -> list[Node]:
@@ -93,6 +96,10 @@ def plan(
 
     def environment(own: dict[str, str]) -> dict[str, str]:
         given = base | {variable(name): value for name, value in sorted((shared | own).items())}
+        if own["process.roles"] == "controller" and _ADVERTISED in given:
+            # The images refuse this variable on controllers, though Kafka takes it since 3.9 (KIP-853). They
+            # compare its name as it is, and make the property's of it in lower case.
+            given[_ADVERTISED.replace("ADVERTISED", "advertised")] = given.pop(_ADVERTISED)
         if spec.metadata_version is not None:
             given[zookeeper.SETTINGS] = zookeeper.settings(shared | own)
         return given
@@ -102,6 +109,8 @@ def plan(
     nodes = []
     for number, name in controllers:
         own = {"node.id": str(number), "process.roles": "controller", "listeners": listener}
+        if spec.controllers_advertise:
+            own["advertised.listeners"] = _advertised_controller(name)
         nodes.append(Node(number, name, controller=True, environment=environment(own), command=command))
     for (number, name), port in zip(brokers, host_ports, strict=True):
         own = {
@@ -111,6 +120,8 @@ def plan(
         }
         if spec.combined:
             own["listeners"] += f",{listener}"
+            if spec.controllers_advertise:
+                own["advertised.listeners"] += f",{_advertised_controller(name)}"
         nodes.append(Node(number, name, True, spec.combined, port, environment(own), command))
     return _proxied(spec, nodes)
 
@@ -133,6 +144,13 @@ def _proxied(spec: ClusterSpec, nodes: list[Node]) -> list[Node]:
 def _listening(spec: ClusterSpec, name: str, port: int) -> str:
     """An entry of `listeners`."""
     return f"{name}://{HOST}:{port + BEHIND_PROXY}" if spec.proxy else f"{name}://:{port}"
+
+
+def _advertised_controller(name: str) -> str:
+    """An entry of `advertised.listeners`. Without it a controller behind a proxy tells the others that it is
+    to be found on 127.0.0.1, and a broker that has to connect again finds nobody there (KIP-853: the leader's
+    endpoints are part of Fetch responses)."""
+    return f"CONTROLLER://{name}:{CONTROLLER_PORT}"
 
 
 def format_command(version: str) -> tuple[str, ...]:

@@ -170,6 +170,12 @@ class ClusterSpec(Frozen):
         )
 
     @property
+    def controllers_advertise(self) -> bool:
+        """Whether controllers have to be told what to advertise: with a proxy, and since Kafka 3.9, before
+        which they cannot (KIP-853)."""
+        return self.proxy and self._is_from((3, 9))
+
+    @property
     def has_group_limits(self) -> bool:
         """Whether a share group can have a delivery limit of its own, as since Kafka 4.3 (KIP-1240)."""
         return self._is_from((4, 3))

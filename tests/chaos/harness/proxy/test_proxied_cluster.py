@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -107,6 +108,21 @@ def test_every_node_has_one_and_it_sees_what_brokers_and_controllers_say(cluster
     assert {"BrokerHeartbeat", "BrokerRegistration", "Fetch"} <= seen["CONTROLLER"]
     assert "Fetch" in seen["INTERNAL"]
     assert "Metadata" in seen["CLIENT"]
+
+
+@pytest.mark.soak
+def test_brokers_find_a_controller_that_was_killed_again_through_its_proxy(cluster: ManagedCluster) -> None:
+    (controller,) = cluster.controller_ids
+    since_ns = time.time_ns()
+    cluster.kill(controller)
+    time.sleep(8)  # longer than the fetch time-out of the metadata quorum, so that brokers connect again
+    cluster.start_node(controller)
+    cluster.admin().create("after-it", partitions=3, replication_factor=3, config={})
+    settle(cluster, "after-it", 3, 3, PATIENCE)
+    for broker in cluster.broker_ids:
+        log = cluster.log_since(broker, since_ns)
+        assert f"Node {controller} disconnected" in log
+        assert f"node {controller} (/127.0.0.1:" not in log, "its own loopback is not where a controller is"
 
 
 @pytest.mark.soak

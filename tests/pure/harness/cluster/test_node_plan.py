@@ -181,11 +181,23 @@ def test_with_a_proxy_only_the_ports_behind_it_change() -> None:
         behind = plan(spec.model_copy(update={"proxy": True}), ports, "id")
         for one, other in zip(plain, behind, strict=True):
             changed = {name for name, value in one.environment.items() if other.environment[name] != value}
-            assert changed == {"KAFKA_LISTENERS"}
+            assert changed == {"KAFKA_LISTENERS"} | (
+                {"KAFKA_ADVERTISED_LISTENERS"} if spec.combined else set()
+            )
+            if one.controller:
+                # Else it tells brokers to connect to their own 127.0.0.1 when it comes back.
+                name = "KAFKA_ADVERTISED_LISTENERS" if one.broker else "KAFKA_advertised_LISTENERS"
+                told = other.environment[name].split(",")[-1]
+                assert told == f"CONTROLLER://{one.name}:9093"
             entries = other.environment["KAFKA_LISTENERS"].split(",")
             assert entries == [f"{name}://127.0.0.1:{port + 10000}" for name, port in other.proxied]
             assert one.environment["KAFKA_LISTENERS"] == ",".join(f"{n}://:{p}" for n, p in other.proxied)
             assert one.proxied == ()
+
+
+def test_before_39_a_controller_behind_a_proxy_advertises_nothing() -> None:
+    controller = plan(ClusterSpec(version="3.8.1", proxy=True), [20000, 20001, 20002], "id")[0]
+    assert "KAFKA_ADVERTISED_LISTENERS" not in controller.environment
 
 
 def test_with_zookeeper_the_proxies_are_before_brokers_alone() -> None:
