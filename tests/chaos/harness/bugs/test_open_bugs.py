@@ -228,6 +228,27 @@ def test_an_idempotent_producer_writes_again_after_an_error_of_another_partition
     cluster.admin().delete(name)
 
 
+@pytest.mark.parametrize(
+    ("arm", "partitions", "seen"),
+    [
+        ("fifty members join", 200, "200 of 200 began"),
+        ("answered 10 times", 1, "1 of 1 began at the committed offset, asked again 10 times"),
+        ("control, nothing is committed", 1, "0 of 1 began"),
+    ],
+    ids=["fifty", "answered", "control"],
+)
+def test_members_whose_epoch_is_stale_begin_at_the_committed_offset(
+    cluster: ManagedCluster, arm: str, partitions: int, seen: str, request: pytest.FixtureRequest
+) -> None:
+    """platformatic/kafka 267: librdkafka asks again, and does not begin at the end."""
+    name = f"stale-{request.node.callspec.id}"
+    led = [[1 + number % 3] for number in range(partitions)]
+    cluster.admin().create(name, partitions=partitions, replication_factor=1, config={}, assignment=led)
+    settle(cluster, name, partitions, 1, 2 * PATIENCE)
+    assert told(cluster, "stale_member_epoch.py", arm, "--topic", name).startswith(seen)
+    cluster.admin().delete(name)
+
+
 TIMED_OUT = "commit: _TIMED_OUT (retriable), read as committed in"
 
 
