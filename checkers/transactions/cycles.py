@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.groups.anomalies import FAILED, NULL, Ints, integers
 from harness.model.errors import first_line
@@ -91,12 +92,12 @@ def cycle_rules(rows: pa.Table, topics: Sequence[str]) -> pa.Table:
 
 class _Graph:
     def __init__(self, rows: pa.Table, topics: Sequence[str]) -> None:
-        kind = np.asarray(rows["kind"].to_pylist(), dtype=object)
+        kinds = {one: np.asarray(pc.equal(rows["kind"], one).to_numpy()) for one in ("ww", "wr", "rw", "txn")}
         source, target = integers(rows["source"]), integers(rows["target"])
         about = np.stack(
             [integers(rows[name]) for name in ("topic_partition", "offset", "next_offset")], axis=1
         )
-        times = kind == "txn"
+        times = kinds.pop("txn")
         self._topics = topics
         # What has no target is about its source alone.
         both = np.concatenate([source, np.where(times, source, target)])
@@ -105,8 +106,7 @@ class _Graph:
         self._begun, self._ended = np.full((2, len(self._nodes)), NULL, np.int64)
         self._begun[source[times]], self._ended[source[times]] = about[times, 1], about[times, 2]
         self._edges = {
-            name: Edges.of(source[kind == name], target[kind == name], about[kind == name])
-            for name in ("ww", "wr", "rw")
+            name: Edges.of(source[mine], target[mine], about[mine]) for name, mine in kinds.items()
         }
         pairs = np.array(list(realtime(self._begun, self._ended)), np.int64).reshape(-1, 2)
         nothing = np.full((len(pairs), 3), NULL)
