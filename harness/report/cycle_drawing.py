@@ -15,7 +15,7 @@ _WIDTH, _BOX, _BEND = 720, (150, 24), 40
 _WORDS = {
     "wr": "is polled by",
     "ww": "writes before",
-    "rw": "polls before it writes",
+    "rw": "does not poll yet",
     "realtime": "ends before",
 }
 """What a transaction does to the one that its arrow leads to."""
