@@ -200,6 +200,13 @@ class Experiment(Frozen):
                         f"{where}.{error.where}", f"arm {arm.name!r}: {error.what}", expected, error.found
                     )
             workload = self.workload_of(arm)
+            named = {name for reader in self.readers_of(arm) for name in reader.member_names}
+            if twice := named & {reader.name for reader in workload.poll_readers}:
+                yield Problem(
+                    "readers" if arm.readers is None else f"{where}.readers",
+                    f"arm {arm.name!r}: {min(twice)!r} is the name of the reader of a producer whose "
+                    "transactions poll: rename the other reader",
+                )
             if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
                 yield Problem(f"{where}.producer", f"arm {arm.name!r}: {unknown}")
             if workload.client == "java" and (java := java_problem(workload, arm.producer)) is not None:

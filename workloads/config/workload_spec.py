@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from harness.model.frozen import Frozen, Setting
 from workloads.config.payload_spec import PayloadSpec
+from workloads.config.reader_spec import ReaderSpec
 from workloads.record.identity import PREFIX
 
 CLIENT_MAX_IN_FLIGHT = 1_000_000
@@ -157,11 +158,23 @@ class TransactionSpec(Frozen):
     transaction's records before it aborts, so that aborted records really are in the log. With
     `fence_every: N` every N-th transaction is left open while a successor takes over its transactional.id (as
     after a failover); then its producer tries to commit and must be fenced.
+
+    With `poll`, an isolation.level, transactions also read: every producer has a reader of all partitions,
+    named `polls-N` after the producer's number. When the records of a transaction are acknowledged, it stays
+    open for `poll_after` seconds, takes up to `poll_records` of the records that its reader has received
+    since the transaction before, and is then committed or aborted. Positions are not committed, and go on
+    after an abort. The cycles that such transactions make are findings
+    (docs/explanation/transactions-that-read.md).
     """
 
     records: int = Field(default=100, ge=1, description="sends of one transaction")
     abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
     fence_every: int | None = Field(default=None, ge=1)
+    poll: Literal["read_committed", "read_uncommitted"] | None = Field(
+        default=None, description="isolation.level with which transactions read; null: they do not"
+    )
+    poll_after: float = Field(default=0.2, ge=0, le=10, description="seconds; others write meanwhile")
+    poll_records: int = Field(default=500, ge=1, le=100_000, description="the most that a transaction takes")
 
 
 class ProcessSpec(Frozen):
@@ -267,6 +280,16 @@ class WorkloadSpec(Frozen):
     def drive(self) -> ScriptedProducerSpec:
         """The settings of producers that drive steps control."""
         return self.driven or ScriptedProducerSpec()
+
+    @property
+    def poll_readers(self) -> tuple[ReaderSpec, ...]:
+        """The readers from which transactions take records, one per producer; empty if they do not poll."""
+        if self.transactions is None or self.transactions.poll is None:
+            return ()
+        isolation = self.transactions.poll
+        return tuple(
+            ReaderSpec(name=f"polls-{number}", isolation=isolation) for number in range(self.producers)
+        )
 
     @property
     def transactional(self) -> bool:

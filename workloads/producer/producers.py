@@ -17,6 +17,7 @@ from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.producer.orders import StepOrder, Stream
+from workloads.producer.polls import Receiver
 from workloads.producer.producer_loop import ProducerLoop
 from workloads.producer.reports import Progress, total
 from workloads.producer.send_journal import SendJournal
@@ -30,7 +31,8 @@ class Workload(ClosesAtEnd):
 
     Each producer has a client and a thread of its own. The journal is the caller's: close it after the
     workload. Use as a context manager or call `close`. `security` holds the settings of TLS and SASL, by
-    librdkafka's names.
+    librdkafka's names, and `polled`, by the number of a producer, the reader from which its transactions take
+    records.
 
     Raises:
         BadInput: the client refuses the settings.
@@ -50,6 +52,7 @@ class Workload(ClosesAtEnd):
         transactions: RowSink | None = None,
         client: Callable[..., Any] = Producer,
         security: Mapping[str, str] | None = None,
+        polled: Mapping[int, Receiver] | None = None,
     ) -> None:
         self._spec = spec
         self._closed = False
@@ -64,7 +67,8 @@ class Workload(ClosesAtEnd):
             config = settings.to_librdkafka(bootstrap, name, security)
             connect = partial(make_client, client, settings, config)
             stream = Stream(number, topic, partitions, run_id, seed * 1_000_003 + number)
-            return ProducerLoop(connect, stream, spec, settings, journal, transactions)
+            reader = (polled or {}).get(number)
+            return ProducerLoop(connect, stream, spec, settings, journal, transactions, reader)
 
         self._loop_of = loop_of
         self._loops = [loop_of(number, number) for number in range(spec.producers)]

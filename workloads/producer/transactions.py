@@ -28,6 +28,7 @@ from confluent_kafka import KafkaError, KafkaException
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.clients import STUCK_SECONDS, ClientStuck, call_with_timeout, flush, purge, purge_and_close
 from workloads.config.workload_spec import TransactionSpec
+from workloads.producer.polls import Polls
 
 SLICE_SECONDS = 1.0
 """Longest single call into the client, in seconds: a request to close is noticed between calls. librdkafka
@@ -66,6 +67,7 @@ class TransactionManager:
         until: the time.monotonic() at which closing ends all waiting (None: the producer is not closing).
         patience: seconds that a call may take in all, retries included.
         prepare: called with the client before each commit, to add to the transaction what else belongs to it.
+        polls: what transactions poll (None: they poll nothing).
     """
 
     connect: Callable[[], Any]
@@ -79,6 +81,7 @@ class TransactionManager:
     until: Callable[[], float | None]
     patience: float
     prepare: Callable[[Any], None] | None = None
+    polls: Polls | None = None
 
     def __post_init__(self) -> None:
         self._random = Random(f"{self.seed}/transactions")
@@ -160,6 +163,7 @@ class TransactionManager:
         ending, self._open = self._open, None
         if ending is None:
             return None
+        first, polled = (None, 0) if self.polls is None else self._poll(self.polls)
         if taken_over:
             outcome, error = self._end_taken_over(ending)
             answered = True
@@ -178,9 +182,17 @@ class TransactionManager:
                 "outcome": outcome.value,
                 "records": ending.records,
                 "error": error,
+                "polled_from": first if polled else None,
+                "polled": polled or None,
             }
         )
         return outcome
+
+    def _poll(self, polls: Polls) -> tuple[int, int]:
+        """Poll while the transaction is open and its records are in the log."""
+        self.flush()
+        time.sleep(max(0.0, min(self.spec.poll_after, self._deadline() - time.monotonic())))
+        return polls.take()
 
     def _outcome(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool]:
         """(outcome, the client's error name, whether the commit or abort was answered)."""

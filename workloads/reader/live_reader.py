@@ -28,8 +28,9 @@ class LiveReader:
     `received` is the number of records that its clients have returned, `clients` that of clients which have
     subscribed; `away` means that it has none now. `caught_up` are the partitions that it has read to the end
     since `catch_up` was called, `behind` means that one which was added during the run is not among them,
-    `followers` are the brokers, other than the leader, that a reader with a rack has fetched from, `failure`
-    is the exception that ended the thread early.
+    `followers` are the brokers, other than the leader, that a reader with a rack has fetched from, `producer`
+    is the number of the producer whose transactions take what it receives, `failure` is the exception that
+    ended the thread early.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class LiveReader:
         self.caught_up: frozenset[int] = frozenset()
         self.behind = False
         self.followers: set[int] = set()
+        self.producer: int | None = None
         self.last_error: str | None = None
         self.failure: BaseException | None = None
         self._spec = spec

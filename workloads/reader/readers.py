@@ -159,6 +159,7 @@ class Readers(ClosesAtEnd):
                 commits=reader.commits,
                 client=spec.library,
                 reset=spec.reset,
+                producer=reader.producer,
                 records=reader.records,
                 closed=self._closed and reader.failure is None,
             )

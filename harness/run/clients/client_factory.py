@@ -3,7 +3,7 @@ the user's), and what readers and share groups run where it is not librdkafka in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +23,7 @@ from workloads.config.share_spec import ShareSpec
 from workloads.config.workload_spec import ProducerSettings
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder
+from workloads.producer.polls import Receiver
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
 from workloads.reader.consumer_process import ConsumerProcess
@@ -38,9 +39,14 @@ WorkloadBackend: TypeAlias = "Workload | PyScriptedWorkload | OwnProducers"
 
 
 def start_workload(
-    setting: ArmSetting, journal: SendJournal, transactions: RowSink | None, commits: RowSink
+    setting: ArmSetting,
+    journal: SendJournal,
+    transactions: RowSink | None,
+    commits: RowSink,
+    polled: Mapping[int, Receiver] | None = None,
 ) -> WorkloadBackend:
-    """Create an arm's workload. `commits` takes what producers commit for groups.
+    """Create an arm's workload. `commits` takes what producers commit for groups; `polled`, by the number of
+    a producer, is the reader from which its transactions take records.
 
     Raises:
         BadInput: the client refuses the settings, or the cluster's image does not name the version of the
@@ -85,6 +91,7 @@ def start_workload(
         journal=journal,
         transactions=transactions,
         client=_client_of(setting),
+        polled=polled,
     )
 
 

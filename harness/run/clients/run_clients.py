@@ -66,7 +66,7 @@ class RunClients(ClosesAtEnd):
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
             readers = setting.experiment.readers_of(setting.arm)
             sinks = NO_SINKS
-            if readers or processing or setting.experiment.commits_offsets:
+            if readers or processing or spec.poll_readers or setting.experiment.commits_offsets:
                 assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
                 commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
                 sinks = ReaderSinks(
@@ -89,10 +89,16 @@ class RunClients(ClosesAtEnd):
                     setting.processed_topic, spec, settings, setting.seed, journal, transactions
                 )
                 self.readers.add(reader_spec_of(spec.process), processors(spec.process, output, source))
+            polled: dict[int, LiveReader] = {}
+            for number, of_producer in enumerate(spec.poll_readers):
+                reader = LiveReader(of_producer, of_producer.name, source)
+                reader.producer = number
+                self.readers.add(of_producer, [reader])
+                polled[number] = reader
             self.share = stack.enter_context(ShareGroups(setting))
             if spec.process is not None and not spec.transactions:
                 transactions = None
-            self.workload = start_workload(setting, journal, transactions, self.commits)
+            self.workload = start_workload(setting, journal, transactions, self.commits, polled)
             stack.callback(self.workload.close)
             self._open = stack.pop_all()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
@@ -12,6 +13,7 @@ from harness.check_jobs.recheck import recheck
 from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ExperimentResult, FindingClass, VerdictWord
+from harness.report.page import write_report
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import load
 from tests.chaos.conftest import Started
@@ -97,3 +99,32 @@ def test_kill_leader_from_the_command_line(results: Path) -> None:
     folder = next(results.glob("kill-leader-*/"))
     assert (folder / "report.html").stat().st_size > 1000
     assert list((folder / "logs").glob("broker-*.log"))
+
+
+def test_transactions_poll_each_other_in_a_circle_with_read_uncommitted_alone(
+    cluster: ManagedCluster, tmp_path: Path
+) -> None:
+    folder, result = run_on(cluster, load("transactions-that-read"), Options(results=tmp_path, seed=5))
+    for arm in result.arms:
+        assert arm.judgement.as_promised, arm.judgement
+        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement
+        journals = {
+            name: ds.dataset(folder / arm.folder / name, format="parquet").to_table().to_pylist()
+            for name in ("transactions", "live/polls-0")
+        }
+        mine = [row for row in journals["transactions"] if row["producer"] == 0 and row["polled"]]
+        taken = [at for row in mine for at in range(row["polled_from"], row["polled_from"] + row["polled"])]
+        assert len(taken) > 100
+        assert taken == list(range(len(taken))), "each record is taken once, in order"
+        received = {row["position"]: row["read_ns"] for row in journals["live/polls-0"]}
+        for row in mine:
+            last = received[row["polled_from"] + row["polled"] - 1]
+            assert row["ended_ns"] is None or last < row["ended_ns"], "polled before its end"
+    committed, uncommitted = (arm.summary for arm in result.arms)
+    assert committed is not None
+    assert uncommitted is not None
+    assert committed.count(FindingClass.CIRCULAR_INFORMATION_FLOW) == 0
+    assert uncommitted.count(FindingClass.CIRCULAR_INFORMATION_FLOW) >= 1
+    assert committed.count(FindingClass.WRITE_CYCLE) >= 1
+    write_report(result, folder)
+    assert "Cycles of transactions" in (folder / "report.html").read_text()

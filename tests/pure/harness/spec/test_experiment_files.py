@@ -57,6 +57,7 @@ def test_built_ins_load() -> None:
         "standard",
         "storm",
         "transactions",
+        "transactions-that-read",
         "unclean-election",
     )
     kill = load("kill-leader")
