@@ -81,6 +81,7 @@ BUGS: tuple[Bug, ...] = tuple(
         "flink-35749",
         "librdkafka-4844",
         "kafka-19163",
+        "kafka-17507",
         "kafka-20634",
         "kafka-19846",
         "kafka-18641",
