@@ -75,6 +75,7 @@ BUGS: tuple[Bug, ...] = tuple(
         "kafka-19367",
         "kip-890",
         "kafka-19690",
+        "kafka-20785",
         "kafka-19012",
         "kafka-19479",
         "kafka-15905",
