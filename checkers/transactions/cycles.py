@@ -30,6 +30,9 @@ TXN_BITS = 40
 """A transaction's number is its producer's above these bits, and in them its own among the producer's."""
 MOST_STARTS = 1000
 """Where a component has no cycle of two, the shortest one is looked for through this many of its edges."""
+ALL_REALTIME = 500
+"""Among at most this many transactions every realtime edge is there; among more only those that do not follow
+from others, whose number does not grow with the square. A cycle with such an edge may be told longer then."""
 MOST_EDGES = 12
 """Edges of a cycle that are told; of a longer one the first."""
 
@@ -108,7 +111,9 @@ class _Graph:
         self._edges = {
             name: Edges.of(source[mine], target[mine], about[mine]) for name, mine in kinds.items()
         }
-        pairs = np.array(list(realtime(self._begun, self._ended)), np.int64).reshape(-1, 2)
+        few = len(self._nodes) <= ALL_REALTIME
+        order = all_realtime if few else realtime
+        pairs = np.array(list(order(self._begun, self._ended)), np.int64).reshape(-1, 2)
         nothing = np.full((len(pairs), 3), NULL)
         self._edges["realtime"] = Edges.of(pairs[:, 0], pairs[:, 1], nothing)
 
@@ -205,6 +210,13 @@ class _Graph:
 
     def _place(self, topic_partition: int) -> str:
         return f"{self._topics[topic_partition >> 32]}-{topic_partition & (2**32 - 1)}"
+
+
+def all_realtime(begun: Ints, ended: Ints) -> Iterator[tuple[int, int]]:
+    """Edges (from, to) between all transactions of which one had ended when the other began (`NULL`: not
+    known)."""
+    for source in np.flatnonzero(ended != NULL).tolist():
+        yield from ((source, node) for node in np.flatnonzero(begun > ended[source]).tolist())
 
 
 def realtime(begun: Ints, ended: Ints) -> Iterator[tuple[int, int]]:

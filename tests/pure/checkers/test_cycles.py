@@ -50,6 +50,19 @@ def test_realtime_edges_reach_what_all_of_them_reach(story: Story) -> None:
     assert reached == all_pairs
 
 
+def test_a_realtime_edge_that_follows_from_others_makes_a_cycle_shorter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second transaction polled the first, and had ended before it began, as had the third in between."""
+    txns = (Txn(begun=2, ended=None), Txn(begun=0, ended=0, polled=((0, 0),)), Txn(begun=1, ended=1))
+    story = Story(txns, ((0,),))
+    (row,) = cycle_rules(story.table(), ["t"]).to_pylist()
+    assert (row["kind"], row["count"], len(row["cycle"])) == ("circular_information_flow", 3, 2)
+    monkeypatch.setattr(cycles, "ALL_REALTIME", 2)
+    (row,) = cycle_rules(story.table(), ["t"]).to_pylist()
+    assert (row["kind"], row["count"], len(row["cycle"])) == ("circular_information_flow", 3, 3)
+
+
 def test_a_long_cycle_is_found_and_told_in_part() -> None:
     """Twenty transactions in a ring, each of which polled a record of the one before it."""
     ring = [((number - 1) % 20, number) for number in range(20)]
