@@ -158,7 +158,7 @@ class Bandwidth(EitherWay):
     external = "containers"
     injection = Slowed
     messages = SlowedMessages
-    as_messages = "each connection passes so many bytes of Kafka's messages per second"
+    as_messages = "each connection is limited in the bytes of Kafka's messages that it passes per second"
     rate: str = Field(
         pattern=_RATE.pattern,
         description="maximum rate per second: a number and `kbit` or `mbit` (1,000 and 1,000,000 bits, "

@@ -11,7 +11,7 @@ from harness.proxy import bodies
 from harness.proxy.frames import RequestHead
 
 _MOST_CLIENTS = 50
-"""So many are counted by themselves, for each API."""
+"""The number of clients that are counted by themselves, for each API."""
 
 
 @dataclass(frozen=True, slots=True)

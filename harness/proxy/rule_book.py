@@ -100,7 +100,7 @@ class RuleBook:
         self._changed.set()
 
     async def wait(self, identity: str, counter: str, at_least: int, seconds: float) -> int:
-        """The value of a rule's counter, once it is `at_least` or when so many seconds have passed.
+        """The value of a rule's counter, once it is `at_least`, or when these `seconds` have passed.
 
         Raises:
             BadInput: there is no such rule or counter.

@@ -73,7 +73,7 @@ class Written:
 
 
 def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
-    """So many values of partition 0, in order; fewer when nothing more comes."""
+    """This number of values of partition 0, in order; fewer when nothing more comes."""
     settings = {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
     consumer = Consumer(settings, logger=client_logger())
     consumer.subscribe([topic])
