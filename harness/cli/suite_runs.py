@@ -77,7 +77,8 @@ def suite_command(
     folder = options.results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
     first_seed = seed_or_now(options.seed)
     if options.versions is not None:
-        raise typer.Exit(_on_versions(chosen, folder, first_seed, options, out))
+        versions = in_order(options.versions)
+        raise typer.Exit(_on_versions(versions, chosen, folder, first_seed, options, out))
     done, page = _repeated([adapt(one) for one in chosen], folder, first_seed, options)
     if options.as_json:
         print_json([one.model_dump(mode="json") for one in done])
@@ -101,13 +102,19 @@ def _repeated(
     return done, page
 
 
-def _on_versions(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions, out: Console) -> int:
+def _on_versions(
+    versions: Sequence[str],
+    items: Sequence[Item],
+    folder: Path,
+    seed: int,
+    options: SuiteOptions,
+    out: Console,
+) -> int:
     """Run the items on one version after the other, and print the table, which is in versions.json too.
 
     Returns the exit code over all of them.
     """
-    assert options.versions is not None
-    wanted = {version: items_for(version, items) for version in in_order(options.versions)}
+    wanted = {version: items_for(version, items) for version in versions}
     results: dict[str, Sequence[SuiteResult]] = {}
     left_out: dict[tuple[str, str], str] = {}
     for version, (chosen, why) in wanted.items():

@@ -58,7 +58,7 @@ class Node:
     """Name and port of each listener that is behind a proxy."""
 
 
-_ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
+_ADVERTISED, _ADVERTISED_BY_CONTROLLER = "KAFKA_ADVERTISED_LISTENERS", "KAFKA_advertised_LISTENERS"
 
 
 def plan(
@@ -99,7 +99,7 @@ def plan(
         if own["process.roles"] == "controller" and _ADVERTISED in given:
             # The images refuse this variable on controllers, though Kafka takes it since 3.9 (KIP-853). They
             # compare its name as it is, and make the property's of it in lower case.
-            given[_ADVERTISED.replace("ADVERTISED", "advertised")] = given.pop(_ADVERTISED)
+            given[_ADVERTISED_BY_CONTROLLER] = given.pop(_ADVERTISED)
         if spec.metadata_version is not None:
             given[zookeeper.SETTINGS] = zookeeper.settings(shared | own)
         return given

@@ -215,7 +215,7 @@ class SuiteItem(Frozen):
     def too_old(self) -> str | None:
         """Why the Kafka version of the arms cannot show the item (None: it can)."""
         version = self.arms[0].experiment.cluster.version
-        if not self.since or version_numbers(version) >= version_numbers(self.since):
+        if not self.since or _version_numbers(version) >= _version_numbers(self.since):
             return None
         return f"it needs Kafka {self.since} or later, and this is {version}"
 
@@ -310,8 +310,7 @@ def _difference(row: Observation) -> str:
     return f"{row.what}: expected {row.expected}, seen {row.seen}"
 
 
-def version_numbers(version: str) -> tuple[int, ...]:
-    """By which versions are ordered."""
+def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 

@@ -86,12 +86,13 @@ def outcome(suite: Suite, results: Sequence[SuiteResult]) -> tuple[Block, ...]:
     rows: list[tuple[AnyCell, ...]] = []
     for runs in groups.values():
         first, *plain, verdict, seconds = cells(suite, runs)
-        rows.append((Cell(first, link=f"#{runs[0].id}"), *plain, _verdict(runs, verdict), seconds))
+        rows.append((Cell(first, link=f"#{runs[0].id}"), *plain, verdict_cell(runs, verdict), seconds))
     table = Table(columns(suite), rows, right=("seconds",), cards=True)
     return table, Lines(reasons(results), only="terminal")
 
 
-def _verdict(runs: Sequence[SuiteResult], text: str) -> Cell:
+def verdict_cell(runs: Sequence[SuiteResult], text: str) -> Cell:
+    """`text` in the colour of what these runs of an item decided."""
     status: Status = "good"
     if any(run.verdict is SuiteVerdict.UNKNOWN for run in runs):
         status = "unclear"
@@ -112,7 +113,7 @@ def _section(item: SuiteItem, result: SuiteResult, drawing: Markup) -> Section:
         Drawing(drawing),
         *(_arm(arm) for arm in result.arms),
         id=item.id,
-        badges=(_verdict([result], result.verdict),),
+        badges=(verdict_cell([result], result.verdict),),
         only="html",
     )
 

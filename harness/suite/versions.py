@@ -1,5 +1,4 @@
-"""A suite on several Kafka versions: which items can be tried on each, and what changed between them. Pure
-but for the results that it is given."""
+"""A suite on several Kafka versions: what can be tried on each, and what changed between them. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.model.errors import BadInput
-from harness.page.blocks import AnyCell, Block, Cell, Lines, Status, Table
-from harness.suite.model import Item, SuiteItem, SuiteResult, version_numbers
-from harness.suite.page import count_verdicts
+from harness.model.kafka_releases import version_key
+from harness.page.blocks import AnyCell, Block, Lines, Table
+from harness.suite.model import Item, SuiteItem, SuiteResult
+from harness.suite.page import count_verdicts, verdict_cell
 from harness.suite.runner import on_version
 
 OWN_VERSIONS = "names its versions"
@@ -70,10 +70,7 @@ class VersionTable:
         runs = self.runs(version, item)
         if not runs:
             return self.left_out.get((version, item.id), NOT_RUN)
-        status: Status = "good" if all(run.verdict.passed for run in runs) else "unclear"
-        if any(run.verdict.failed for run in runs):
-            status = "bad"
-        return Cell(count_verdicts(runs), status, strong=status == "bad")
+        return verdict_cell(runs, count_verdicts(runs))
 
 
 def in_order(versions: str) -> list[str]:
@@ -85,12 +82,10 @@ def in_order(versions: str) -> list[str]:
     found = dict.fromkeys(one.strip() for one in versions.split(",") if one.strip())
     if not found:
         raise BadInput("--versions names no version", expected="Kafka versions, such as 3.9.2,4.1.1,4.3.1")
-    return sorted(found, key=version_numbers)
+    return sorted(found, key=version_key)
 
 
-def items_for(
-    version: str, items: Sequence[Item], image: str | None = None
-) -> tuple[list[Item], dict[str, str]]:
+def items_for(version: str, items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
     """The items that can be tried on this version, changed to it, and why the others cannot, by id."""
     chosen, why = [], {}
     for item in items:
@@ -98,7 +93,7 @@ def items_for(
             why[item.id] = OWN_VERSIONS
             continue
         try:
-            adapted = on_version(item, version, image)
+            adapted = on_version(item, version, None)
         except BadInput as error:
             why[item.id] = error.found or error.what
             continue
