@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -118,8 +119,10 @@ class OnMessages(OnLinks, WithRules):
         cluster, how = context.cluster, self.how(link)
         if link.receiver == CLIENT:
             # Clients have no listeners: they ask. A controller has none for them.
-            known = link.sender in cluster.broker_ids
-            return ask_from_here(*cluster.endpoint(link.sender), how) if known else Answers()
+            if link.sender not in cluster.broker_ids:
+                return Answers()
+            host, port = cluster.endpoint(link.sender)
+            return ask_from_here(partial(cluster.client_socket, link.sender), f"{host}:{port}", how)
         port = INTERNAL_PORT if link.receiver in cluster.broker_ids else CONTROLLER_PORT
         there = f"{cluster.address(link.receiver)}:{port}"
         output = run_script(context, link.sender, ask_script([there], how))

@@ -10,7 +10,7 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -101,15 +101,15 @@ def parse_answers(text: str, listeners: Sequence[str]) -> Answers | None:
     return None if found is None else Answers(found, int(size[1]) if size else 0)
 
 
-def ask_from_here(host: str, port: int, how: Asking) -> Answers:
-    """Asks a broker from this machine, over a listener without TLS; no answers if it does not answer."""
+def ask_from_here(connect: Callable[[float], socket.socket], where: str, how: Asking) -> Answers:
+    """Asks a broker from this machine over connections that `connect` opens within these seconds; no answers
+    if it does not answer. `where` is what the answers are named by."""
     deadline = time.monotonic() + how.seconds
     trips: list[tuple[int, int]] = []
     sizes: list[int] = []
 
     def ask(first: int) -> None:
-        with suppress(OSError), socket.create_connection((host, port), timeout=3) as line:
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(OSError), connect(3.0) as line:
             for number in range(first, how.count, how.connections):
                 line.settimeout(max(0.01, deadline - time.monotonic()))
                 began = time.monotonic()
@@ -122,7 +122,7 @@ def ask_from_here(host: str, port: int, how: Asking) -> Answers:
 
     with ThreadPoolExecutor(max_workers=how.connections) as pool:
         list(pool.map(ask, range(how.connections)))
-    return Answers({f"{host}:{port}": Echoes(how.count, tuple(trips))}, sizes[-1] if sizes else 0)
+    return Answers({where: Echoes(how.count, tuple(trips))}, sizes[-1] if sizes else 0)
 
 
 def _request(number: int, padding: int) -> bytes:

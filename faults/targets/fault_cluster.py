@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol
 
@@ -69,6 +70,10 @@ class FaultCluster(Protocol):
 
     def endpoint(self, number: int) -> tuple[str, int]:
         """Host and port where clients reach a broker."""
+
+    def client_socket(self, number: int, timeout: float) -> socket.socket:
+        """An open connection there, over TLS and logged in where it is required, with this time-out in
+        seconds; raises OSError."""
 
     def host_name(self, number: int) -> str:
         """The name at which other nodes reach a node."""

@@ -56,6 +56,8 @@ class ExternalCluster(LiveCluster):
         self.groups: tuple[str, ...] = ()
         self._endpoints: dict[int, tuple[str, int]] = {}
         self._broker_proxies = ExternalProxies()
+        self._direct = PLAIN_TEXT
+        """What the brokers require; `access` is what clients must use, who may go through proxies."""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -66,7 +68,7 @@ class ExternalCluster(LiveCluster):
     def start(self) -> Self:
         """Find the brokers, and check that each answers on the address that it advertises."""
         began = time.monotonic()
-        self.access = client_security_of(self.existing)
+        self.use_security(client_security_of(self.existing))
         self.set_brokers(advertised_addresses(self.existing, self.access.login))
         if len(self.nodes) != self.spec.brokers:
             raise BadInput(
@@ -99,10 +101,14 @@ class ExternalCluster(LiveCluster):
             external_containers.attach(self, self.existing.containers)
             self.baseline = traces.baseline(self)
         if self.spec.proxy:
-            self._broker_proxies.start(self._endpoints, self.access.protocol)
+            self.access = self._broker_proxies.start(self._endpoints, self._direct)
         state_records.remember(self)
         self.start_seconds = time.monotonic() - began
         return self
+
+    def use_security(self, settings: ClientSecurity) -> None:
+        """Use these settings for all connections to the brokers."""
+        self.access = self._direct = settings
 
     def set_brokers(self, brokers: dict[int, tuple[str, int]]) -> None:
         """Use these brokers: id -> host and port."""
@@ -140,6 +146,9 @@ class ExternalCluster(LiveCluster):
 
     def endpoint(self, number: int) -> tuple[str, int]:
         return self._endpoints[number]
+
+    def connection(self, number: int, timeout: float) -> BrokerConnection:
+        return BrokerConnection(number, *self.endpoint(number), timeout, self._direct.login)
 
     def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
         """Record the topics and groups that a run will create, before it does.

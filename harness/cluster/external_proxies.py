@@ -9,15 +9,18 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from harness.cluster.credentials import Authority
 from harness.host.ports import HOST, free_ports
 from harness.model.errors import BadInput
+from harness.protocol.client_security import ClientSecurity
 from harness.proxy.client import ProxyClient
 from harness.proxy.listeners import ListenerSpec
 from harness.proxy.process import LocalProxy
 from harness.proxy.server import ProxySpec
+from harness.proxy.tls_ends import TlsEnds
 from harness.spec.cluster import MOST_BROKERS
 
-_READABLE = ("PLAINTEXT", "SASL_PLAINTEXT")
+_TRUST = ("ssl.ca.pem", "ssl.ca.location")
 
 
 class ExternalProxies:
@@ -28,21 +31,15 @@ class ExternalProxies:
         self._ports: dict[int, int] = {}
         self._stack = ExitStack()
 
-    def start(self, brokers: Mapping[int, tuple[str, int]], protocol: str) -> None:
-        """Start one before each broker: id -> host and port. `protocol` is the clients' security.protocol.
+    def start(self, brokers: Mapping[int, tuple[str, int]], security: ClientSecurity) -> ClientSecurity:
+        """Start one before each broker: id -> host and port. `security` is what the brokers require; returns
+        what clients of the proxies must use. TLS ends at a proxy, which has a certificate for 127.0.0.1 of an
+        authority of its own, and connects to the broker with the trust and the certificate of `security`.
 
         Raises:
-            BadInput: what the brokers speak is encrypted, or there are more than nine.
+            BadInput: there are more than nine brokers.
             ClusterError: a proxy could not be started.
         """
-        if protocol not in _READABLE:
-            raise BadInput(
-                "a proxy cannot read what is encrypted",
-                where="security.protocol of the client configuration",
-                expected=f"{' or '.join(_READABLE)}, with `proxy: true`",
-                found=protocol,
-                next_step="use a listener without TLS, or leave `proxy` out of `cluster`",
-            )
         if len(brokers) > MOST_BROKERS:
             raise BadInput(
                 "the cluster has too many brokers for proxies on this machine",
@@ -56,12 +53,14 @@ class ExternalProxies:
         # Whoever may open the control sockets may drop requests: this user alone.
         folder = Path(tempfile.mkdtemp(prefix="kafka-chaos-proxy-"))
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        tls, for_clients = _ends(security)
         for number, address in brokers.items():
-            listener = ListenerSpec(f"broker-{number}", HOST, self._ports[number], address, number)
+            listener = ListenerSpec(f"broker-{number}", HOST, self._ports[number], address, number, tls)
             spec = ProxySpec((listener,), str(folder / str(number)), brokers=places)
             self._proxies[number] = self._stack.enter_context(
                 LocalProxy(spec, f"the proxy of {listener.name}")
             )
+        return for_clients
 
     def stop(self) -> None:
         """End all of them."""
@@ -82,3 +81,14 @@ class ExternalProxies:
     @property
     def broker_ids(self) -> tuple[int, ...]:
         return tuple(self._proxies)
+
+
+def _ends(security: ClientSecurity) -> tuple[TlsEnds | None, ClientSecurity]:
+    """TLS of the proxies, and the security settings of their clients."""
+    if security.login is None or security.login.tls is None:
+        return None, security
+    authority = Authority("proxies")
+    shown = authority.identity("proxy", ("localhost", HOST))
+    kept = {name: value for name, value in security.properties.items() if name not in _TRUST}
+    for_clients = ClientSecurity({**kept, "ssl.ca.pem": authority.certificate})
+    return TlsEnds(shown.certificate, shown.key, security.login.tls), for_clients

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -106,6 +107,11 @@ class LiveCluster(AdministeredNodes):
     def connection(self, number: int, timeout: float) -> BrokerConnection:
         """A connection to one broker, not opened yet."""
         return BrokerConnection(number, *self.endpoint(number), timeout, self.access.login)
+
+    def client_socket(self, number: int, timeout: float) -> socket.socket:
+        """An open connection to a broker's listener for clients, logged in where that is required; raises
+        OSError."""
+        return self.connection(number, timeout).opened()
 
     def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:
         """Query all brokers in parallel for their view of `topics`."""

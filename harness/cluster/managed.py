@@ -60,7 +60,6 @@ class ManagedCluster(LiveCluster):
         self._log_folder = log_folder
         self._given_ports = ports
         self._containers: dict[int, DockerContainer] = {}
-        self._secured: credentials.Credentials | None = None
         self._spare_addresses: list[str] = []
         self._versions: dict[int, str] = {}
         self._starts = 0

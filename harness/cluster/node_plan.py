@@ -27,6 +27,8 @@ from harness.model.node_layout import (
 )
 from harness.spec.cluster import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
 
+FOR_CLIENTS = ("CLIENT", "TOOLS")
+"""The listeners that require what `security` says."""
 _HEAP = "-Xms256m -Xmx512m"
 _RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Kafka's defaults suit big machines. These change no guarantee, only memory use and start time.
@@ -216,7 +218,7 @@ def _settings(spec: ClusterSpec) -> dict[str, str]:
 def _protocols(spec: ClusterSpec, *more: str) -> str:
     plain = dict.fromkeys(("CLIENT", "INTERNAL", *more), "PLAINTEXT")
     if spec.security is not None:
-        plain |= {"CLIENT": spec.security.protocol, "TOOLS": spec.security.protocol}
+        plain |= dict.fromkeys(FOR_CLIENTS, spec.security.protocol)
     return ",".join(f"{name}:{protocol}" for name, protocol in plain.items())
 
 
@@ -234,7 +236,7 @@ def _broker_settings(
         "listeners": ",".join(_listening(spec, one, port) for one, port in listening.items()),
         "advertised.listeners": ",".join(f"{one}://{address}" for one, address in advertised.items()),
         "inter.broker.listener.name": "INTERNAL",
-        **({} if secured is None else secured.settings(name, ("CLIENT", "TOOLS"))),
+        **({} if secured is None else secured.settings(name, FOR_CLIENTS)),
         **({"broker.rack": rack_of(number)} if spec.racks else {}),
     }
 

@@ -8,16 +8,19 @@ from typing import Any
 from docker import DockerClient
 from docker.models.containers import Container
 
-from harness.cluster.node_plan import Node
+from harness.cluster.credentials import Credentials
+from harness.cluster.node_plan import FOR_CLIENTS, Node
 from harness.containers import engine
 from harness.containers.node_proxies import NodeProxies
 from harness.containers.proxy_image import proxy_image
 from harness.host.ports import HOST
 from harness.model.errors import ClusterError
 from harness.model.node_layout import BEHIND_PROXY, PROXY_CONTROL_PORT
+from harness.model.tls import Tls
 from harness.proxy.client import ProxyClient
 from harness.proxy.listeners import ListenerSpec
 from harness.proxy.server import ProxySpec
+from harness.proxy.tls_ends import TlsEnds
 
 
 class ProxiedNodes(ABC):
@@ -31,6 +34,8 @@ class ProxiedNodes(ABC):
 
     def __init__(self) -> None:
         self._proxies = NodeProxies()
+        self._secured: Credentials | None = None
+        """Of its listeners; None: they have none, or another process has started the cluster."""
         self._proxy_image = ""
 
     @abstractmethod
@@ -90,9 +95,17 @@ class ProxiedNodes(ABC):
     def _proxy_spec(self, number: int) -> ProxySpec:
         return ProxySpec(
             listeners=tuple(
-                ListenerSpec(name, "0.0.0.0", port, (HOST, port + BEHIND_PROXY), number)
+                ListenerSpec(
+                    name, "0.0.0.0", port, (HOST, port + BEHIND_PROXY), number, self._tls(number, name)
+                )
                 for name, port in self.node(number).proxied
             ),
             control=f"{HOST}:{PROXY_CONTROL_PORT}",
             peers={address: node for node, address in self._addresses.items()},
         )
+
+    def _tls(self, number: int, listener: str) -> TlsEnds | None:
+        if self._secured is None or not self._secured.security.tls or listener not in FOR_CLIENTS:
+            return None
+        identity = self._secured.identities[self.node(number).name]
+        return TlsEnds(identity.certificate, identity.key, Tls(trusted=self._secured.trusted))

@@ -127,7 +127,7 @@ def _attach_external(record: ClusterRecord) -> ExternalCluster:
     """Attach to an existing cluster that another process has used, without contacting its brokers."""
     cluster = ExternalCluster(record.spec)
     cluster.name, cluster.topics, cluster.groups = record.name, record.topics, record.groups
-    cluster.access = client_security_of(cluster.existing)
+    cluster.use_security(client_security_of(cluster.existing))
     cluster.baseline = record.baseline
     cluster.set_brokers(record.brokers)
     if cluster.existing.containers is not None:

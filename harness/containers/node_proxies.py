@@ -26,7 +26,15 @@ from harness.proxy.server import ProxySpec
 _START_SECONDS = 60.0
 _FOLDER = "/opt/kafka-chaos"
 _ROOM = Path(harness.__file__).parent
-_PROGRAM = ("__init__", "model/__init__", "model/errors", "model/kafka_protocol", "model/node_layout")
+_PROGRAM = (
+    "__init__",
+    "model/__init__",
+    "model/errors",
+    "model/kafka_protocol",
+    "model/node_layout",
+    "model/tls",
+)
+_SPEC = "spec.json"
 _WITHOUT = ("client.py", "process.py")
 """Modules of the proxy that only the harness needs."""
 _RELAY = """exec 3<>/dev/tcp/{} 4<&0 || exit
@@ -58,11 +66,16 @@ class NodeProxies:
         """
         name = _name(beside)
         self.forget(beside)
+        told = _as_file(spec)
         with suppress(NotFound):
-            client.containers.get(name).remove(v=True, force=True)
+            earlier = client.containers.get(name)
+            with suppress(NotFound):
+                # A process that has not started the cluster does not have the key of its certificates.
+                told = b"".join(earlier.get_archive(f"{_FOLDER}/{_SPEC}")[0])
+            earlier.remove(v=True, force=True)
         container = client.containers.create(
             image,
-            ["python3", "-m", "harness.proxy", json.dumps(spec.to_json())],
+            ["python3", "-m", "harness.proxy", f"{_FOLDER}/{_SPEC}"],
             name=name,
             init=True,
             labels={**labels, engine.LASTING_LABEL: "1"},
@@ -70,6 +83,7 @@ class NodeProxies:
             **capabilities.NONE,
         )
         container.put_archive(_FOLDER, _program())
+        container.put_archive(_FOLDER, told)
         container.start()
 
         def missing() -> str | None:
@@ -116,6 +130,17 @@ def _program() -> bytes:
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path in paths:
             archive.add(path, f"harness/{path.relative_to(_ROOM).as_posix()}")
+    return buffer.getvalue()
+
+
+def _as_file(spec: ProxySpec) -> bytes:
+    """An archive of the file that tells the program what to do, which only root can read."""
+    data = json.dumps(spec.to_json()).encode()
+    entry = tarfile.TarInfo(_SPEC)
+    entry.size, entry.mode = len(data), 0o600
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
 
 

@@ -14,12 +14,13 @@ import socket
 import ssl
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate import v1 as authenticate_v1
 from kio.schema.sasl_handshake import v1 as handshake_v1
+
+from harness.model.tls import Tls
 
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _LEAST_ITERATIONS = 4096
@@ -35,34 +36,6 @@ SaslExchange = Generator[bytes, bytes, None]
 
 class LoginRefused(OSError):
     """The broker rejects this client, or is not the expected broker."""
-
-
-@dataclass(frozen=True)
-class Tls:
-    """Trusted authorities and our own certificate. Without `trusted` (PEM) and `trusted_file` the system's
-    authorities are trusted."""
-
-    trusted: str | None = None
-    trusted_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: str | None = field(default=None, repr=False)
-    check_name: bool = True
-    check_certificate: bool = True
-
-    @cached_property
-    def context(self) -> ssl.SSLContext:
-        """The context for connections. Raises OSError if a file cannot be read or is not a certificate
-        (ssl.SSLError)."""
-        if self.trusted is not None and not self.trusted.isascii():
-            raise ssl.SSLError("the trusted certificates are not PEM: they contain a character beyond ASCII")
-        context = ssl.create_default_context(cafile=self.trusted_file, cadata=self.trusted)
-        context.check_hostname = self.check_name and self.check_certificate
-        if not self.check_certificate:
-            context.verify_mode = ssl.CERT_NONE
-        if self.certificate_file is not None:
-            context.load_cert_chain(self.certificate_file, self.key_file, self.key_password or "")
-        return context
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from pathlib import Path
 from harness.config.properties import read_properties
 from harness.model.errors import BadInput
 from harness.model.secrets import remember_secrets, without_secrets
-from harness.protocol.auth import BrokerAuth, Tls
+from harness.model.tls import Tls
+from harness.protocol.auth import BrokerAuth
 
 JAVA_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",

@@ -223,6 +223,15 @@ class BrokerConnection(ClosesAtEnd):
             self._socket = self._login.secure(self._socket, self._address[0])
             self._login.log_in(self._exchange)
 
+    def opened(self) -> socket.socket:
+        """The connection itself, for bytes that are no messages of kio. Raises OSError (as requests do)."""
+        try:
+            self._open()
+        except EOFError as error:
+            raise OSError(f"broker {self.broker} did not answer: {error}") from error
+        assert self._socket is not None
+        return self._socket
+
     def _receive(self, count: int) -> bytes:
         assert self._socket is not None
         chunks = []

@@ -1,4 +1,4 @@
-"""The program: `python -m harness.proxy SPEC`, with its `ProxySpec` as JSON.
+"""The program: `python -m harness.proxy FILE`, which has its `ProxySpec` as JSON.
 
 It prints "ready" when all its ports are open, and runs until it is told to stop.
 """
@@ -9,13 +9,14 @@ import asyncio
 import gc
 import json
 import sys
+from pathlib import Path
 
 from harness.proxy.server import ProxySpec, run
 
 
 def main() -> int:
     """The exit code: 3 if a port is taken."""
-    spec = ProxySpec.from_json(json.loads(sys.argv[1]))
+    spec = ProxySpec.from_json(json.loads(Path(sys.argv[1]).read_text()))
     # Nothing here is cyclic but connections, and a collection would delay what passes.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

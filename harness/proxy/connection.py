@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections import deque
 from contextlib import suppress
@@ -53,10 +54,13 @@ class Connection:
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
+        tls = self.spec.tls.broker.context if self.spec.tls else None
         try:
-            await loop.create_connection(lambda: self.broker, *self.spec.upstream)
-        except OSError:
+            await loop.create_connection(lambda: self.broker, *self.spec.upstream, ssl=tls)
+        except OSError as error:
             self.traffic.unreachable += 1
+            if isinstance(error, ssl.SSLError):
+                self.traffic.last_refusal = f"from the broker: {error}"
             self.close()
             return
         if self.closed:

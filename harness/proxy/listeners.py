@@ -9,6 +9,7 @@ from typing import Any
 from harness.model.kafka_protocol import api_name
 from harness.proxy import bodies
 from harness.proxy.frames import RequestHead
+from harness.proxy.tls_ends import TlsEnds
 
 _MOST_CLIENTS = 50
 """The number of clients that are counted by themselves, for each API."""
@@ -16,17 +17,20 @@ _MOST_CLIENTS = 50
 
 @dataclass(frozen=True, slots=True)
 class ListenerSpec:
-    """A port that the proxy listens on, and the broker's listener behind it. `node` is the broker's id."""
+    """A port that the proxy listens on, and the broker's listener behind it. `node` is the broker's id.
+    `tls`: how both ends of a connection are encrypted; None: they are not."""
 
     name: str
     host: str
     port: int
     upstream: tuple[str, int]
     node: int
+    tls: TlsEnds | None = None
 
     @classmethod
     def from_json(cls, given: dict[str, Any]) -> ListenerSpec:
-        return cls(**{**given, "upstream": tuple(given["upstream"])})
+        tls = given["tls"] and TlsEnds.from_json(given["tls"])
+        return cls(**{**given, "upstream": tuple(given["upstream"]), "tls": tls})
 
 
 @dataclass(slots=True)

@@ -38,8 +38,16 @@ class LocalProxy:
     def start(self) -> Self:
         """Start it, and wait until its ports are open."""
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        # In a file of this user alone, not on the command line, since it may contain a private key.
+        with tempfile.NamedTemporaryFile("w", prefix="kafka-chaos-proxy-", suffix=".json") as file:
+            json.dump(self._spec.to_json(), file)
+            file.flush()
+            self._run(file.name)
+        return self
+
+    def _run(self, spec: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.proxy", json.dumps(self._spec.to_json())],
+            [sys.executable, "-m", "harness.proxy", spec],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -59,7 +67,6 @@ class LocalProxy:
                 found=(errors.strip().splitlines() or ["it ended without a word"])[-1],
                 next_step="end the program that uses the port, or choose other ports",
             )
-        return self
 
     @property
     def pid(self) -> int:

@@ -84,7 +84,8 @@ async def run(spec: ProxySpec, started: Callable[[], None]) -> None:
     servers = []
     try:
         for one in spec.listeners:
-            servers.append(await loop.create_server(accept(one), one.host, one.port, backlog=1024))
+            tls = one.tls.for_clients if one.tls else None
+            servers.append(await loop.create_server(accept(one), one.host, one.port, backlog=1024, ssl=tls))
         servers.append(await control.listen(spec.control))
         if spec.ends_with_input:
             loop.add_reader(0, lambda: None if os.read(0, 1024) else control.stopped.set())

@@ -215,10 +215,6 @@ class ClusterSpec(Frozen):
             )
         if zookeeper and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
-        if self.proxy and self.security is not None and self.security.tls:
-            raise ValueError(
-                "a proxy cannot read what is encrypted: with `proxy: true` leave `tls` out of `security`"
-            )
         refusal = self.security and self.security.refusal(numbers, kraft=not zookeeper)
         if refusal:
             raise ValueError(f"{refusal}; the version is {self.version}")

@@ -175,6 +175,7 @@ def test_with_a_proxy_only_the_ports_behind_it_change() -> None:
         ClusterSpec(),
         ClusterSpec(brokers=1, combined=True),
         ClusterSpec(security={"sasl": "plain"}),
+        ClusterSpec(security={"tls": True}),
     ):
         ports = list(range(20000, 20000 + spec.brokers))
         plain = plan(spec, ports, "id")
@@ -203,8 +204,3 @@ def test_before_39_a_controller_behind_a_proxy_advertises_nothing() -> None:
 def test_with_zookeeper_the_proxies_are_before_brokers_alone() -> None:
     nodes = plan(ClusterSpec(metadata="zookeeper", version="3.9.2", proxy=True), [20000, 20001, 20002], "id")
     assert [len(node.proxied) for node in nodes] == [0, 2, 2, 2]
-
-
-def test_a_proxy_before_encrypted_listeners_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot read what is encrypted"):
-        ClusterSpec(proxy=True, security={"tls": True})
