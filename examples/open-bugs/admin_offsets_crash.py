@@ -56,4 +56,5 @@ if __name__ == "__main__":
             "moved": moved,
         },
         options=("bootstrap", "group"),
+        is_crash=True,
     )

@@ -45,10 +45,9 @@ def unsettled_reason(view: TopologyView, topic: str, partitions: int, isr: int) 
         if leader not in states:
             return f"{where}: no leader"
         led = states[leader]
-        if any(len(state.isr) != isr for state in states.values()):
-            return (
-                f"{where}: ISR {sorted(led.isr)}, expected {isr} replicas in it, as reported by every broker"
-            )
+        for broker, state in states.items():
+            if len(state.isr) != isr:
+                return f"{where}: ISR {sorted(state.isr)} by broker {broker}, expected {isr} replicas in it"
         mark = led.high_watermark
         ends = {broker: states[broker].log_end_offset for broker in led.replicas if broker in states}
         if mark is None or led.log_start_offset is None:

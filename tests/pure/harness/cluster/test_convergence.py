@@ -34,7 +34,7 @@ def test_a_quiet_cluster_is_settled() -> None:
         ),
         (
             view(seen(1, state(mark=10)), seen(2, state(isr=(1, 2))), seen(3, state())),
-            "expected 3 replicas",
+            "ISR [1, 2] by broker 2, expected 3 replicas",
         ),
         (view(seen(1, state(mark=9)), seen(2, state()), seen(3, state())), "high watermark 9"),
         (view(seen(1, state(mark=10)), seen(2, state(end=9)), seen(3, state())), "{1: 10, 2: 9, 3: 10}"),
