@@ -84,7 +84,7 @@ def _check_length(data: memoryview, most: int, least: int) -> None:
         return
     begin = bytes(data[:4])
     if begin[:2] == b"\x16\x03":
-        raise NotKafka("TLS, whose content the proxy cannot read")
+        raise NotKafka("TLS, which this listener does not speak")
     if length > most and not begin.isalpha() and begin[0] < 0x20:
         raise NotKafka(f"a frame of {length} bytes, above the limit of {most}")
     raise NotKafka(f"no message of Kafka: it begins with {begin!r}")
