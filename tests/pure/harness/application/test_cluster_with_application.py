@@ -12,8 +12,8 @@ from harness.application.cluster_with_application import ClusterWithApplication
 pytestmark = pytest.mark.pure
 
 OF_BROKERS_ONLY = {
-    "access_rules", "change_settings", "client_quotas", "endpoint", "features", "host_name", "refusal",
-    "replace_node", "settings", "throttle_ms",
+    "access_rules", "change_settings", "client_quotas", "client_socket", "endpoint", "features", "host_name",
+    "refusal", "replace_node", "settings", "throttle_ms",
 }  # fmt: skip
 """What no fault asks of an application: it has no listener, no Kafka version and no settings of a broker."""
 
