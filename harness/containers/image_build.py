@@ -25,7 +25,7 @@ from docker.errors import APIError, BuildError
 
 import compose
 from harness.containers.engine import local_image
-from harness.host.fetched import copy_dependencies, last_lines, require_commands
+from harness.host.fetched import copy_dependencies, last_lines, require_commands, unresolved
 from harness.model.errors import PrerequisiteMissing
 from harness.model.progress import report_progress
 
@@ -163,19 +163,14 @@ def fetch_jars(version: str, target: Path) -> None:
     """Copy Kafka's jars of `version` with their runtime dependencies into `target`. Takes 3-10 s.
 
     Raises:
-        PrerequisiteMissing: Maven could not resolve this version.
+        PrerequisiteMissing: Maven could not resolve this version, or its repository lacks a part of it.
     """
     report_progress(f"fetching the jars of Kafka {version} (Maven)")
     pom = compose.context("kafka") / "pom.xml"
     profiles = ["-Plog4j2"] if int(version.split(".")[0]) >= 4 else []
     error = copy_dependencies(pom, target, f"-Dkafka.version={version}", *profiles)
     if error is not None or not any(target.glob("kafka_2.13-*.jar")):
-        raise PrerequisiteMissing(
-            f"Maven could not resolve Kafka {version}",
-            where=str(pom),
-            found=error or "no jar of Kafka among its files",
-            next_step="name a released Kafka version with --kafka-version, or an image with --image",
-        )
+        raise unresolved(f"Kafka {version}", pom, error)
 
 
 def docker_build(

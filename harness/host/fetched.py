@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from harness.model.errors import PrerequisiteMissing
 CACHE_VARIABLE = "KAFKA_CHAOS_JARS"
 """Environment variable for another folder than `~/.cache/kafka-chaos/jars`."""
 _PYTHON_CLIENT = "confluent-kafka"
+_ABSENT = ("Could not find artifact", "was not found in")
+_JAR = re.compile(r"[\w.-]+:([\w.-]+):jar:([\w.-]+)")
 
 
 def jar_cache() -> Path:
@@ -66,6 +69,29 @@ def copy_dependencies(pom: Path, target: Path, *options: str) -> str | None:
     """Copy the runtime dependencies of a pom into `target`; returns as `run_maven`."""
     goal = ("dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime")
     return run_maven("-f", str(pom), *options, *goal)
+
+
+def unresolved(purpose: str, pom: Path, error: str | None) -> PrerequisiteMissing:
+    """The error for jars of a version, such as "Kafka 4.4.0", that Maven did not resolve; `error` is Maven's.
+
+    If its repository lacks some of them, they are named. None is taken from another version instead: what
+    runs would then be neither.
+    """
+    if error is not None and any(words in error for words in _ABSENT):
+        absent = ", ".join(sorted({" ".join(jar) for jar in _JAR.findall(error)}))
+        return PrerequisiteMissing(
+            f"Maven's repository does not have all of {purpose}",
+            where=str(pom),
+            expected="every jar of one version; none is taken from another one",
+            found=f"missing: {absent}",
+            next_step="use a released version of which all are there",
+        )
+    return PrerequisiteMissing(
+        f"Maven could not resolve {purpose}",
+        where=str(pom),
+        found=error or "none of them among its files",
+        next_step="use a released version, or check that Maven reaches its repository",
+    )
 
 
 def first_error(text: str) -> str:

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field, ValidationError, create_model
 import compose
 from harness.check_jobs.spark_jars import KAFKA, jars_of
 from harness.config.yaml_files import FileKind
-from harness.host.fetched import copy_dependencies, fetching, jar_cache, require_commands
-from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean, located_words_of
+from harness.host.fetched import copy_dependencies, fetching, jar_cache, require_commands, unresolved
+from harness.model.errors import BadInput, did_you_mean, located_words_of
 from harness.model.frozen import Frozen, Setting
 from harness.model.progress import report_progress
 from harness.spec.application import DrainedWhen, ReadyWhen
@@ -49,12 +49,7 @@ class MavenJars(Frozen):
                 properties = (f"-D{key}={value}" for key, value in versions.items())
                 error = copy_dependencies(pom, fetched, *properties)
                 if error is not None:
-                    raise PrerequisiteMissing(
-                        f"Maven could not resolve the jars of {purpose}",
-                        where=str(pom),
-                        found=error,
-                        next_step="use a released version, or check that Maven reaches its repository",
-                    )
+                    raise unresolved(purpose, pom, error)
         return tuple(sorted(folder.glob("*.jar")))
 
 

@@ -206,6 +206,27 @@ def test_contexts_are_found_by_name() -> None:
         compose.context("nothing")
 
 
+def test_a_version_of_which_the_repository_lacks_a_part_names_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    listed = (
+        "could not be resolved: org.apache.kafka:kafka-tools:jar:4.9.9, org.apache.kafka:raft:jar:4.9.9: "
+    )
+    of = "project kafka-chaos:kafka-jars:pom:1: The following artifacts"
+    said = (
+        f"{of} {listed}org.apache.kafka:kafka-tools:jar:4.9.9 was not found in https://repo during a previous"
+    )
+    monkeypatch.setattr(image_build, "copy_dependencies", lambda *_: said)
+    with pytest.raises(PrerequisiteMissing, match=r"does not have all of Kafka 4\.9\.9") as caught:
+        image_build.fetch_jars("4.9.9", tmp_path)
+    assert caught.value.found == "missing: kafka-tools 4.9.9, raft 4.9.9"
+    offline = f"{of} {listed}Cannot access central in offline mode"
+    monkeypatch.setattr(image_build, "copy_dependencies", lambda *_: offline)
+    with pytest.raises(PrerequisiteMissing, match=r"could not resolve Kafka 4\.9\.9") as caught:
+        image_build.fetch_jars("4.9.9", tmp_path)
+    assert caught.value.found == offline
+
+
 def test_of_maven_only_the_first_error_is_shown() -> None:
     told = "[ERROR] no such jar\n[ERROR]\n[ERROR] re-run with -X"
     assert fetched.first_error(told) == "no such jar"
