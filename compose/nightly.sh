@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 EXPERIMENTS=${EXPERIMENTS:-kill-leader cut-then-kill standard transactions}
 MATRICES=${MATRICES-acks-idempotence}
-VERSIONS=${VERSIONS:-4.3.1 3.9.2}
+VERSIONS=${VERSIONS:-4.4.0 3.9.2}
 RESULTS=${RESULTS:-results/nightly}
 PYTHON=${PYTHON:-.venv/bin/python}
 LAST=${LAST:-$RESULTS.last}

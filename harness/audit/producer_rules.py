@@ -1,4 +1,4 @@
-"""Rules about producers. Refusals were tried with Java clients 2.8.2 to 4.3.1 and librdkafka 2.16."""
+"""Rules about producers. Refusals were tried with Java clients 2.8.2 to 4.4.0 and librdkafka 2.16."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "init": (init, "my.yaml"),
         "matrix": (many_runs.matrix, "acks-idempotence --repeat 5 --dry-run"),
         "explore": (many_runs.explore, "--budget 20m"),
-        "nightly": (many_runs.nightly, "kill-leader --kafka-version 4.3.1 --kafka-version 3.9.2"),
+        "nightly": (many_runs.nightly, "kill-leader --kafka-version 4.4.0 --kafka-version 3.9.2"),
     },
     "Analyse": {
         "check": (run.check, "results/kill-leader-20260101T000000000000Z"),

@@ -42,7 +42,7 @@ def claims(
     image: Annotated[str | None, Option(help="Broker image, for the same claims.")] = None,
     versions: Annotated[
         str | None,
-        Option(help="Kafka versions, as in 4.1.1,4.3.1: run the same claims on each, and compare them."),
+        Option(help="Kafka versions, as in 4.3.1,4.4.0: run the same claims on each, and compare them."),
     ] = None,
     side_by_side: SideBySideOption = 2,
     quiet: QuietOption = False,

@@ -38,7 +38,7 @@ _log = logging.getLogger("kafka_chaos.cluster")
 class ManagedCluster(LiveCluster):
     """A running cluster; use it as a context manager.
 
-    It is described by a `ClusterSpec`, or by the fields of one: `ManagedCluster(brokers=3, version="4.3.1")`.
+    It is described by a `ClusterSpec`, or by the fields of one: `ManagedCluster(brokers=3, version="4.4.0")`.
     Each node's log is written to `log_folder` at the end. `ports` on 127.0.0.1, one per broker, are chosen if
     not given.
 

@@ -81,7 +81,7 @@ def in_order(versions: str) -> list[str]:
     """
     found = dict.fromkeys(one.strip() for one in versions.split(",") if one.strip())
     if not found:
-        raise BadInput("--versions names no version", expected="Kafka versions, such as 3.9.2,4.1.1,4.3.1")
+        raise BadInput("--versions names no version", expected="Kafka versions, such as 4.1.1,4.3.1,4.4.0")
     return sorted(found, key=version_key)
 
 

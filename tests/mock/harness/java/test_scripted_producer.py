@@ -16,6 +16,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.jvm import client_jar
 from harness.java.scripted_workload import PyScriptedWorkload
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.spec.steps import Drive
@@ -24,7 +25,7 @@ from workloads.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.mock
 
-VERSION = "4.3.1"
+VERSION = DEFAULT_VERSION
 NOBODY = "127.0.0.1:9"
 
 

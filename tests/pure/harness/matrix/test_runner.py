@@ -20,6 +20,7 @@ from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, load_result
 from harness.matrix.runner import MatrixRun
 from harness.matrix.table import cells, notes, reasons, table
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, ClusterError, JournalError
 from tests.pure.harness.cli.test_app import call
 from tests.pure.harness.matrix.test_spec import SMALL
@@ -68,7 +69,7 @@ def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
         assert len({arm for arm, _, _ in one}) == 4
         assert {seed for _, _, seed in one} == {str(5 + number)}
     assert [arm for arm, _, _ in lines[:4]] != [arm for arm, _, _ in lines[4:8]], "orders differ"
-    assert backend.starts == ["4.3.1"], "one cluster for all"
+    assert backend.starts == [DEFAULT_VERSION], "one cluster for all"
     assert backend.up == 0
     for arm in result.arms:
         assert arm.figures is not None
@@ -290,7 +291,7 @@ def test_the_command_line_teaches(
     assert call(monkeypatch, "matrix", "--schema") == 0
     assert json.loads(capsys.readouterr().out)["title"] == "MatrixSpec"
     assert call(monkeypatch, "matrix", "versions", "--dry-run", "--json", "--seed", "3") == 0
-    assert len(json.loads(capsys.readouterr().out)["arms"]) == 12
+    assert len(json.loads(capsys.readouterr().out)["arms"]) == 15
     for arguments, says in (
         (("matrix",), "no matrix is named"),
         (("matrix", "acks-idempotense"), "did you mean 'acks-idempotence'"),

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from harness.check_jobs.recheck import RESULT_FILE
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import ClusterError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.nightly import series
@@ -76,7 +77,7 @@ def test_a_good_night_is_told_kept_and_held_against(
 ) -> None:
     last = str(tmp_path / "last")
     assert night(tmp_path, "cut-then-kill", "--last", last) == 0
-    assert (tmp_path / "last" / "4.3.1" / "cut-then-kill" / RESULT_FILE).is_file()
+    assert (tmp_path / "last" / DEFAULT_VERSION / "cut-then-kill" / RESULT_FILE).is_file()
     summary = (tmp_path / "now" / "summary.md").read_text()
     assert summary.startswith("# kafka-chaos: all 2 arms as promised\n")
     xml = Xml.parse(tmp_path / "now" / "junit.xml").getroot()
@@ -99,7 +100,7 @@ def test_a_worse_night_fails_and_is_not_the_new_measure(
         assert "worse than the last time: kill-leader / acks=all on Kafka" in capsys.readouterr().out
     xml = Xml.parse(tmp_path / "0" / "now" / "junit.xml").getroot()
     failed = [suite.get("name") for suite in xml if suite.get("failures") != "0"]
-    assert failed == ["kill-leader on Kafka 4.3.1", "against the last result"]
+    assert failed == [f"kill-leader on Kafka {DEFAULT_VERSION}", "against the last result"]
 
 
 def test_what_cannot_be_run_keeps_nothing_else_from_running(tmp_path: Path, brokers: StandIns) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+import compose
 from harness.application.launch import Prepared, command_of
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 from harness.spec.application import ApplicationSpec
 from harness.subjects import __main__ as program
 from harness.subjects import flink_copy, kafka_streams
-from harness.subjects.built_in import BUILT_IN, find, processed_offsets
+from harness.subjects.built_in import BUILT_IN, MavenJars, find, processed_offsets
 from harness.subjects.lifecycle import JARS_VARIABLE, READY, parsed
 
 pytestmark = pytest.mark.pure
@@ -85,6 +87,16 @@ def test_a_description_says_what_is_there(name: str) -> None:
     assert callable(importlib.import_module(f"harness.subjects.{built_in.program}").main)
     assert built_in.ready.logged in (None, READY)
     assert built_in.drained.checkpoint == (built_in.checkpoint is not None)
+
+
+@pytest.mark.parametrize("name", _KAFKAS_OWN)
+def test_the_default_version_is_the_one_of_the_pom_and_of_streams_the_newest(name: str) -> None:
+    built_in = find(name)
+    assert isinstance(built_in.jars, MavenJars)
+    default = built_in.options["version"].default
+    pom = (compose.FOLDER / "applications" / built_in.jars.pom / "pom.xml").read_text()
+    assert f"<kafka.version>{default}</kafka.version>" in pom
+    assert (default == DEFAULT_VERSION) == (name == "kafka-streams")
 
 
 @pytest.mark.parametrize("name", _KAFKAS_OWN)
