@@ -17,6 +17,7 @@ from harness.cluster.running_cluster import running_cluster
 from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import RUN_FILE
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 from harness.preflight import feasibility
@@ -72,6 +73,7 @@ class DockerBackend:
 
     def reset(self, cluster: Any) -> str:
         """Make a used cluster as good as new; returns in words how that was verified."""
+        report_progress("resetting the cluster")
         return reset(cluster)
 
     def run(

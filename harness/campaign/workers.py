@@ -13,7 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -44,8 +44,8 @@ def clusters_at_once(cores: int | None = None, memory: int | None = None) -> int
 class RunRequest:
     """Make these runs of an experiment one after the other; each is its arms by the folder that they leave.
 
-    `reuse` allows the worker's present cluster if it has the same spec; a new one leaves its logs in `logs`.
-    Progress is reported under `head`, if there is one.
+    `reuse` allows the worker's present cluster if it has the same spec, `reset` makes that as good as new
+    before; a new one leaves its logs in `logs`. Progress is reported under `head`, if there is one.
     """
 
     experiment: Experiment
@@ -54,6 +54,7 @@ class RunRequest:
     logs: Path
     skipped: tuple[str, ...] = ()
     reuse: bool = True
+    reset: bool = False
     delete_topics: bool = False
     head: str | None = None
 
@@ -67,13 +68,18 @@ class RunFinished:
 
 @dataclass(frozen=True)
 class RequestFinished:
-    """All runs of a request were made, or `error` says why not. `began`: its cluster came up; `fresh`:
-    nothing had run on that cluster before."""
+    """All runs of a request were made, or `error` says why not. `began`: its cluster came up. `proof`: what
+    was verified when that cluster was reset (None: nothing had run on it before)."""
 
     seconds: float = 0.0
     error: KafkaChaosError | None = None
     began: bool = True
-    fresh: bool = True
+    proof: str | None = None
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing had run on the cluster before."""
+        return self.proof is None
 
 
 WorkerMessage = RunFinished | RequestFinished
@@ -85,13 +91,19 @@ def carry_out(
     """Make the runs of a request; the last message is a `RequestFinished`."""
     began = time.monotonic()
     cluster, error = None, None
+
+    def headed() -> AbstractContextManager[None]:
+        return progress_under(request.head, last_part=True) if request.head else nullcontext()
+
     try:
         if not request.reuse:
             clusters.remove()
-        cluster = clusters.get(request.experiment.cluster, request.logs)
+        with headed():
+            reset = backend.reset if request.reset else None
+            cluster = clusters.get(request.experiment.cluster, request.logs, reset)
         began = time.monotonic()
         for arms in request.runs:
-            with progress_under(request.head, last_part=True) if request.head else nullcontext():
+            with headed():
                 backend.run(cluster, request.experiment, arms, request.seed, request.skipped)
             yield from (RunFinished(folder) for folder in arms)
     except KafkaChaosError as caught:
@@ -99,9 +111,7 @@ def carry_out(
     if cluster is not None and request.delete_topics:
         # All has been read, and a broker that dies later would have to recover these topics.
         backend.delete_topics(cluster, [folder for arms in request.runs for folder in arms])
-    yield RequestFinished(
-        time.monotonic() - began, error, began=cluster is not None, fresh=clusters.proof is None
-    )
+    yield RequestFinished(time.monotonic() - began, error, began=cluster is not None, proof=clusters.proof)
 
 
 class LocalWorker:

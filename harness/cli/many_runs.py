@@ -156,6 +156,10 @@ def explore(
     kafka_version: Annotated[str | None, Option(help="Kafka version.")] = None,
     image: Annotated[str | None, Option(help="Broker image.")] = None,
     profile: ProfileOption = None,
+    clusters: Annotated[
+        int | None,
+        Option(min=1, max=64, help="Number of clusters in parallel; default: 1, or as before with --resume."),
+    ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what can be explored.")] = False,
     show: Annotated[bool, Option("--show", help="Print the built-in menu, to start your own.")] = False,
     schema: Annotated[bool, Option("--schema", help="Print the JSON schema of menu files.")] = False,
@@ -183,7 +187,9 @@ def explore(
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
     chosen_seed = seed_or_now(seed)
-    options = ExploreOptions(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
+    options = ExploreOptions(
+        menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile, clusters
+    )
     plan = plan_exploration(options, resume, chosen_seed)
     if dry_run:
         for line in plan.lines():

@@ -44,7 +44,7 @@ class ClusterHolder:
 
     `start` gives a cluster of a spec as a context manager, whose logs go to the folder named. `reset` makes a
     used cluster fit for its next user and describes how that was verified; when it raises ClusterError, the
-    cluster is removed and a new one takes its place.
+    cluster is removed and a new one takes its place. A single call may name another way to `reset`.
     """
 
     def __init__(
@@ -60,7 +60,6 @@ class ClusterHolder:
         """The spec of the running cluster; None: no cluster runs."""
         self.proof: str | None = None
         """What `reset` returned when the cluster was last reset; None: the cluster is new."""
-        self.starts = 0
 
     def __enter__(self) -> Self:
         return self
@@ -68,25 +67,24 @@ class ClusterHolder:
     def __exit__(self, *_: object) -> None:
         self.remove()
 
-    def get(self, spec: ClusterSpec, logs: Path) -> Any:
+    def get(self, spec: ClusterSpec, logs: Path, reset: Callable[[Any], str] | None = None) -> Any:
         """The running cluster if it has this spec and can be reset, else a new one.
 
         Raises:
             PrerequisiteMissing, ClusterError: a new cluster was needed and could not be started.
         """
-        if not self.reuse(spec):
+        if not self.reuse(spec, reset):
             self.remove()
-            self.starts += 1
             self.cluster = self._stack.enter_context(self._start(spec, logs))
             self.spec, self.proof = spec, None
         return self.cluster
 
-    def reuse(self, spec: ClusterSpec) -> bool:
+    def reuse(self, spec: ClusterSpec, reset: Callable[[Any], str] | None = None) -> bool:
         """Reset the running cluster if it has this spec; False: there is none, or it was removed."""
         if self.spec != spec:
             return False
         try:
-            self.proof = self._reset(self.cluster)
+            self.proof = (reset or self._reset)(self.cluster)
         except ClusterError as error:
             report_progress(f"starting a new cluster, since the last one cannot be reset: {error.found}")
             self.remove()

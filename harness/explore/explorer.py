@@ -1,10 +1,11 @@
-"""Explores: one run after the other on one cluster; every violation is shrunk as soon as it is found."""
+"""Explores: runs on a few clusters side by side; every violation is shrunk as soon as it is found."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections import deque
+from contextlib import suppress
 from typing import Literal
 
 from harness.campaign.docker_backend import DockerBackend
@@ -15,15 +16,15 @@ from harness.explore.reproducers import write_violation
 from harness.explore.result import RESULT_FILE, ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
 from harness.explore.selection import Coverage, DrawnTrial, choose
 from harness.explore.shrinking import Shrinking
-from harness.explore.trial_runner import TrialRunner
-from harness.model.errors import BadInput, JournalError
-from harness.model.progress import progress_under
+from harness.explore.trial_runner import DueTrial, TrialRunner
+from harness.model.errors import BadInput, JournalError, KafkaChaosError
 from harness.model.result import VerdictWord
 
 
 class Exploration:
-    """One exploration under way. The next run depends only on the seed and on the runs so far, so that a
-    later process goes on where one stopped: runs that are over are taken from the folder."""
+    """One exploration under way. A run is decided on while those before it still run or are checked: it
+    depends only on the seed and on the runs that were kept by then, so that a later process goes on where one
+    stopped: runs that are over are taken from the folder."""
 
     def __init__(
         self, plan: ExplorationPlan, store: ExploreStore, command: str, backend: DockerBackend | None = None
@@ -33,6 +34,7 @@ class Exploration:
         self._backend = backend or DockerBackend()
         self._menu = plan.menu
         self._kept = store.runs()
+        self._replayed: deque[TrialRun] = deque()
         self._runs: list[TrialRun] = []
         self._coverage = Coverage()
         self._violations: list[Violation] = []
@@ -41,8 +43,8 @@ class Exploration:
         self._command = before.command if before is not None else command
         self._started_ns = before.started_ns if before is not None else time.time_ns()
         self._began = time.monotonic() - (before.seconds if before is not None else 0.0)
-        clusters = before.clusters if before is not None else 0
-        self._runner = TrialRunner(plan.menu, store, self._backend, clusters)
+        self._runner = TrialRunner(plan.menu, store, self._backend, plan.clusters, self._begin)
+        self._runner.starts = before.clusters if before is not None else 0
 
     def execute(self) -> ExploreResult:
         """Explore until the budget is spent; returns what is also written as result.json.
@@ -56,9 +58,13 @@ class Exploration:
             self._save("under way")
         names = self._possible_faults()
         try:
-            with self._runner.holder:
+            with self._runner:
                 self._explore(names)
         finally:
+            # What was checked while another run was made is over, too.
+            with suppress(KafkaChaosError):
+                while (run := self._runner.finished_run()) is not None:
+                    self._note(run)
             self._save_progress()
         return self._save("budget spent")
 
@@ -80,15 +86,43 @@ class Exploration:
         return names
 
     def _explore(self, names: list[str]) -> None:
+        while failing := self._until_one_fails(names):
+            for run in failing:
+                if not self._seen_before(run):
+                    self._shrink(run)
+
+    def _until_one_fails(self, names: list[str]) -> list[TrialRun]:
+        """Explore until a run fails that no known violation explains; returns it, and what failed of those
+        that had been decided on by then. Nothing: the budget is spent."""
+        known = [one.minimal for one in self._violations if one.state != "not confirmed"]
+        failing: list[TrialRun] = []
+        self._runner.refused = False
         while True:
-            known = [one.minimal for one in self._violations if one.state != "not confirmed"]
-            seed, done = self._plan.seed, len(self._runs)
-            drawn = choose(self._menu, names, self._coverage, known, f"{seed}/{done + 1}")
-            run = self._next_run(drawn, seed + done)
+            while not failing and not self._runner.refused and self._may_decide():
+                number = self._decided + 1
+                drawn = choose(self._menu, names, self._coverage, known, f"{self._plan.seed}/{number}")
+                self._decide(drawn, self._plan.seed + number - 1)
+            run = self._next_run()
             if run is None:
-                return
-            if run.fails and not self._seen_before(run):
-                self._shrink(run)
+                return failing
+            if run.fails and (failing or not self._seen_before(run)):
+                failing.append(run)
+
+    @property
+    def _pending(self) -> int:
+        """Runs that were decided on and are not over."""
+        return len(self._replayed) + len(self._runner.due)
+
+    @property
+    def _decided(self) -> int:
+        return len(self._runs) + self._pending
+
+    def _may_decide(self) -> bool:
+        """Whether as much is known as is to be when the next schedule is chosen."""
+        kept = self._kept.get(self._decided + 1)
+        if kept is None:
+            return self._pending < self._plan.ahead
+        return self._pending == 0 if kept.known is None else kept.known <= len(self._runs)
 
     def _seen_before(self, run: TrialRun) -> bool:
         """Whether a known violation explains this one; then it is counted there."""
@@ -103,7 +137,8 @@ class Exploration:
     def _shrink(self, run: TrialRun) -> None:
         """Shrink the schedule of a run that failed, until its share of the budget is spent."""
         number = len(self._violations) + 1
-        limit = self._plan.budget.for_one(self._cost(one for one in self._runs if one.violation is not None))
+        budget = self._plan.budget
+        limit = budget.for_one(budget.cost(one for one in self._runs if one.violation is not None))
         shrinking = Shrinking(self._menu, run.trial)
         # The run that showed it is one of the n runs of this schedule.
         outcomes = [True]
@@ -128,18 +163,21 @@ class Exploration:
         self, trial: Trial, run: TrialRun, number: int, limit: float, outcomes: list[bool]
     ) -> bool | None:
         """Whether a schedule fails as `run` did, by as many runs as needed; None: the budget is spent."""
-        unclear = 0
-        while (answer := self._plan.confirm.answer(outcomes)) is None:
-            if unclear == self._plan.confirm.n:
+        unclear, confirm = 0, self._plan.confirm
+        self._runner.refused = False
+        while (answer := confirm.answer(outcomes)) is None:
+            if unclear == confirm.n:
                 return False
             seed = run.seed + len(outcomes) + unclear
-            repeated = self._next_run(DrawnTrial(trial), seed, number, limit)
-            if repeated is None:
+            for one in range(min(confirm.needed(outcomes), confirm.n - unclear)):
+                self._decide(DrawnTrial(trial), seed + one, number, limit)
+            while (repeated := self._next_run()) is not None:
+                if repeated.verdict is VerdictWord.UNKNOWN:
+                    unclear += 1
+                else:
+                    outcomes.append(repeated.fails and bool(set(repeated.broken) & set(run.broken)))
+            if self._runner.refused:
                 return None
-            if repeated.verdict is VerdictWord.UNKNOWN:
-                unclear += 1
-            else:
-                outcomes.append(repeated.fails and bool(set(repeated.broken) & set(run.broken)))
         return answer
 
     def _violation(
@@ -163,46 +201,56 @@ class Exploration:
         )
         return write_violation(self._store.folder, self._menu, found, self._plan.confirm)
 
-    def _next_run(
+    def _decide(
         self, drawn: DrawnTrial, seed: int, violation: int | None = None, limit: float = math.inf
-    ) -> TrialRun | None:
-        """The next run: from the folder if it is over, else made now. None: the budget does not allow it, or
-        `limit`, which holds for all runs to shrink this violation."""
-        number, trial = len(self._runs) + 1, drawn.trial
-        run = self._kept.get(number)
-        if run is not None:
-            if run.violation != violation:
-                # The budget of the earlier process was spent here.
-                return None
-            if run.trial != trial:
-                raise JournalError(
-                    "a run in the folder is not the one that comes next",
-                    where=run.folder,
-                    expected=str(trial),
-                    found=str(run.trial),
-                    next_step="resume with the version that began the exploration, or begin it anew",
-                )
+    ) -> None:
+        """Decide on the next run: it is taken from the folder if it is over, else it will be made. `limit`
+        holds for all runs to shrink this violation."""
+        number, trial = self._decided + 1, drawn.trial
+        kept = self._kept.get(number)
+        if kept is None:
+            due = DueTrial(number, drawn, violation, seed, len(self._runs), limit, self._menu.cluster)
+            self._runner.add(due)
+        elif kept.violation != violation:
+            # The budget of the earlier process was spent here.
+            self._runner.refused = True
+        elif kept.trial != trial:
+            raise JournalError(
+                "a run in the folder is not the one that comes next",
+                where=kept.folder,
+                expected=str(trial),
+                found=str(kept.trial),
+                next_step="resume with the version that began the exploration, or begin it anew",
+            )
         else:
-            if not self._allowed(trial, violation, limit):
-                return None
-            with progress_under(self._progress(number, trial, violation), last_part=True):
-                run = self._runner.run(number, drawn, violation, seed)
+            self._replayed.append(kept)
+
+    def _next_run(self) -> TrialRun | None:
+        """The next of the runs that were decided on, when it is over; None: there is none, or the budget does
+        not allow it."""
+        run = self._replayed.popleft() if self._replayed else self._runner.next_run()
+        if run is not None:
+            self._note(run)
+        return run
+
+    def _note(self, run: TrialRun) -> None:
         self._runs.append(run)
         self._coverage.add(self._menu, run)
         self._save_progress()
-        return run
 
-    def _allowed(self, trial: Trial, violation: int | None, limit: float) -> bool:
+    def _begin(self, due: DueTrial) -> str | None:
+        """The head of a run's progress; None: the budget does not allow it."""
         budget = self._plan.budget
-        spent, expected = float(len(self._runs)), 1.0
+        mine = budget.cost(one for one in self._runs if one.violation == due.violation)
         if budget.runs is None:
-            spent, expected = self._elapsed(), self._runner.expected(trial)
-        mine = self._cost(one for one in self._runs if one.violation == violation)
-        return spent + expected <= budget.whole and mine + expected <= limit
-
-    def _cost(self, runs: Iterable[TrialRun]) -> float:
-        """What runs took of the budget, in its unit."""
-        return sum(run.seconds if self._plan.budget.runs is None else 1.0 for run in runs)
+            spent, expected = self._elapsed(), self._runner.expected(due.drawn.trial)
+        else:
+            # Runs that are under way count as well; they are for the same.
+            spent, expected = due.number - 1.0, 1.0
+            mine += spent - len(self._runs)
+        if spent + expected > budget.whole or mine + expected > due.limit:
+            return None
+        return self._progress(due.number, due.drawn.trial, due.violation)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began
@@ -233,7 +281,8 @@ class Exploration:
             command=self._command,
             started_ns=self._started_ns,
             seconds=round(self._elapsed(), 1),
-            clusters=self._runner.holder.starts,
+            clusters=self._runner.starts,
+            side_by_side=plan.clusters,
             ended=ended,
             left_out=self._left_out,
             coverage=self._coverage.result(self._menu, self._left_out),

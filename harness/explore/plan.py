@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.campaign.run_store import refuse_another
 from harness.campaign.run_time import format_duration, run_seconds
 from harness.explore.menu import BUILT_IN, MENU, ExploreMenu, experiment_of
-from harness.explore.result import ExploreResult, load_result
+from harness.explore.result import ExploreResult, TrialRun, load_result
 from harness.explore.selection import Coverage, all_levels, all_pairs, all_phases, choose
 from harness.explore.shrinking import Confirm
 from harness.model.errors import BadInput
@@ -37,6 +38,16 @@ class ExploreBudget:
         """In seconds or in runs."""
         return float(self.seconds if self.seconds is not None else self.runs or 0)
 
+    def cost(self, runs: Iterable[TrialRun]) -> float:
+        """What runs took of it, in its unit; time in which several went on counts once."""
+        if self.runs is not None:
+            return float(sum(1 for _ in runs))
+        total = until = 0.0
+        for began, seconds in sorted((run.started_ns / 1e9, run.seconds) for run in runs):
+            total += max(0.0, began + seconds - max(began, until))
+            until = max(until, began + seconds)
+        return total
+
     def for_one(self, spent: float) -> float:
         """What the next violation may use, after what others `spent` on shrinking: of runs at least one."""
         return max(0.0 if self.runs is None else 1.0, (self.whole * self.share - spent) * _ONE_VIOLATION)
@@ -55,17 +66,26 @@ class ExploreOptions:
     version: str | None = None
     image: str | None = None
     profile: str | None = None
+    clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExplorationPlan:
-    """The plan of an exploration. `before` is the result so far of an earlier process; None: it is new."""
+    """The plan of an exploration on so many `clusters` side by side. `before` is the result so far of an
+    earlier process; None: it is new."""
 
     menu: ExploreMenu
     seed: int
     confirm: Confirm
     budget: ExploreBudget
     before: ExploreResult | None = None
+    clusters: int = 1
+
+    @property
+    def ahead(self) -> int:
+        """How many runs are decided on and not kept yet: while one runs on each cluster, those before them
+        are checked, and those after them wait for a cluster."""
+        return 2 * self.clusters
 
     def lines(self) -> list[str]:
         """For people: what there is to cover, what the first schedules would be, how long it takes."""
@@ -76,9 +96,10 @@ class ExplorationPlan:
         budget = self.budget
         length = f"{budget.runs} runs"
         if budget.seconds is not None:
-            length = (
-                f"{format_duration(budget.seconds)}, about {max(1, round(budget.seconds / seconds))} runs"
-            )
+            runs = max(1, round(budget.seconds / seconds * self.clusters))
+            length = f"{format_duration(budget.seconds)}, about {runs} runs"
+        if self.clusters > 1:
+            length += f" on {self.clusters} clusters"
         return [
             f"{menu.name}: {menu.title}",
             f"  to cover: {len(all_phases(menu, names))} of fault and phase, "
@@ -110,7 +131,8 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
         seconds = DEFAULT_SECONDS if options.budget is None else parse_seconds(options.budget)
         budget = ExploreBudget(None if options.runs else seconds, options.runs, share)
         confirm = Confirm() if options.confirm is None else parse_confirm(options.confirm)
-        return ExplorationPlan(menu, seed if options.seed is None else options.seed, confirm, budget)
+        chosen = seed if options.seed is None else options.seed
+        return ExplorationPlan(menu, chosen, confirm, budget, clusters=options.clusters or 1)
     before = load_result(resume)
     other = "the menu is the one in the folder: leave --menu out" if options.menu is not None else ""
     if options.confirm is not None and str(parse_confirm(options.confirm)) != before.confirm:
@@ -133,7 +155,14 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
     budget = ExploreBudget(
         seconds_before, runs_before, before.shrink_share if options.share is None else options.share
     )
-    return ExplorationPlan(before.parsed_menu(), before.seed, parse_confirm(before.confirm), budget, before)
+    return ExplorationPlan(
+        before.parsed_menu(),
+        before.seed,
+        parse_confirm(before.confirm),
+        budget,
+        before,
+        options.clusters or before.side_by_side,
+    )
 
 
 def _with_options(menu: ExploreMenu, options: ExploreOptions) -> ExploreMenu:

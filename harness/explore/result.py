@@ -22,15 +22,17 @@ EXPLORE_VERSION = 1
 
 class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
-    to shrink (None: it explored). `aims` are the phases that its faults were aimed at, `seen` those that they
-    hit. `promised` are the classes of findings that its settings rule out and that it could have had,
-    `broken` those of them that it had. `shares` says what its share groups were given, `reset` what was
-    verified about the cluster before it; `seconds` includes reset and check."""
+    to shrink (None: it explored), `known` how many runs had been kept when it was chosen (None: all before
+    it). `aims` are the phases that its faults were aimed at, `seen` those that they hit. `promised` are the
+    classes of findings that its settings rule out and that it could have had, `broken` those of them that it
+    had. `shares` says what its share groups were given, `reset` what was verified about the cluster before
+    it; `seconds` includes reset and check."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION
     number: int
     violation: int | None
+    known: int | None = None
     trial: Trial
     aims: tuple[ClusterPhase, ...] = ()
     seen: tuple[ObservedFault, ...] = ()
@@ -100,7 +102,8 @@ class CoverageResult(Frozen):
 
 class ExploreResult(Frozen):
     """`result.json`. `menu` is the menu as it was used, `left_out` faults that are impossible here, and why.
-    `seconds` adds up what its parts took, where it was resumed; `clusters` counts starts."""
+    `seconds` adds up what its parts took, where it was resumed; `clusters` counts starts, and `side_by_side`
+    is how many ran at once in its last part."""
 
     schema_version: int = EXPLORE_VERSION
     menu: dict[str, Any]
@@ -113,6 +116,7 @@ class ExploreResult(Frozen):
     started_ns: int
     seconds: float
     clusters: int
+    side_by_side: int = 1
     ended: Literal["budget spent", "under way"]
     left_out: dict[str, str] = {}
     coverage: CoverageResult = CoverageResult()

@@ -121,6 +121,11 @@ class Confirm:
             return True
         return False if len(outcomes) - failed > self.n - self.k else None
 
+    def needed(self, outcomes: Sequence[bool]) -> int:
+        """How many more runs there must be at least before there is an answer."""
+        failed = sum(outcomes)
+        return min(self.k - failed, self.n - self.k + 1 - (len(outcomes) - failed))
+
 
 class Shrinking:
     """One violation being shrunk: try the `candidate` and `record` whether it fails, until there is none."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -61,7 +63,7 @@ def loses(experiment: Experiment) -> bool:
 class FakeExploreBackend(FakeBackend):
     """Judges by `fails`; `flaky` is how often a run that should fail does not (0 to 1, by its seed). `log`
     gets a line a run. `interrupt_at` and `break_at` are runs (from 0, counted in `log`); `dirty` resets
-    fail."""
+    fail. A run takes up to `seconds`, drawn by its schedule; the process of run `die_at` is killed hard."""
 
     lacks = "cgroup freezer"
 
@@ -77,12 +79,21 @@ class FakeExploreBackend(FakeBackend):
         unknown_at: Sequence[int] = (),
         impossible_: Sequence[str] = (),
         dirty: int = 0,
+        die_at: int | None = None,
+        clusters: int = 1,
+        seconds: float = 0.0,
     ) -> None:
-        super().__init__(log, impossible_=impossible_, interrupt_at=interrupt_at)
+        super().__init__(
+            log,
+            impossible_=impossible_,
+            interrupt_at=interrupt_at,
+            die_at=die_at,
+            clusters=clusters,
+            seconds=seconds,
+        )
         self.fails, self.flaky, self.dirty = fails, flaky, dirty
         self.break_at, self.unknown_at, self.refuse_at = break_at, unknown_at, refuse_at
         self.resets = 0
-        self._lost: dict[Path, bool] = {}
 
     def reset(self, cluster: Any) -> str:  # noqa: ARG002
         self.resets += 1
@@ -99,10 +110,12 @@ class FakeExploreBackend(FakeBackend):
         seed: int,
         skipped: tuple[str, ...] = (),  # noqa: ARG002
     ) -> None:
-        assert self.up == 1
+        assert 1 <= self.up <= self.clusters
         ((folder, arm),) = arms.items()
         number = len(self.lines())
         report_progress(f"{experiment.name} · {arm.name} · writing")
+        drawn = random.Random(f"{experiment.title}/{seed}").random()
+        time.sleep(self.seconds * drawn)
         folder.mkdir(parents=True)
         meta = RunMeta(
             run_id=1, experiment=experiment.name, arm=arm.name, seed=seed, topic="t", partitions=1,
@@ -110,22 +123,26 @@ class FakeExploreBackend(FakeBackend):
             started_ns=time.time_ns(),
         )  # fmt: skip
         meta.save(folder)
-        if self.interrupt_at == number:
-            self.interrupt_at = None
+        with self._lock:
+            interrupted = self.interrupt_at is not None and number >= self.interrupt_at
+            self.interrupt_at = None if interrupted else self.interrupt_at
+        if interrupted:
             raise KeyboardInterrupt
+        if int(folder.name) - 1 == self.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
         with self.log.open("a") as stream:
             stream.write(f"{folder.name} {seed} {experiment.title}\n")
         if number in self.refuse_at:
             raise BadInput("the client refuses the settings", found="no such property")
         if number in self.break_at:
             raise ClusterError("a broker did not start", found="exit code 1")
-        drawn = random.Random(f"{experiment.title}/{seed}").random()
-        self._lost[folder] = self.fails(experiment) and drawn >= self.flaky
+        if self.fails(experiment) and drawn >= self.flaky:
+            (folder / "lost").touch()
         meta.model_copy(update={"finished": True, "ended_ns": meta.started_ns + 10**9}).save(folder)
 
     def check(self, parent: Path, name: str) -> Future[ArmResult]:
         meta = RunMeta.load(parent / name)
-        summary = summary_of(lost=7 if self._lost.get(parent / name) else 0)
+        summary = summary_of(lost=7 if (parent / name / "lost").exists() else 0)
         judgement = judged(summary, promised_loss=False)
         if int(name) - 1 in self.unknown_at:
             judgement = Judgement(verdict=VerdictWord.UNKNOWN, reasons=("not shown",), as_promised=None)

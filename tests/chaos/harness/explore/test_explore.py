@@ -1,7 +1,9 @@
-"""A tiny exploration on real brokers: a loss that its menu does not name is found, shrunk, and replayed."""
+"""Tiny explorations on real brokers: a loss that its menu does not name is found, shrunk, and replayed; two
+clusters side by side share the runs."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +67,27 @@ def test_a_loss_that_nobody_named_is_found_and_shrunk(tmp_path: Path) -> None:
     again = ("--results", str(tmp_path / "again"))
     assert chaos("run", str(folder / violation.experiment), "--arm", "found", *again) == 1
     assert chaos("run", str(folder / violation.experiment), "--arm", "defaults", *again) == 0
+
+
+def test_two_clusters_make_two_runs_each_and_a_resumed_part_goes_on_with_both(tmp_path: Path) -> None:
+    menu, results = tmp_path / "tiny.yaml", tmp_path / "results"
+    menu.write_text(MENU.replace("for: [7, 8]", "for: [1, 2]"))
+    options = ("--clusters", "2", "--seed", "5", "--results", str(results))
+    assert chaos("explore", "--menu", str(menu), "--runs", "3", "--confirm", "1/1", *options) in (0, 1)
+    (folder,) = (one for one in results.iterdir() if one.name != "index.html")
+    first = load_result(folder)
+    assert (len(first.runs), first.clusters, first.side_by_side) == (3, 2, 2)
+    assert [run.reset for run in first.runs].count("a new cluster") == 2
+    assert first.runs[1].started_ns < first.runs[0].started_ns + first.runs[0].seconds * 1e9, "side by side"
+    bootstrap = {
+        json.loads((folder / run.folder / "run.json").read_text())["producer_config"]["bootstrap.servers"]
+        for run in first.runs
+    }
+    assert len(bootstrap) == 2
+    assert chaos("explore", "--resume", str(folder), "--runs", "4") in (0, 1)
+    result = load_result(folder)
+    assert result.runs[:3] == first.runs, "none was made again"
+    assert [run.number for run in result.runs] == [1, 2, 3, 4]
+    for run in result.runs:
+        assert run.verdict is not VerdictWord.UNKNOWN, run.reasons
+        assert [seen.verified for seen in run.seen] == [True]

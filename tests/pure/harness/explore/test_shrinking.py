@@ -159,7 +159,10 @@ def test_k_of_n_is_what_all_n_would_have_said(k: int, more: int, outcomes: list[
     confirm = Confirm(k, k + more)
     seen: list[bool] = []
     while (answer := confirm.answer(seen)) is None:
-        seen.append(outcomes[len(seen)])
+        # None of those that are needed at least gives an answer before the last.
+        for _ in range(confirm.needed(seen)):
+            assert confirm.answer(seen) is None
+            seen.append(outcomes[len(seen)])
     assert len(seen) <= confirm.n
     assert answer == (sum(outcomes[: confirm.n]) >= k)
     # No run more than needed.

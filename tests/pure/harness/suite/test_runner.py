@@ -167,9 +167,9 @@ def test_what_measures_times_runs_while_the_others_rest() -> None:
 
 
 def test_what_broke_on_a_used_cluster_is_run_again_on_a_new_one(run_fake: RunFake) -> None:
-    broken = RequestFinished(error=ClusterError("the broker ended"), fresh=False)
+    broken = RequestFinished(error=ClusterError("the broker ended"), proof="")
     results, order, (worker,) = run_fake(
-        ["R12", "R16"], r12_cut=broken, r16_last_in_sync=replace(broken, fresh=True)
+        ["R12", "R16"], r12_cut=broken, r16_last_in_sync=replace(broken, proof=None)
     )
     assert order == ["r12-cut", "r12-cut", "r12-no-cut", "R12", "r16-last-in-sync", "R16"]
     assert [order.reuse for order in worker.orders] == [True, False, True, True]
