@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 
 from harness.cluster.external_proxies import ExternalProxies
 from harness.model.request_rules import RequestRule
+from harness.protocol.client_security import PLAIN_TEXT
 from harness.proxy.client import ProxyClient
 
 
@@ -47,7 +48,7 @@ def proxied_brokers(bootstrap: str) -> Iterator[Proxied]:
     """Start a proxy before each broker, and end them."""
     known = Producer({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=30)
     proxies = ExternalProxies()
-    proxies.start({one.id: (one.host, one.port) for one in known.brokers.values()}, "PLAINTEXT")
+    proxies.start({one.id: (one.host, one.port) for one in known.brokers.values()}, PLAIN_TEXT)
     try:
         yield Proxied(proxies)
     finally:
