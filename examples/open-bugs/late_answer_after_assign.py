@@ -19,15 +19,21 @@ RECORDS, SKIPPED = 30, 5
 """Records that are written, and how many of them come before the offset of the second assign()."""
 LATE = 3.0
 """Seconds after which the answer comes."""
-BETWEEN = 1.5
-"""Seconds between the two calls of assign(): by then the question has been asked."""
+BETWEEN, LONGEST = 1.5, 60.0
+"""Seconds between the two calls of assign(), at least, and at most until a real broker has been asked."""
 EACH = 0.3
 """Seconds that the application takes for a record: some are still to be fetched when the answer comes."""
 CLIENT = "late"
 NAMES = {LIST_OFFSETS: "ListOffsets", OFFSET_FETCH: "OffsetFetch"}
 
 
-def given(bootstrap: str, topic: str, reset: str, delay: Callable[[], None]) -> str:
+def given(
+    bootstrap: str,
+    topic: str,
+    reset: str,
+    delay: Callable[[], None],
+    was_asked: Callable[[], bool] = lambda: True,
+) -> str:
     """Assign without an offset, and then with one; what was given of the records, in words."""
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "batch.num.messages": 1})
     written: list[int] = []
@@ -53,6 +59,9 @@ def given(bootstrap: str, topic: str, reset: str, delay: Callable[[], None]) -> 
     delay()
     consumer.assign([TopicPartition(topic, 0, OFFSET_INVALID)])
     consumer.poll(BETWEEN)
+    give_up = time.monotonic() + LONGEST
+    while not was_asked() and time.monotonic() < give_up:
+        consumer.poll(0.1)
     consumer.assign([TopicPartition(topic, 0, expected[0])])
     offsets: list[int] = []
     until = time.monotonic() + EACH * RECORDS + 3 * LATE
@@ -80,8 +89,11 @@ def arm(late: int | None, reset: str) -> Callable[..., str]:
                     what = {"api": (NAMES[late],), "direction": "response", "client": CLIENT, "first": 1}
                     proxied.rule("late", action="delay", delay_ms=LATE * 1000, **what)
 
-            seen = given(proxied.bootstrap, topic, reset, delay)
-            return seen if late is None or proxied.count("late") else "not tried: no answer was late"
+            def was_asked() -> bool:
+                return late is None or proxied.count("late") > 0
+
+            seen = given(proxied.bootstrap, topic, reset, delay, was_asked)
+            return seen if was_asked() else "not tried: no answer was late"
 
     def run(bootstrap: str | None, topic: str | None) -> str:
         if bootstrap is not None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen, Setting
 from harness.model.node_layout import MOST_CONTROLLERS
 from harness.spec.security import SecuritySpec
 
+_OF_EXISTING = {"existing", "brokers", "profile", "controllers", "proxy"}
+"""The fields of a cluster that kafka-chaos has not started."""
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
 
 
@@ -220,11 +222,24 @@ class ClusterSpec(Frozen):
             raise ValueError(f"{refusal}; the version is {self.version}")
         return self
 
+    @model_serializer(mode="wrap")
+    def _said(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Of an existing cluster only what can be said of it: what is written down can then be read where
+        other defaults apply, such as a newer version of Kafka."""
+        data: dict[str, Any] = dump(self)
+        if self.existing is not None:
+            data = {name: value for name, value in data.items() if name in _OF_EXISTING}
+        return data
+
     @model_validator(mode="after")
     def _check_nodes(self) -> ClusterSpec:
         if self.existing is not None:
-            changed = self.model_dump(exclude_unset=True, exclude_defaults=True).keys()
-            odd = sorted(changed - {"existing", "brokers", "profile", "controllers", "proxy"})
+            fields = type(self).model_fields
+            odd = sorted(
+                name
+                for name in self.model_fields_set - _OF_EXISTING
+                if getattr(self, name) != fields[name].get_default(call_default_factory=True)
+            )
             if odd:
                 raise ValueError(
                     f"{odd[0]} is only for clusters that kafka-chaos starts: with `existing` leave it out"

@@ -5,6 +5,7 @@ docs/open-bugs.md describes them; the workarounds of the harness would then no l
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -192,8 +193,14 @@ def told(cluster: ManagedCluster, name: str, arm: str, *options: str) -> str:
 @pytest.mark.parametrize(
     ("arm", "seen"),
     [
-        ("ListOffsets is late, latest", "SHOWN: some records, and then none: the rest was skipped"),
-        ("ListOffsets is late, earliest", "SHOWN: some records, and then records from before that offset"),
+        (
+            "ListOffsets is late, latest",
+            r"SHOWN: (some records|no record), and then none: the rest was skipped",
+        ),
+        (
+            "ListOffsets is late, earliest",
+            r"SHOWN: (some records, and then|at once) records from before that offset",
+        ),
         ("control, OffsetFetch is late, latest", "every record from there on, once"),
     ],
     ids=["latest", "earliest", "control"],
@@ -201,8 +208,10 @@ def told(cluster: ManagedCluster, name: str, arm: str, *options: str) -> str:
 def test_a_late_answer_overwrites_a_later_assignment(
     cluster: ManagedCluster, topic: str, arm: str, seen: str
 ) -> None:
-    """librdkafka 5345: an outdated answer to ListOffsets makes the client ask again."""
-    assert told(cluster, "late_answer_after_assign.py", arm, "--topic", topic) == seen
+    """librdkafka 5345: an outdated answer to ListOffsets makes the client ask again. On a busy machine it may
+    come before the first record."""
+    found = told(cluster, "late_answer_after_assign.py", arm, "--topic", topic)
+    assert re.fullmatch(seen, found)
 
 
 @pytest.mark.parametrize(

@@ -442,3 +442,13 @@ def test_a_cluster_that_does_not_answer_is_reported_with_the_reason() -> None:
     with pytest.raises(ClusterError, match="does not answer") as refused:
         ExternalCluster(spec).start()
     assert re.search(r"127\.0\.0\.1:1\b", str(refused.value)), "no longer port that begins alike"
+
+
+def test_what_is_written_of_an_existing_cluster_does_not_depend_on_defaults() -> None:
+    spec = ClusterSpec(brokers=1, existing={"bootstrap_servers": "h:1"})
+    written = spec.model_dump(mode="json")
+    assert set(written) == {"existing", "brokers", "profile", "controllers", "proxy"}
+    assert ClusterSpec.model_validate(written) == spec
+    assert "version" in ClusterSpec().model_dump()
+    with pytest.raises(ValueError, match="version is only for clusters that kafka-chaos starts"):
+        ClusterSpec.model_validate({**written, "version": "3.9.2"})
