@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from harness.claims.claim import CLAIM, CLAIM_SUITE, CLAIMS, Claim
 from harness.cli.app import app
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.suite.model import Role, choose
@@ -53,7 +54,7 @@ def test_a_version_that_cannot_show_a_claim_is_named() -> None:
 
 def test_a_claim_that_names_its_versions_stays_on_them() -> None:
     (claim,) = choose(CLAIMS, ["R21"])
-    assert claim.kafka == "3.9.2, 4.3.1"
+    assert claim.kafka == f"3.9.2, {DEFAULT_VERSION}"
     assert on_version(claim, "4.1.0", "some/image") is claim
 
 
