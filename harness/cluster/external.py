@@ -8,32 +8,30 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from docker.models.containers import Container
 
-from harness.cluster import external_containers, state_records, traces
+from harness.cluster import external_containers, fetched_logs, state_records, traces
 from harness.cluster.external_proxies import ExternalProxies
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node
 from harness.containers import engine
 from harness.model.errors import BadInput, ClusterError
-from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo
+from harness.model.kafka_protocol import API_KEYS
+from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo, PartitionBounds
 from harness.protocol.auth import BrokerAuth
-from harness.protocol.client_requests import fetch
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
-from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
+from harness.protocol.connection import BrokerConnection, Offered
 from harness.proxy.client import ProxyClient
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
-from workloads.log_format.segments import parse_segment
 
 _SECONDS = 5.0
-_FETCH_BYTES = 8 * 1024 * 1024
-_MOST_BYTES = 2 * 1024**3
-"""Maximum size of one replica's log that is compared record by record."""
+_OWN_REQUESTS = {"Metadata": 7, "ListOffsets": 5, "Fetch": 11}
+"""The versions in which kafka-chaos asks single brokers; without them no read can be proved."""
 
 
 class ExternalCluster(LiveCluster):
@@ -55,6 +53,8 @@ class ExternalCluster(LiveCluster):
         self.topics: tuple[str, ...] = ()
         self.groups: tuple[str, ...] = ()
         self._endpoints: dict[int, tuple[str, int]] = {}
+        self.offered: dict[int, Offered] = {}
+        """What each broker offers, by its id; empty before `start`."""
         self._broker_proxies = ExternalProxies()
         self._direct = PLAIN_TEXT
         """What the brokers require; `access` is what clients must use, who may go through proxies."""
@@ -87,7 +87,7 @@ class ExternalCluster(LiveCluster):
                 found=", ".join(map(str, ids)),
                 next_step="correct `broker_ids`, or leave it out",
             )
-        silent = [seen.broker for seen in self.view((), timeout=_SECONDS).views if not seen.answered]
+        silent = self._ask_what_is_offered()
         if silent:
             host, port = self.endpoint(silent[0])
             raise ClusterError(
@@ -97,6 +97,7 @@ class ExternalCluster(LiveCluster):
                 found=f"{len(silent)} of {len(self.nodes)} silent: {', '.join(map(str, silent))}",
                 next_step="run where these addresses can be reached, or correct advertised.listeners",
             )
+        self._require_own_requests()
         if self.existing.containers is not None:
             external_containers.attach(self, self.existing.containers)
             self.baseline = traces.baseline(self)
@@ -148,7 +149,34 @@ class ExternalCluster(LiveCluster):
         return self._endpoints[number]
 
     def connection(self, number: int, timeout: float) -> BrokerConnection:
-        return BrokerConnection(number, *self.endpoint(number), timeout, self._direct.login)
+        found = BrokerConnection(number, *self.endpoint(number), timeout, self._direct.login)
+        found.offered = self.offered.get(number)
+        return found
+
+    def _require_own_requests(self) -> None:
+        """Refuse a cluster that cannot be read to its end with the requests that kafka-chaos knows."""
+        for number, offered in self.offered.items():
+            for api, version in _OWN_REQUESTS.items():
+                low, high = offered.get(API_KEYS[api], (0, -1))
+                if not low <= version <= high:
+                    raise ClusterError(
+                        "a broker cannot be asked for what is in a topic",
+                        where=f"broker {number}",
+                        expected=f"{api} in version {version} among what it offers (ApiVersions)",
+                        found=f"versions {low} to {high}" if high >= 0 else "no version of it",
+                        next_step="complete reads cannot be proved there: docs/how-to/kafka-compatible.md",
+                    )
+
+    def _ask_what_is_offered(self) -> list[int]:
+        """Ask every broker which requests it offers; returns those that do not answer."""
+        silent = []
+        for number in self.broker_ids:
+            try:
+                with self.connection(number, _SECONDS) as connection:
+                    self.offered[number] = connection.api_versions()
+            except OSError:
+                silent.append(number)
+        return silent
 
     def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
         """Record the topics and groups that a run will create, before it does.
@@ -209,9 +237,17 @@ class ExternalCluster(LiveCluster):
         where = f"{topic}-{partition} on broker {number}"
         try:
             with self.connection(number, _SECONDS) as connection:
-                return {f"{0:020}.log": b"".join(_batches(connection, topic, partition))}
+                return {f"{0:020}.log": fetched_logs.whole_log(connection, topic, partition)}
         except (OSError, ValueError) as error:
             raise ClusterError("a replica's log cannot be fetched", where=where, found=str(error)) from error
+
+    def doubtful_ends(self, bounds: Collection[PartitionBounds]) -> list[str]:
+        """One sentence for each partition whose leader tells of another end when it is fetched from."""
+        found: list[str] = []
+        for bound in bounds:
+            with self.connection(bound.leader, _SECONDS) as connection:
+                found += fetched_logs.doubtful_end(connection, bound)
+        return found
 
     def log_dir_file(self, number: int, name: str) -> bytes:  # noqa: ARG002
         """Empty: checkpoints are only on the broker's disk."""
@@ -263,40 +299,3 @@ def advertised_addresses(
         found="; ".join(found),
         next_step="correct --bootstrap-servers or --client-config",
     )
-
-
-def _batches(connection: BrokerConnection, topic: str, partition: int) -> Iterator[bytes]:
-    """Yield the log piece by piece, in whole batches."""
-    where = (topic, partition)
-    offset, end = (
-        connection.offsets([where], timestamp=stamp, replica_id=DEBUGGING_REPLICA).get(where)
-        for stamp in (EARLIEST, LATEST)
-    )
-    if offset is None or end is None:
-        raise ValueError("the broker does not report where its log begins and ends")
-    taken = 0
-    while offset < end:
-        got = fetch(
-            connection, topic, partition, offset, max_bytes=_FETCH_BYTES, replica_id=DEBUGGING_REPLICA
-        )
-        if got.error is not None:
-            raise ValueError(got.error)
-        whole = _whole(got.data)
-        if not whole:
-            raise ValueError(f"the broker returned nothing at offset {offset} of {end}")
-        taken += len(whole)
-        if taken > _MOST_BYTES:
-            raise ValueError(f"its log has more than {_MOST_BYTES >> 30} GiB")
-        yield whole
-        offset = max(batch.last_offset for batch in parse_segment(whole)) + 1
-
-
-def _whole(data: bytes) -> bytes:
-    """`data` without a last batch that is cut off. A batch begins with 12 bytes: base offset and length."""
-    at = 0
-    while at + 12 <= len(data):
-        size = 12 + int.from_bytes(data[at + 8 : at + 12], "big")
-        if at + size > len(data):
-            break
-        at += size
-    return data[:at]

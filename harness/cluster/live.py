@@ -22,6 +22,7 @@ from harness.model.broker_views import BrokerView, FeatureLevels, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import poll_within
 from harness.model.progress import report_progress
+from harness.model.run import PartitionBounds
 from harness.protocol import admin, share_admin
 from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
@@ -88,6 +89,11 @@ class LiveCluster(AdministeredNodes):
     def remarks(self) -> tuple[str, ...]:
         """What a reader of the result should know about the evidence from this cluster."""
         return ()
+
+    def doubtful_ends(self, bounds: Collection[PartitionBounds]) -> list[str]:  # noqa: ARG002
+        """One sentence for each partition whose end offset is in doubt. None on a managed cluster: Apache
+        Kafka answers all requests about it from one value."""
+        return []
 
     @cached_property
     def proxies(self) -> ClusterProxies | None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import io
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from kio.schema.api_versions import v0 as versions_v0
 from kio.schema.describe_quorum import v0 as quorum_v0
 from kio.schema.errors import ErrorCode
 from kio.schema.list_offsets import v5 as offsets_v5
@@ -23,6 +24,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32, i64
 
 from harness.model.broker_views import BrokerView, PartitionState
+from harness.model.kafka_protocol import api_name
 from harness.protocol.auth import BrokerAuth
 from workloads.journal.parquet_parts import ClosesAtEnd
 
@@ -33,6 +35,14 @@ DEBUGGING_REPLICA, CONSUMER = -2, -1
 answers, with its high watermark."""
 
 _T = TypeVar("_T")
+
+
+Offered = Mapping[int, tuple[int, int]]
+"""The requests that a broker offers: API key -> lowest and highest version."""
+
+
+class NotOfferedError(OSError):
+    """The broker does not offer a request, by its answer to ApiVersions; it was not sent."""
 
 
 def error_name(code: ErrorCode) -> str | None:
@@ -64,10 +74,11 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 class BrokerConnection(ClosesAtEnd):
     """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing),
-    and `client_id` its name for the broker.
+    and `client_id` its name for the broker. `offered` are the requests that the broker offers (None: not
+    asked): others are not sent, because a system that does not know a request closes the connection.
 
     Raises OSError (time-outs included) from every request when the broker does not answer; the connection
-    is then closed and opened anew by the next request.
+    is then closed and opened anew by the next request. NotOfferedError, which is one, if it was not sent.
     """
 
     def __init__(
@@ -75,6 +86,7 @@ class BrokerConnection(ClosesAtEnd):
     ) -> None:
         self.broker = broker
         self.client_id = CLIENT_ID
+        self.offered: Offered | None = None
         self._login = login
         self._address = (host, port)
         self._timeout = timeout
@@ -85,6 +97,11 @@ class BrokerConnection(ClosesAtEnd):
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+    def api_versions(self) -> Offered:
+        """The requests that this broker offers (KIP-35)."""
+        answer = self.ask(versions_v0.ApiVersionsRequest(), versions_v0.ApiVersionsResponse)
+        return {int(one.api_key): (int(one.min_version), int(one.max_version)) for one in answer.api_keys}
 
     def metadata(self, topics: Iterable[str] | None) -> metadata_v7.MetadataResponse:
         """Metadata as this broker holds it; None asks for all topics. Never creates a topic."""
@@ -141,13 +158,16 @@ class BrokerConnection(ClosesAtEnd):
         )
 
     def _quorum(self) -> list[quorum_v0.response.PartitionData]:
-        """The state of the metadata log's quorum; empty where there is none."""
+        """The state of the metadata log's quorum; empty where there is none, or none is told of."""
         log = quorum_v0.request.TopicData(
             topic_name=TopicName("__cluster_metadata"),
             partitions=(quorum_v0.request.PartitionData(partition_index=i32(0)),),
         )
         request = quorum_v0.DescribeQuorumRequest(topics=(log,))
-        answer = self.ask(request, quorum_v0.DescribeQuorumResponse)
+        try:
+            answer = self.ask(request, quorum_v0.DescribeQuorumResponse)
+        except NotOfferedError:
+            return []
         parts = (part for topic in answer.topics for part in topic.partitions)
         return [part for part in parts if part.error_code == 0]
 
@@ -195,12 +215,25 @@ class BrokerConnection(ClosesAtEnd):
 
     def ask(self, request: Any, answer: type[_T]) -> _T:
         """Send a message of kio and wait for its answer, which is of the class `answer`."""
+        self._require_offered(request)
         try:
             found: _T = self._exchange(request, answer)
             return found
         except (OSError, EOFError) as error:
             self.close()
             raise OSError(f"broker {self.broker} did not answer: {error}") from error
+
+    def _require_offered(self, request: Any) -> None:
+        key, version = int(request.__api_key__), int(request.__version__)
+        if self.offered is None:
+            return
+        low, high = self.offered.get(key, (0, -1))
+        if not low <= version <= high:
+            has = f"it offers versions {low} to {high}" if high >= 0 else "it offers no version of it"
+            raise NotOfferedError(
+                f"broker {self.broker} does not offer {api_name(key)} in version {version}: {has} "
+                "(its answer to ApiVersions)"
+            )
 
     def _exchange(self, request: Any, answer: type[Any]) -> Any:
         if self._socket is None:

@@ -19,6 +19,7 @@ from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
 from harness.preflight.feasibility import check_external_limits, on_connected_cluster
+from harness.preflight.offered_requests import check_offered
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
@@ -32,12 +33,14 @@ class ExperimentRun:
     """One execution of one arm, or of several side by side under the same steps and faults.
 
     `arms` are by the run folder of each; the folder of a run that breaks is partial and says why. `skipped`
-    names the faults that this machine cannot inject. `started` is called with the names of arm and topic when
-    all topics exist and are empty. `owned_containers`: faults may act on those of an external cluster.
+    names the faults that this machine cannot inject, and what clients cannot do on an existing cluster.
+    `started` is called with the names of arm and topic when all topics exist and are empty.
+    `owned_containers`: faults may act on those of an external cluster.
 
     Raises:
         BadInput: a fault that is impossible on an existing cluster, or would hit its containers; a target or
-            an assignment that names a broker that the cluster does not have.
+            an assignment that names a broker that the cluster does not have; or what needs a request that
+            the cluster does not offer.
     """
 
     cluster: ManagedCluster | ExternalCluster
@@ -53,6 +56,8 @@ class ExperimentRun:
         check_external_limits(self.experiment, owned=self.owned_containers)
         if self.experiment.cluster.existing is not None:
             self.experiment = on_connected_cluster(self.experiment, self.cluster.broker_ids)
+        if isinstance(self.cluster, ExternalCluster):
+            self.skipped += check_offered(self.experiment, self.cluster.offered)
         self._arm_runs = [
             ArmRun(self.cluster, self.experiment, arm, folder, self.seed) for folder, arm in self.arms.items()
         ]

@@ -103,6 +103,7 @@ def read_twice(cluster: LiveCluster, target: FinalReadTarget, one_pass: OnePass)
         # Leaders moved between the passes, as happens when preferred leaders return a while after a
         # failover. The read may be right, but only two passes without such a change prove it.
         bounds = again
+    reasons += cluster.doubtful_ends(bounds)
     if bounds != again:
         reasons.append("offsets or leaders changed between the two passes")
     return TwoPasses(bounds, held, first, committed, tuple(reasons), settled_seconds)

@@ -15,8 +15,9 @@ from harness.campaign.cluster_reset import reset
 from harness.claims.claim import CLAIMS
 from harness.cluster import external, running_cluster, state_records
 from harness.cluster.credentials import Authority
-from harness.cluster.external import ExternalCluster, _whole
+from harness.cluster.external import ExternalCluster
 from harness.cluster.external_containers import containers_by_broker
+from harness.cluster.fetched_logs import whole_batches
 from harness.cluster.live import LiveCluster
 from harness.explore.menu import MENU
 from harness.host import processes
@@ -376,8 +377,8 @@ def test_each_broker_is_matched_with_its_container() -> None:
 
 def test_a_batch_that_was_cut_is_left_out() -> None:
     batch = b"\0" * 8 + (20).to_bytes(4, "big") + b"x" * 20
-    assert _whole(batch + batch[:-1]) == batch
-    assert _whole(batch[:5]) == b""
+    assert whole_batches(batch + batch[:-1]) == batch
+    assert whole_batches(batch[:5]) == b""
 
 
 def _recorded(owner: str) -> ExternalCluster:

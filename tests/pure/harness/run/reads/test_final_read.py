@@ -305,7 +305,18 @@ def test_a_leader_that_does_not_tell_proves_no_hanging_transaction(monkeypatch: 
         ended()
 
 
-def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalRead:
+class Doubting:
+    """A cluster whose leaders contradict themselves on where a partition ends, if there is a sentence."""
+
+    def __init__(self, *sentences: str) -> None:
+        self._sentences = list(sentences)
+
+    def doubtful_ends(self, bounds: object) -> list[str]:
+        assert bounds
+        return self._sentences
+
+
+def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds, doubts: str = "") -> FinalRead:
     """A final read of one partition whose bounds are these, pass after pass; every pass reads the same."""
     left = list(settled)
     monkeypatch.setattr(final_read, "settle_target", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
@@ -316,7 +327,15 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalR
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
     monkeypatch.setattr(final_read.time, "sleep", lambda _: None)
     subject = FinalReadTarget("t", 1, 1, 7, None)
-    return final_read.final_read(cast(ManagedCluster, None), subject, Path("nowhere"))
+    return final_read.final_read(
+        cast(ManagedCluster, Doubting(*filter(None, [doubts]))), subject, Path("nowhere")
+    )
+
+
+def test_a_leader_that_contradicts_itself_on_the_end_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = passes(monkeypatch, led(1), doubts="partition 0: Fetch says otherwise")
+    assert not read.complete
+    assert read.reasons == ("partition 0: Fetch says otherwise",)
 
 
 def led(epoch: int, end: int = 10) -> PartitionBounds:
