@@ -56,6 +56,8 @@ def given(
         "fetch.queue.backoff.ms": 10,
     }
     consumer = Consumer(settings)
+    # The coordinator is known from here on; a new cluster has none for some time.
+    consumer.committed([TopicPartition(topic, 0)], timeout=LONGEST)
     delay()
     consumer.assign([TopicPartition(topic, 0, OFFSET_INVALID)])
     consumer.poll(BETWEEN)
