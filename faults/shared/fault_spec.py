@@ -255,6 +255,10 @@ class FaultSpec(Frozen, ABC):
         """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""
         return 0
 
+    def seconds_to_effect(self, shape: ClusterShape) -> float:  # noqa: ARG002
+        """About how many seconds it takes until it has taken effect, where that is more than a moment."""
+        return 0.0
+
     @property
     def of_topic(self) -> bool:
         """Whether it acts on one topic: where arms run together, each arm needs an injection of its own."""
