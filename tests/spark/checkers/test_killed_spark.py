@@ -97,15 +97,16 @@ def test_sail_is_killed(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
     command = [*CHECK, "--engine", "sail", str(tmp_path)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    # Looked for before the check begins, which may end before a busy machine has found the process.
-    while (sail := sail_below(child.pid)) is None:
-        assert child.poll() is None, child.communicate()[0]
-        time.sleep(0.01)
     assert child.stdout is not None
     for line in child.stdout:
         if "checking with Sail" in line:
             break
+    # Who asks stands still meanwhile, so that a busy machine finds the process before the check has ended.
+    os.kill(child.pid, signal.SIGSTOP)
+    sail = sail_below(child.pid)
+    assert sail is not None
     os.kill(sail, signal.SIGKILL)
+    os.kill(child.pid, signal.SIGCONT)
     said = child.communicate(timeout=400)[0]
     assert "Traceback" not in said
     assert child.returncode == 3, said

@@ -30,7 +30,7 @@ OF_GROUPS = {
 }
 
 
-def experiment(protocol: dict[str, Any], *, killed: bool) -> Experiment:
+def experiment(protocol: dict[str, Any], *, killed: bool, seconds: int = 10) -> Experiment:
     kill = {"fault": {"kill": {"target": {"coordinator": {"group": "workers"}}}}, "at": 2, "for": 5}
     reader = {"name": "work", "group": "workers", "members": 2, "commits": "manual", "commit_every": 0.3}
     return Experiment.model_validate(
@@ -40,7 +40,7 @@ def experiment(protocol: dict[str, Any], *, killed: bool) -> Experiment:
             "topic": {"partitions": 4},
             "workload": {"rate": 200},
             "readers": [{**reader, "reset": "earliest", **protocol}],
-            "steps": [{"write": {"name": "w", "seconds": 10, "faults": [kill] if killed else []}}],
+            "steps": [{"write": {"name": "w", "seconds": seconds, "faults": [kill] if killed else []}}],
             "arms": [{"name": "one", "producer": {"acks": "all", "enable.idempotence": True}}],
         }
     )
