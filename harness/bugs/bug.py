@@ -6,7 +6,7 @@ are the controls. If the dangerous state was not reached in an arm, that arm sho
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -46,6 +46,9 @@ class Bug(SuiteItem):
     `words` says what goes wrong, `proof` how an arm shows that the dangerous state was really reached in it,
     `affected` and `fixed` which versions have the bug and which have not. The first expectation of every arm
     is its verdict, or the end of the application.
+
+    On other versions (`harness.bugs.on_versions`) its fixed arms are tried from `fixed_in` on, if the file
+    names it; `not_moved` says why it does not.
     """
 
     suite: ClassVar[Suite] = BUG_SUITE
@@ -54,6 +57,15 @@ class Bug(SuiteItem):
     affected: str
     fixed: str
     proof: str
+    fixed_in: str = Field(
+        "",
+        pattern=r"^(\d+(\.\d+){1,2})?$",
+        description="the Kafka version from which on every release has it fixed, as its fixed arms show",
+    )
+    fixed_by: Literal["brokers", "client", "application"] = Field(
+        "brokers", description="what has to be of that version; a client's or application's is in the arm"
+    )
+    not_moved: str = Field("", description="why there is no `fixed_in`")
     pinned: bool = True
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 from rich.console import Console
 
+from harness.application.launch import prepare
 from harness.check_jobs.recheck import check_commands
 from harness.cli.options import (
     ERRORS,
@@ -24,15 +26,18 @@ from harness.cli.options import (
 )
 from harness.cli.results import indexed
 from harness.config.yaml_files import SUFFIXES, FileKind
+from harness.host.fetched import NotInRepository
 from harness.model.errors import BadInput
 from harness.model.journal import RUN_FILE
 from harness.model.secrets import this_command
 from harness.page.terminal import print_blocks, print_table
 from harness.run.executor import Options
-from harness.suite.model import Item, SuiteResult, choose, exit_code
+from harness.suite.model import Item, SuiteItem, SuiteResult, choose, exit_code
 from harness.suite.page import listing, outcome, write_page
 from harness.suite.runner import run_items
 from harness.suite.versions import VersionTable, in_order, items_for
+
+Adapted = TypeVar("Adapted", bound=SuiteItem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,14 @@ def suite_command(
     items: Sequence[Item],
     names: Sequence[str],
     options: SuiteOptions,
-    adapt: Callable[[Item], Item] = lambda item: item,
+    adapt: Callable[[Item], Adapted],
+    move: Callable[[Adapted, str], Adapted],
 ) -> None:
     """List the chosen items, or run them `repeat` times and print the results; each run leaves a page.
 
     `items` are the built-in ones, `names` the ids of some of them and files of `kind` (empty: all built-in
-    ones). `adapt` changes each item before it is run.
+    ones). `adapt` changes each item before it is run, and `move` changes that to one of `options.versions`
+    (`harness.suite.versions.items_for`).
 
     Raises:
         BadInput: there is no such item, or a file cannot be used.
@@ -74,12 +81,14 @@ def suite_command(
         else:
             print_table(out, listing(chosen))
         return
+    adapted = [adapt(one) for one in chosen]
     folder = options.results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
     first_seed = seed_or_now(options.seed)
     if options.versions is not None:
         versions = in_order(options.versions)
-        raise typer.Exit(_on_versions(versions, chosen, folder, first_seed, options, out))
-    done, page = _repeated([adapt(one) for one in chosen], folder, first_seed, options)
+        wanted = {version: items_for(version, adapted, move) for version in versions}
+        raise typer.Exit(_on_versions(wanted, adapted, folder, first_seed, options, out))
+    done, page = _repeated(adapted, folder, first_seed, options)
     if options.as_json:
         print_json([one.model_dump(mode="json") for one in done])
     else:
@@ -89,7 +98,7 @@ def suite_command(
 
 
 def _repeated(
-    items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions
+    items: Sequence[SuiteItem], folder: Path, seed: int, options: SuiteOptions
 ) -> tuple[list[SuiteResult], Path]:
     """Run the items as often as asked for; returns all results, and the page of the last run."""
     done: list[SuiteResult] = []
@@ -103,8 +112,8 @@ def _repeated(
 
 
 def _on_versions(
-    versions: Sequence[str],
-    items: Sequence[Item],
+    wanted: Mapping[str, tuple[list[Adapted], dict[str, str]]],
+    items: Sequence[Adapted],
     folder: Path,
     seed: int,
     options: SuiteOptions,
@@ -112,14 +121,14 @@ def _on_versions(
 ) -> int:
     """Run the items on one version after the other, and print the table, which is in versions.json too.
 
-    Returns the exit code over all of them.
+    `wanted` has the items by version, and why others are left out. Returns the exit code over all of them.
     """
-    wanted = {version: items_for(version, items) for version in versions}
     results: dict[str, Sequence[SuiteResult]] = {}
     left_out: dict[tuple[str, str], str] = {}
-    for version, (chosen, why) in wanted.items():
-        left_out |= {(version, item): reason for item, reason in why.items()}
-        results[version] = _repeated(chosen, folder / version, seed, options)[0] if chosen else []
+    for version, (tried, why) in wanted.items():
+        released, missing = _released(tried)
+        left_out |= {(version, item): reason for item, reason in (why | missing).items()}
+        results[version] = _repeated(released, folder / version, seed, options)[0] if released else []
         table = VersionTable(items, results, left_out)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "versions.json").write_text(json.dumps(table.to_json(), indent=2) + "\n")
@@ -129,6 +138,24 @@ def _on_versions(
         print_blocks(out, table.blocks())
         print_text(out, f"results: {folder}, a folder and a page of each version, and versions.json")
     return exit_code([one for found in results.values() for one in found])
+
+
+def _released(items: Sequence[Adapted]) -> tuple[list[Adapted], dict[str, str]]:
+    """The items whose applications are in Maven's repository, and what is missing of the others, by id."""
+    released, missing = [], {}
+    for item in items:
+        named = [
+            (arm.experiment, one) for arm in item.arms for one in arm.experiment.arms if one.name == arm.arm
+        ]
+        try:
+            for experiment, arm in named:
+                if (application := experiment.application_of(arm)) is not None:
+                    prepare(application)
+        except NotInRepository as error:
+            missing[item.id] = error.what
+        else:
+            released.append(item)
+    return released, missing
 
 
 def print_file(kind: FileKind[Item], name: str | None) -> None:
@@ -170,7 +197,7 @@ def _chosen(kind: FileKind[Item], items: Sequence[Item], names: Sequence[str]) -
     return tuple(chosen.values())
 
 
-def _run(items: Sequence[Item], folder: Path, seed: int, options: SuiteOptions) -> list[SuiteResult]:
+def _run(items: Sequence[SuiteItem], folder: Path, seed: int, options: SuiteOptions) -> list[SuiteResult]:
     """Run items with their files in `folder`; SUITE.json there holds the results so far.
 
     Raises:

@@ -60,6 +60,7 @@ def claims(
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
     from harness.model.errors import BadInput
     from harness.suite.runner import on_version
+    from harness.suite.versions import on_named_version
 
     if init is not None:
         write_example(init, "harness.claims", "kafka-chaos claims")
@@ -74,7 +75,12 @@ def claims(
             )
         options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json, versions)
         suite_command(
-            CLAIM, CLAIMS, ids or (), options, lambda claim: on_version(claim, kafka_version, image)
+            CLAIM,
+            CLAIMS,
+            ids or (),
+            options,
+            lambda claim: on_version(claim, kafka_version, image),
+            on_named_version,
         )
 
 
@@ -89,6 +95,10 @@ def bugs(
     repeat: RepeatOption = 1,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
+    versions: Annotated[
+        str | None,
+        Option(help="Kafka versions, as in 4.3.1,4.4.0: run the fixed arms on each that has the correction."),
+    ] = None,
     side_by_side: SideBySideOption = 2,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -98,12 +108,21 @@ def bugs(
     Prints one row per bug: the verdict expected and seen of its affected and of its fixed arms, and whether
     the bug was reproduced; unknown if an arm shows nothing because the dangerous state was not reached in it.
     Exit codes are those of `claims`: 0 all reproduced, 1 at least one was not, 3 otherwise.
+
+    With --versions, prints one row per bug and one column per version: whether its fixed arms came out on it
+    as on the version that they name. If one did not, the bug may be there again: a regression, and exit
+    code 1.
     """
     from harness.bugs.bug import BUG, BUGS
+    from harness.bugs.on_versions import Fix
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
+    from harness.suite.versions import on_named_version
 
     if schema or show:
         print_file(BUG, show)
     else:
-        options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json)
-        suite_command(BUG, BUGS, ids or (), options)
+        options = SuiteOptions(listed, repeat, seed, results, side_by_side, quiet, as_json, versions)
+        if versions is None:
+            suite_command(BUG, BUGS, ids or (), options, lambda bug: bug, on_named_version)
+        else:
+            suite_command(BUG, BUGS, ids or (), options, Fix.of_bug, Fix.moved_to)

@@ -21,6 +21,10 @@ _ABSENT = ("Could not find artifact", "was not found in")
 _JAR = re.compile(r"[\w.-]+:([\w.-]+):jar:([\w.-]+)")
 
 
+class NotInRepository(PrerequisiteMissing):
+    """Maven's repository lacks jars of a version."""
+
+
 def jar_cache() -> Path:
     """The folder of fetched jars, with a subfolder per jar set."""
     named = os.environ.get(CACHE_VARIABLE)
@@ -79,7 +83,7 @@ def unresolved(purpose: str, pom: Path, error: str | None) -> PrerequisiteMissin
     """
     if error is not None and any(words in error for words in _ABSENT):
         absent = ", ".join(sorted({" ".join(jar) for jar in _JAR.findall(error)}))
-        return PrerequisiteMissing(
+        return NotInRepository(
             f"Maven's repository does not have all of {purpose}",
             where=str(pom),
             expected="every jar of one version; none is taken from another one",

@@ -36,21 +36,23 @@ class Role(StrEnum):
 
 
 class SuiteVerdict(StrEnum):
-    """Whether a claim holds, or a bug was reproduced."""
+    """Whether a claim holds, a bug was reproduced, or a later version is as the one that had it fixed."""
 
     YES = "yes"
     NO = "no"
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
+    AS_FIXED = "as fixed"
+    NOT_AS_FIXED = "not as fixed"
     UNKNOWN = "unknown"
 
     @property
     def passed(self) -> bool:
-        return self in (SuiteVerdict.YES, SuiteVerdict.REPRODUCED)
+        return self in (SuiteVerdict.YES, SuiteVerdict.REPRODUCED, SuiteVerdict.AS_FIXED)
 
     @property
     def failed(self) -> bool:
-        return self in (SuiteVerdict.NO, SuiteVerdict.NOT_REPRODUCED)
+        return self in (SuiteVerdict.NO, SuiteVerdict.NOT_REPRODUCED, SuiteVerdict.NOT_AS_FIXED)
 
 
 class _OrName:
@@ -149,15 +151,15 @@ class SuiteResult(Frozen):
 class Suite:
     """The words and the file format of a suite.
 
-    `heading` is that of its page. `roles`: that of the arms which show an item, and that of its controls.
-    `texts`: fields of an item by their names in `--list --json`. `counted`: tables have one row per item,
-    which counts what its arms showed over all runs; otherwise one row per run. `draw` makes drawings by the
-    id of their item.
+    `heading` is that of its page. `roles`: that of the arms which show an item, and that of its controls, if
+    it has any. `texts`: fields of an item by their names in `--list --json`. `counted`: tables have one row
+    per item, which counts what its arms showed over all runs; otherwise one row per run. `draw` makes
+    drawings by the id of their item.
     """
 
     item: str
     heading: str
-    roles: tuple[Role, Role]
+    roles: tuple[Role, ...]
     passed: SuiteVerdict
     failed: SuiteVerdict
     result: type[SuiteResult]
@@ -225,6 +227,16 @@ class SuiteItem(Frozen):
         clusters = (arm.experiment.cluster for arm in self.arms)
         return ", ".join(dict.fromkeys("existing" if one.existing else one.version for one in clusters))
 
+    @property
+    def held_since(self) -> str:
+        """The version from which on it is known to have passed, before any run here (empty: not known)."""
+        return ""
+
+    @property
+    def replay(self) -> str:
+        """The command that runs it again."""
+        return f"kafka-chaos {self.suite.name} {self.id}"
+
     def of(self, role: Role) -> tuple[SuiteArm, ...]:
         return tuple(arm for arm in self.arms if arm.role is role)
 
@@ -278,9 +290,9 @@ def judge(suite: Suite, arms: Sequence[SuiteArmResult]) -> tuple[SuiteVerdict, t
 
     `unknown` comes first: a run that proves nothing, a precondition that was not met, an observation that
     could not be made, or a control that does not come out as expected. Then the item fails if one of the
-    arms that should show it came out otherwise.
+    arms that should show it came out otherwise. In a suite without controls such an arm comes first.
     """
-    _, controls = suite.roles
+    controls = suite.roles[1:]
     doubts = [f"{arm.arm}: {' '.join(doubt.split())}" for arm in arms for doubt in arm.doubts]
     # The observations of a run that proves nothing are left out.
     believed = [arm for arm in arms if not arm.doubts]
@@ -291,18 +303,19 @@ def judge(suite: Suite, arms: Sequence[SuiteArmResult]) -> tuple[SuiteVerdict, t
         if row.ok is None or (row.given and not row.ok)
     ]
     doubts += [
-        f"the {controls} arm {arm.arm} does not come out as expected: {_difference(row)}"
+        f"the {arm.role} arm {arm.arm} does not come out as expected: {_difference(row)}"
         for arm in believed
-        if arm.role is controls
+        if arm.role in controls
         for row in arm.findings
         if row.ok is False
     ]
     for role in suite.roles:
         if not any(arm.role is role and (arm.findings or arm.doubts) for arm in arms):
             doubts.append(f"no {role} arm was tried")
-    if doubts:
+    broken = [f"{arm.arm}: {_difference(row)}" for arm in believed for row in arm.findings if row.ok is False]
+    # Without controls a failure is one, even if a precondition was not met: it may be what a correction does.
+    if doubts and (controls or not broken):
         return SuiteVerdict.UNKNOWN, tuple(dict.fromkeys(doubts))
-    broken = [f"{arm.arm}: {_difference(row)}" for arm in arms for row in arm.findings if row.ok is False]
     return (suite.failed, tuple(broken)) if broken else (suite.passed, ())
 
 

@@ -103,12 +103,11 @@ def verdict_cell(runs: Sequence[SuiteResult], text: str) -> Cell:
 
 def _section(item: SuiteItem, result: SuiteResult, drawing: Markup) -> Section:
     texts = [f"{title}: {text}" for name, title in _FACTS.items() if (text := getattr(item, name, ""))]
-    replay = f"Replay: `kafka-chaos {item.suite.name} {item.id}`"
     return section(
         f"{item.id}: {item.title}",
         Text(item.words),
         Lines(texts),
-        Text(f"Kafka {result.kafka}, {result.seconds:.0f} s. {replay}", note=True),
+        Text(f"Kafka {result.kafka}, {result.seconds:.0f} s. Replay: `{item.replay}`", note=True),
         Lines(result.reasons),
         Drawing(drawing),
         *(_arm(arm) for arm in result.arms),
@@ -151,9 +150,8 @@ def headline(suite: Suite, results: Sequence[SuiteResult]) -> str:
 
 def columns(suite: Suite) -> tuple[str, ...]:
     """The names of the columns."""
-    shows, controls = suite.roles
-    first = "" if shows == suite.item else f"{shows} "
-    arms = (f"{role}{what}" for role in (first, f"{controls} ") for what in ("expected", "seen"))
+    roles = ("" if role == suite.item else f"{role} " for role in suite.roles)
+    arms = (f"{role}{what}" for role in roles for what in ("expected", "seen"))
     return (suite.item, *arms, "verdict", "seconds")
 
 

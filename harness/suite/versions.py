@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.model.errors import BadInput
@@ -30,10 +30,10 @@ class VersionTable:
 
     def regressions(self) -> list[str]:
         """Items that failed in a run on a version, and passed in every run on the one before it on which they
-        were decided: `R12: yes on 4.1.1, no on 4.3.1`."""
+        were decided, or are known to have passed before: `R12: yes on 4.1.1, no on 4.3.1`."""
         found = []
         for item in self.items:
-            before: str | None = None
+            before: str | None = item.held_since or None
             for version in self.results:
                 runs = self.runs(version, item)
                 if before and any(run.verdict.failed for run in runs):
@@ -85,20 +85,31 @@ def in_order(versions: str) -> list[str]:
     return sorted(found, key=version_key)
 
 
-def items_for(version: str, items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
-    """The items that can be tried on this version, changed to it, and why the others cannot, by id."""
+def items_for(
+    version: str, items: Sequence[Item], move: Callable[[Item, str], Item]
+) -> tuple[list[Item], dict[str, str]]:
+    """The items that can be tried on this version, changed to it by `move`, and why the others cannot, by id:
+    the `found` of the BadInput that `move` raises."""
     chosen, why = [], {}
     for item in items:
-        if item.pinned:
-            why[item.id] = OWN_VERSIONS
-            continue
         try:
-            adapted = on_version(item, version, None)
+            moved = move(item, version)
         except BadInput as error:
             why[item.id] = error.found or error.what
             continue
-        if adapted.too_old():
+        if moved.too_old():
             why[item.id] = f"needs {item.since}"
         else:
-            chosen.append(adapted)
+            chosen.append(moved)
     return chosen, why
+
+
+def on_named_version(item: Item, version: str) -> Item:
+    """The item with all of its arms on this version.
+
+    Raises:
+        BadInput: its arms name their versions, or cannot have this one; `found` says why.
+    """
+    if item.pinned:
+        raise BadInput("the item cannot be tried on another version", found=OWN_VERSIONS)
+    return on_version(item, version, None)

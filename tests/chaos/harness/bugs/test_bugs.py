@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.bugs.bug import BUGS, Bug
-from harness.suite.model import SuiteVerdict
+from harness.bugs.on_versions import Fix
+from harness.suite.model import SuiteVerdict, choose
 from tests.chaos.conftest import Started
 from tests.chaos.support.suite import run_on
 
@@ -21,3 +22,15 @@ pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 def test_bug(bug: Bug, started: Started, results: Path) -> None:
     result = run_on(bug, started, results)
     assert result.verdict is SuiteVerdict.REPRODUCED, "\n".join(result.reasons)
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"), [("4.4.0", SuiteVerdict.AS_FIXED), ("4.0.0", SuiteVerdict.NOT_AS_FIXED)]
+)
+def test_the_fixed_arms_on_another_version(
+    version: str, verdict: SuiteVerdict, started: Started, results: Path
+) -> None:
+    """4.0.0 stands for a version in which the bug shows again: it has it."""
+    fix = Fix.of_bug(choose(BUGS, ["KAFKA-19163"])[0]).model_copy(update={"fixed_in": "4.0"})
+    result = run_on(fix.moved_to(version), started, results)
+    assert (result.verdict, result.kafka) == (verdict, version), "\n".join(result.reasons)

@@ -10,7 +10,14 @@ from harness.claims.claim import CLAIMS
 from harness.model.errors import BadInput
 from harness.page.blocks import Lines, Table, text_of
 from harness.suite.model import SuiteResult, SuiteVerdict, choose
-from harness.suite.versions import NOT_RUN, OWN_VERSIONS, VersionTable, in_order, items_for
+from harness.suite.versions import (
+    NOT_RUN,
+    OWN_VERSIONS,
+    VersionTable,
+    in_order,
+    items_for,
+    on_named_version,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -40,7 +47,7 @@ def test_versions_are_in_the_order_of_their_numbers_and_each_once() -> None:
 
 def test_an_item_that_cannot_be_tried_on_a_version_says_why() -> None:
     pinned, later = choose(CLAIMS, ["R6"])[0], next(one for one in CLAIMS if one.since > "4")
-    chosen, why = items_for("3.9.2", [ONE, pinned, later])
+    chosen, why = items_for("3.9.2", [ONE, pinned, later], on_named_version)
     assert [one.id for one in chosen] == ["R1"]
     assert chosen[0].kafka == "3.9.2"
     assert why[pinned.id] == OWN_VERSIONS
