@@ -69,19 +69,23 @@ class Exploration:
         return self._save("budget spent")
 
     def _possible_faults(self) -> list[str]:
-        experiments = [experiment_of(self._menu, one.alone(), arm=one.name) for one in self._menu.faults]
-        self._left_out = self._backend.feasibility(experiments).impossible
-        refused = [one.name for one in self._menu.faults if one.if_impossible == "refuse"]
-        needed = [name for name in self._left_out if name in refused]
+        alone = {one.name: one.alone() for one in self._menu.faults}
+        # With another version or image than the menu's own.
+        refused = {name: why for name, one in alone.items() if (why := self._menu.why_impossible(one))}
+        possible = [
+            experiment_of(self._menu, one, arm=name) for name, one in alone.items() if name not in refused
+        ]
+        self._left_out = refused | (self._backend.feasibility(possible).impossible if possible else {})
+        needed = [name for name in self._left_out if self._menu.fault(name).if_impossible == "refuse"]
         names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
         if needed or not names:
             name = (needed or list(self._left_out))[0]
             what = f"the fault {name!r} is not" if needed else "no fault of the menu is"
             raise BadInput(
-                f"{what} possible on this machine",
+                f"{what} possible here",
                 where=self._menu.name,
                 found=self._left_out[name],
-                next_step="leave it out; `kafka-chaos faults` lists what is possible here",
+                next_step="leave it out; `kafka-chaos faults` lists what this machine can do",
             )
         return names
 

@@ -198,7 +198,7 @@ def lines(result: ExploreResult) -> Iterator[str]:
     if given := share_line(result):
         yield given
     for name, why in result.left_out.items():
-        yield f"left out: {name}: not possible on this machine: {why}"
+        yield f"left out: {name}: not possible here: {why}"
     for one in result.violations:
         yield f"violation {one.number} ({one.state}): {describe_violation(one)}"
         yield f"  seen in run {one.found_in}: {one.original}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,22 @@ def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> Non
             FakeExploreBackend(tmp_path / "l", impossible_=[one["name"] for one in SMALL["faults"]]),
             8,
         )
+
+
+def test_faults_that_the_options_rule_out_are_left_out(tmp_path: Path) -> None:
+    upgrade = {"name": "upgrade", "fault": {"restart": {"version": "4.4.0"}}, "for": [1, 2]}
+    backend = FakeExploreBackend(tmp_path / "log")
+    options = asked(tmp_path, 6, faults=[*SMALL["faults"], upgrade])
+    plan = plan_exploration(replace(options, image="ours/kafka:4.3.1"), None, 0)
+    store = ExploreStore.created(tmp_path / "results", "small")
+    result = Exploration(plan, store, "", backend).execute()
+    assert "an `image` of your own" in result.left_out["upgrade"]
+    assert "not possible here" in " ".join(lines(result))
+    assert not any("upgrade" in line for line in backend.lines())
+    alone = plan_exploration(replace(asked(tmp_path, 6, faults=[upgrade]), image="ours/kafka:4.3.1"), None, 0)
+    with pytest.raises(BadInput, match="no fault of the menu is possible here") as caught:
+        Exploration(alone, store, "", backend).execute()
+    assert "an `image` of your own" in str(caught.value)
 
 
 def test_the_files_of_a_violation(tmp_path: Path) -> None:
