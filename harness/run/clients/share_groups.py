@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from harness.model.broker_views import PartitionState
-from harness.model.errors import ClusterError
+from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import RowSink
 from harness.model.polling import poll_within
 from harness.model.run import ShareInfo
@@ -23,6 +23,7 @@ from harness.protocol.admin import ANSWER_SECONDS
 from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
 from harness.run.arm_setting import ArmSetting
 from harness.run.clients.client_factory import share_client
+from harness.run.clients.share_markers import MarkersLeft
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
@@ -57,10 +58,9 @@ class ShareGroups(ClosesAtEnd):
             return
         folder = setting.folder
         with ExitStack() as stack:
-            sinks = ShareSinks(
-                stack.enter_context(RowJournal(folder / DELIVERIES_DIR, DELIVERIES)),
-                stack.enter_context(RowJournal(folder / SHARE_EVENTS_DIR, SHARE_EVENTS)),
-            )
+            self._deliveries = stack.enter_context(RowJournal(folder / DELIVERIES_DIR, DELIVERIES))
+            events = stack.enter_context(RowJournal(folder / SHARE_EVENTS_DIR, SHARE_EVENTS))
+            sinks = ShareSinks(self._deliveries, events)
             self._offsets: RowSink = stack.enter_context(
                 RowJournal(folder / SHARE_OFFSETS_DIR, SHARE_OFFSETS)
             )
@@ -69,6 +69,7 @@ class ShareGroups(ClosesAtEnd):
         session = cluster.spec.properties.get("group.share.session.timeout.ms", "")
         self._session_seconds = int(session) / 1000 if session.isdigit() else _SESSION_SECONDS
         self._last: dict[tuple[str, int], ShareStart] = {}
+        self._markers = MarkersLeft(cluster, setting.topic, folder / DELIVERIES_DIR)
 
     def start(self) -> None:
         """Set the groups' settings and start their members; when all have begun, begin to kill some."""
@@ -143,7 +144,8 @@ class ShareGroups(ClosesAtEnd):
         since: dict[str, float] = {}
         while waiting:
             for group in list(waiting):
-                if not self._finished(self._ask(group)):
+                starts = self._ask(group)
+                if not self._finished(starts) and not self._only_markers_left(group, starts):
                     since.pop(group.group_id, None)
                 # A coordinator may not know yet how long the log is.
                 elif time.monotonic() - since.setdefault(group.group_id, time.monotonic()) >= _SURE_SECONDS:
@@ -241,6 +243,16 @@ class ShareGroups(ClosesAtEnd):
         with suppress(ClusterError, OSError):
             ends = {number: state.high_watermark for number, state in self._leaders().items()}
             return all(ends.get(one.partition) == one.start for one in starts)
+        return False
+
+    def _only_markers_left(self, group: ShareGroup, starts: Sequence[ShareStart]) -> bool:
+        """Whether the group has finished every record, and its lag is markers of transactions."""
+        quiet = time.time_ns() - group.last_delivery_ns > _SURE_SECONDS * 1e9
+        if self._setting.transaction_seconds is None or not quiet:
+            return False
+        self._deliveries.flush()
+        with suppress(ClusterError, JournalError, OSError):
+            return self._markers.only(group.group_id, starts, self._leaders())
         return False
 
     def _leaders(self) -> dict[int, PartitionState]:
