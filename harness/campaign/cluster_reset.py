@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.cluster.live import LiveCluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import wait_until
+from harness.model.progress import report_progress
 
 _SECONDS, _ANSWER_SECONDS = 60.0, 1.0
 
@@ -22,10 +24,13 @@ _SECONDS, _ANSWER_SECONDS = 60.0, 1.0
 def reset(cluster: LiveCluster) -> str:
     """Delete every topic, and wait until the cluster is like a new one; returns what was verified.
 
+    A cluster whose version or levels of features were changed is started anew.
+
     Verified for every broker: it answers, knows all other brokers and no topic but Kafka's own, and reports
     the same leader and a full ISR for each partition of those.
 
     Raises:
+        PrerequisiteMissing: a new cluster is needed, and there is no image.
         ClusterError: it is not so within 60 s, or kafka-chaos did not start the cluster: nothing is deleted.
     """
     if cluster.spec.existing is not None:
@@ -34,6 +39,10 @@ def reset(cluster: LiveCluster) -> str:
             where=cluster.spec.existing.bootstrap_servers,
             next_step="leave `existing` out",
         )
+    if isinstance(cluster, ManagedCluster) and cluster.changes:
+        report_progress("starting a new cluster, since the last run has changed its version")
+        cluster.renew()
+        return "started anew, since the run before it had changed its version"
     began = time.monotonic()
     admin = cluster.admin()
     deleted = sorted({name for names in _topics(cluster).values() for name in names or () if not _own(name)})

@@ -81,9 +81,15 @@ class Level(Frozen):
 
 
 class MenuFault(Choice):
-    """A fault with its target and parameters. `for` is drawn uniformly between the two times."""
+    """A fault with its target and parameters. `for` is drawn uniformly between the two times. A schedule that
+    has a fault with `from` runs on a cluster that begins with that version, as an upgrade does."""
 
     name: str = Field(pattern=NAME, description="its name in tables and results")
+    from_version: str | None = Field(
+        default=None,
+        alias="from",
+        description="the version that the cluster begins with; default: the menu's",
+    )
     if_impossible: IfImpossible = Field(
         default="skip", description="skip: left out if it is impossible on this machine"
     )
@@ -254,13 +260,21 @@ def experiment_of(
         {
             "name": name,
             "title": str(trial),
-            "cluster": menu.cluster.model_dump(),
+            "cluster": _cluster(menu, trial),
             "topic": menu.topic.model_dump(),
             **clients,
             "steps": [{"write": write}],
             "arms": [_arm(menu, label, settings, clients) for label, settings in arms],
         }
     )
+
+
+def _cluster(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
+    """The cluster that a schedule needs, by the keys of an experiment file."""
+    versions = {menu.fault(one.name).from_version for one in trial.faults} - {None}
+    if len(versions) > 1:
+        raise ValueError(f"its faults begin with different versions: {', '.join(sorted(map(str, versions)))}")
+    return menu.cluster.model_dump() | ({"version": versions.pop()} if versions else {})
 
 
 def _clients(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:

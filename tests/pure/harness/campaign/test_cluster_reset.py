@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness.campaign.cluster_reset import unready
+from harness.campaign.cluster_reset import reset, unready
+from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
+from harness.model.run import VersionChange
+from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, seen, silent, state, view
 
 pytestmark = pytest.mark.pure
@@ -36,3 +39,18 @@ def test_a_cluster_as_good_as_new() -> None:
 )
 def test_what_is_left_to_come(told: TopologyView, says: str) -> None:
     assert any(line.startswith(says) for line in problems(told)), problems(told)
+
+
+def test_a_cluster_that_has_another_version_now_is_started_anew() -> None:
+    class Upgraded(ManagedCluster):
+        def __init__(self) -> None:
+            self.spec = ClusterSpec()
+            self.changes = [VersionChange(at_ns=1, what="broker-1", before="4.3.1", after="4.4.0")]
+            self.renewed = 0
+
+        def renew(self) -> None:
+            self.renewed += 1
+
+    cluster = Upgraded()
+    assert reset(cluster) == "started anew, since the run before it had changed its version"
+    assert cluster.renewed == 1

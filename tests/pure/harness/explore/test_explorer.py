@@ -14,7 +14,7 @@ import yaml
 
 from harness.explore import explorer, trial_runner
 from harness.explore.explorer import Exploration
-from harness.explore.menu import MENU, experiment_of
+from harness.explore.menu import MENU, Trial, experiment_of
 from harness.explore.page import (
     explore_page,
     headline,
@@ -296,6 +296,21 @@ def test_faults_that_the_options_rule_out_are_left_out(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no fault of the menu is possible here") as caught:
         Exploration(alone, store, "", backend).execute()
     assert "an `image` of your own" in str(caught.value)
+
+
+def test_a_schedule_with_an_upgrade_begins_with_an_older_version() -> None:
+    faults = [
+        *SMALL["faults"],
+        {"name": "up", "from": "4.1.1", "fault": {"restart": {"version": "4.3.1"}}, "for": [1, 2]},
+        {"name": "newer", "from": "4.3.1", "fault": {"restart": {"version": "4.4.0"}}, "for": [1, 2]},
+    ]
+    menu = menu_of(faults=faults, cluster={"version": "4.4.0"})
+    up, newer, kill = (menu.fault(name).alone() for name in ("up", "newer", "kill-leader"))
+    both = Trial(faults=(*up.faults, *kill.faults))
+    versions = [experiment_of(menu, one).cluster.version for one in (up, newer, kill, both)]
+    assert versions == ["4.1.1", "4.3.1", "4.4.0", "4.1.1"]
+    why = menu.why_impossible(Trial(faults=(*up.faults, *newer.faults)))
+    assert why == "its faults begin with different versions: 4.1.1, 4.3.1"
 
 
 def test_the_files_of_a_violation(tmp_path: Path) -> None:
