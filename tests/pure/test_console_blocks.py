@@ -22,7 +22,18 @@ pytestmark = pytest.mark.pure
 
 GROUP: Any = typer.main.get_command(app)
 WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
-OTHER_PROGRAMS = {"pip", "mv", "pytest", "java", "export", "spark-submit", ".venv/bin/pre-commit"}
+OTHER_PROGRAMS = {
+    "pip",
+    "mv",
+    "mkdir",
+    "sh",
+    "pytest",
+    "java",
+    "cargo",
+    "export",
+    "spark-submit",
+    ".venv/bin/pre-commit",
+}
 AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema", "convert"}
 """Commands that need no brokers and no minutes, whatever their arguments are (except --prove)."""
 AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--help", "--version"}

@@ -23,6 +23,7 @@ from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import EXPERIMENT, load, parse
 from harness.spec.overrides import overridden
 from harness.spec.steps import Write
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
 
@@ -422,3 +423,12 @@ def test_programs_of_the_users_decide_how_much_they_write(old: str, new: str, wh
     assert parse(own, "x.yaml").workload.client == "own"
     with pytest.raises(BadInput, match=why):
         parse(own.replace(old, new), "x.yaml")
+
+
+EXAMPLES = sorted((ROOT / "examples" / "foreign-broker").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_what_is_there_for_other_brokers_needs_one_broker(path: Path) -> None:
+    made = load(str(path))
+    assert (made.cluster.brokers, made.topic.replication_factor) == (1, 1)
