@@ -1,4 +1,4 @@
-"""What continuous integration runs (.ci/run): with folders of its own, and the part of the clock."""
+"""What continuous integration runs (.ci/run): with folders of its own, and the half chosen by the clock."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Ci:
         shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
         shutil.copy(ROOT / "Makefile", folder / "Makefile")
 
-    def run(self, seconds: int = 0, fails: str = "") -> subprocess.CompletedProcess[str]:
+    def run(self, seconds: int = 0, fails: str = "", elapsed: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run it `seconds` after 1970, as if it had begun `elapsed` seconds ago."""
         self.log.write_text("")
         self._program("make", MAKE.format(log=str(self.log), fails=fails))
         self._program("date", f'#!/bin/sh\n[ "$*" = +%s ] && echo {seconds}\n')
@@ -48,21 +49,26 @@ class Ci:
         own = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "HOME": str(self.home)}
         return subprocess.run(
             [self.folder / ".ci" / "run"],
-            env=alone | own | {"TMPDIR": str(self.temporary), "KAFKA_CHAOS_JARS": "/old"},
+            env=alone
+            | own
+            | {"TMPDIR": str(self.temporary), "KAFKA_CHAOS_JARS": "/old", "SECONDS": str(elapsed)},
             capture_output=True,
             text=True,
             check=False,
         )
 
-    def part(self, seconds: int) -> str:
-        """The part of the long tests that is run at this time."""
+    def parts(self, seconds: int) -> list[str]:
+        """The parts of the long tests that are run at this time, in order."""
         done = self.run(seconds)
         assert done.returncode == 0, done.stderr
-        (shard,) = (one for one in self.calls()[-1][0] if one.startswith("SHARD="))
-        part = shard.removeprefix("SHARD=")
-        told = f"ci: part {part} of the long tests, chosen by the clock (hour {seconds // HOUR} since 1970)"
-        assert told in done.stdout.splitlines()
-        return part
+        shards = [one for arguments, _ in self.calls() for one in arguments if one.startswith("SHARD=")]
+        parts = [shard.removeprefix("SHARD=") for shard in shards]
+        for part in parts:
+            told = (
+                f"ci: part {part} of the long tests, chosen by the clock (hour {seconds // HOUR} since 1970)"
+            )
+            assert told in done.stdout.splitlines()
+        return parts
 
     def calls(self) -> list[tuple[list[str], dict[str, str]]]:
         """Arguments and environment of every call of `make`."""
@@ -82,10 +88,14 @@ def ci(tmp_path: Path) -> Ci:
 
 def test_what_is_set_up_outlives_it_and_what_is_tested_has_new_folders(ci: Ci) -> None:
     assert ci.run().returncode == 0
-    setup, test, shard = ci.calls()
-    assert [setup[0], test[0], shard[0][:1]] == [["setup"], ["test"], ["test-shard"]]
+    setup, test, *shards = ci.calls()
+    assert [setup[0], test[0], *(shard[0][:1] for shard in shards)] == [
+        ["setup"],
+        ["test"],
+        *[["test-shard"]] * 3,
+    ]
     assert setup[1]["TMPDIR"] == str(ci.temporary), "an engine that it starts keeps this folder"
-    for _, environment in (test, shard):
+    for _, environment in (test, *shards):
         (fresh,) = {Path(environment[name]).parent for name in NEW}
         assert fresh.parent == ci.temporary
         assert len(f"{fresh.name}/tmp") <= len("kc-XXXXXX/tmp"), "a socket's path is short"
@@ -96,18 +106,32 @@ def test_what_is_set_up_outlives_it_and_what_is_tested_has_new_folders(ci: Ci) -
 @pytest.mark.parametrize("fails", ["", "test", "test-shard"])
 def test_nothing_is_left_of_them_and_a_failure_stays_one(ci: Ci, fails: str) -> None:
     assert ci.run(fails=fails).returncode == bool(fails)
-    called = ["setup", "test"] if fails == "test" else ["setup", "test", "test-shard"]
+    called = {
+        "": ["setup", "test", *["test-shard"] * 3],
+        "test": ["setup", "test"],
+        "test-shard": ["setup", "test", "test-shard"],
+    }[fails]
     assert [arguments[0] for arguments, _ in ci.calls()] == called
     assert list(ci.temporary.iterdir()) == []
 
 
-def test_the_clock_chooses_every_part_within_as_many_hours_and_within_as_many_days(ci: Ci) -> None:
+def test_the_clock_chooses_one_of_two_halves_and_every_part_comes_first_in_its_turn(ci: Ci) -> None:
     now = 1_790_000_000
-    every = {f"{part}/6" for part in range(1, 7)}
+    halves = {("1/6", "3/6", "5/6"), ("2/6", "4/6", "6/6")}
     for interval in (HOUR, DAY, 7 * DAY):  # a run at the same hour of every day or week has them all, too
-        assert {ci.part(now + count * interval) for count in range(6)} == every
+        runs = [ci.parts(now + count * interval) for count in range(6)]
+        assert {tuple(sorted(run)) for run in runs[:2]} == halves
+        assert {run[0] for run in runs} == {f"{part}/6" for part in range(1, 7)}
+
+
+@pytest.mark.parametrize(("elapsed", "begun"), [(4000, 3), (4600, 0)])
+def test_no_part_is_begun_that_might_not_end_within_75_minutes(ci: Ci, elapsed: int, begun: int) -> None:
+    done = ci.run(elapsed=elapsed)
+    assert done.returncode == 0
+    assert len(ci.calls()) == 2 + begun
+    assert done.stdout.count("ci: no time is left for part") == 3 - begun
 
 
 def test_the_commit_has_no_say(ci: Ci) -> None:
     assert "git" not in (ROOT / ".ci" / "run").read_text()
-    assert ci.part(HOUR) == ci.part(2 * HOUR - 1)
+    assert ci.parts(HOUR) == ci.parts(2 * HOUR - 1)
