@@ -10,12 +10,12 @@ from pydantic_core import PydanticCustomError
 
 from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
-from faults.targets.target_context import ClusterShape
 from harness.config.yaml_files import FileKind, label_of
 from harness.explore.waiting import PlannedFault, last_end
 from harness.model.errors import located_words_of
 from harness.model.frozen import Frozen, Setting
 from harness.spec.cluster import ClusterSpec
+from harness.spec.cluster_shape import shape_of
 from harness.spec.experiment import Arm, Experiment
 from harness.spec.topic import TopicSpec
 from workloads.config.reader_spec import ReaderSpec
@@ -134,17 +134,6 @@ class ExploreMenu(Frozen):
     at_most_down: int | None = Field(default=None, ge=1)
 
     @property
-    def shape(self) -> ClusterShape:
-        """The cluster and topic, as far as the times of faults depend on them."""
-        return ClusterShape(
-            brokers=self.cluster.brokers,
-            controllers=self.cluster.controllers,
-            combined=self.cluster.combined,
-            partitions=self.topic.partitions,
-            replication_factor=self.topic.replication_factor,
-        )
-
-    @property
     def grouped(self) -> bool:
         """Whether consumer groups read."""
         return any(reader.group is not None for reader in self.readers)
@@ -224,10 +213,10 @@ BUILT_IN = "ordinary"
 def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
     """Seconds of writing: until the last fault has ended, and the rest. A fault that could not begin before
     the end would make the verdict unknown."""
-    planned = []
+    planned, shape = [], shape_of(menu.cluster, menu.topic)
     for one in trial.faults:
         fault = menu.fault(one.name).fault
-        takes, downs = fault.seconds_to_effect(menu.shape), fault.max_brokers_down(menu.shape)
+        takes, downs = fault.seconds_to_effect(shape), fault.max_brokers_down(shape)
         planned.append(PlannedFault(one.at, one.lasting, takes, downs))
     rest = menu.rest if trial.rest is None else trial.rest
     return max(1.0, last_end(planned, menu.at_most_down) + rest)

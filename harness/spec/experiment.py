@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, count, islice
 from typing import Any, Literal
 
@@ -15,9 +16,9 @@ from faults.targets import named_brokers
 from faults.targets.target_context import ClusterShape, listed_ids
 from harness.model.errors import BadInput, located_words_of, words_of
 from harness.model.frozen import Frozen, Setting
-from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
-from harness.spec.cluster import ClusterSpec, Metadata
+from harness.spec.cluster import ClusterSpec
+from harness.spec.cluster_shape import shape_of
 from harness.spec.problems import (
     altered_problems,
     application_problems,
@@ -224,20 +225,11 @@ class Experiment(Frozen):
     def shape(self) -> ClusterShape:
         """The shape of cluster, topic and application, which faults check before a run."""
         applications = [self.application_of(arm) for arm in self.arms]
-        return ClusterShape(
-            brokers=self.cluster.brokers,
-            controllers=self.cluster.controllers,
-            combined=self.cluster.combined or self.cluster.metadata is Metadata.ZOOKEEPER,
-            zookeepers=(FIRST_ZOOKEEPER_ID,) if self.cluster.metadata is Metadata.ZOOKEEPER else (),
-            partitions=self.topic.partitions,
-            replication_factor=self.topic.replication_factor,
-            disk_mib=self.cluster.disk_mib,
-            skewable=self.cluster.skewable_clocks,
+        return replace(
+            shape_of(self.cluster, self.topic),
             applications=min((one.instances if one else 0 for one in applications), default=0),
             application_in_container=all(one is not None and one.in_container for one in applications),
             own_ids=self._own_ids(),
-            acls=self.cluster.existing is not None
-            or (self.cluster.security is not None and self.cluster.security.acls),
         )
 
     def _own_ids(self) -> tuple[int, ...]:
