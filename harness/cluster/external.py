@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -25,7 +26,7 @@ from harness.model.kafka_protocol import API_KEYS
 from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo, PartitionBounds
 from harness.protocol.auth import BrokerAuth
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
-from harness.protocol.connection import BrokerConnection, Offered
+from harness.protocol.connection import BrokerConnection, Offered, missing_version
 from harness.proxy.client import ProxyClient
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 
@@ -157,26 +158,28 @@ class ExternalCluster(LiveCluster):
         """Refuse a cluster that cannot be read to its end with the requests that kafka-chaos knows."""
         for number, offered in self.offered.items():
             for api, version in _OWN_REQUESTS.items():
-                low, high = offered.get(API_KEYS[api], (0, -1))
-                if not low <= version <= high:
+                has = missing_version(offered, API_KEYS[api], version)
+                if has is not None:
                     raise ClusterError(
                         "a broker cannot be asked for what is in a topic",
                         where=f"broker {number}",
                         expected=f"{api} in version {version} among what it offers (ApiVersions)",
-                        found=f"versions {low} to {high}" if high >= 0 else "no version of it",
+                        found=has,
                         next_step="complete reads cannot be proved there: docs/how-to/kafka-compatible.md",
                     )
 
     def _ask_what_is_offered(self) -> list[int]:
-        """Ask every broker which requests it offers; returns those that do not answer."""
-        silent = []
-        for number in self.broker_ids:
-            try:
-                with self.connection(number, _SECONDS) as connection:
-                    self.offered[number] = connection.api_versions()
-            except OSError:
-                silent.append(number)
-        return silent
+        """Ask all brokers in parallel which requests they offer; returns those that do not answer."""
+
+        def ask(number: int) -> Offered | None:
+            with suppress(OSError), self.connection(number, _SECONDS) as connection:
+                return connection.api_versions()
+            return None
+
+        with ThreadPoolExecutor(max_workers=len(self.broker_ids)) as pool:
+            answers = dict(zip(self.broker_ids, pool.map(ask, self.broker_ids), strict=True))
+        self.offered = {number: offered for number, offered in answers.items() if offered is not None}
+        return [number for number, offered in answers.items() if offered is None]
 
     def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
         """Record the topics and groups that a run will create, before it does.

@@ -71,7 +71,7 @@ class ExploreOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExplorationPlan:
-    """The plan of an exploration on so many `clusters` side by side. `before` is the result so far of an
+    """The plan of an exploration on `clusters` clusters side by side. `before` is the result so far of an
     earlier process; None: it is new."""
 
     menu: ExploreMenu

@@ -37,7 +37,7 @@ def last_end(faults: Iterable[PlannedFault], most_down: int | None) -> float:
 
 
 def _free(down: list[tuple[float, int]], at: float, downs: int, most: int | None) -> float:
-    """When, from `at` on, so many more brokers may go down; `down` has until when how many are."""
+    """When, from `at` on, `downs` more brokers may go down; `down` has until when which number is down."""
     for until in sorted(until for until, _ in down if until > at):
         if most is None or downs + sum(count for over, count in down if over > at) <= most:
             break

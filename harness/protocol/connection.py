@@ -41,6 +41,14 @@ Offered = Mapping[int, tuple[int, int]]
 """The requests that a broker offers: API key -> lowest and highest version."""
 
 
+def missing_version(offered: Offered, key: int, version: int) -> str | None:
+    """What is offered of an API in place of this version, in words; None: the version is offered."""
+    low, high = offered.get(key, (0, -1))
+    if low <= version <= high:
+        return None
+    return f"versions {low} to {high}" if high >= 0 else "no version of it"
+
+
 class NotOfferedError(OSError):
     """The broker does not offer a request, by its answer to ApiVersions; it was not sent."""
 
@@ -225,13 +233,10 @@ class BrokerConnection(ClosesAtEnd):
 
     def _require_offered(self, request: Any) -> None:
         key, version = int(request.__api_key__), int(request.__version__)
-        if self.offered is None:
-            return
-        low, high = self.offered.get(key, (0, -1))
-        if not low <= version <= high:
-            has = f"it offers versions {low} to {high}" if high >= 0 else "it offers no version of it"
+        has = None if self.offered is None else missing_version(self.offered, key, version)
+        if has is not None:
             raise NotOfferedError(
-                f"broker {self.broker} does not offer {api_name(key)} in version {version}: {has} "
+                f"broker {self.broker} does not offer {api_name(key)} in version {version}: it offers {has} "
                 "(its answer to ApiVersions)"
             )
 
