@@ -130,7 +130,9 @@ class FakeExploreBackend(FakeBackend):
             raise KeyboardInterrupt
         if int(folder.name) - 1 == self.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        with self.log.open("a") as stream:
+        with self._lock, self.log.open("a") as stream:
+            # Counted anew: two threads that began together would have the same number.
+            number = len(self.lines())
             stream.write(f"{folder.name} {seed} {experiment.title}\n")
         if number in self.refuse_at:
             raise BadInput("the client refuses the settings", found="no such property")
