@@ -167,7 +167,11 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
 
 def _with_options(menu: ExploreMenu, options: ExploreOptions) -> ExploreMenu:
     before = menu.cluster.model_dump(exclude_unset=True)
-    fields = override_cluster(before, options.version, options.image, options.profile, where=menu.name)
+    version = options.version
+    if version is None and options.image is None and not before.keys() & {"version", "image"}:
+        # Written down, so that what is resumed or replayed later does not follow a newer default.
+        version = menu.cluster.version
+    fields = override_cluster(before, version, options.image, options.profile, where=menu.name)
     if fields == before:
         return menu
     return menu.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})

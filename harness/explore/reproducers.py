@@ -95,8 +95,11 @@ def describe_violation(violation: Violation) -> str:
 
 
 def as_data(experiment: Experiment) -> dict[str, Any]:
-    """An experiment as a person would write it: only what was set, each fault by its one key."""
+    """An experiment as a person would write it: only what was set, each fault by its one key. The version of
+    Kafka is always there, since a later default would replay something else."""
     data = _as_written(experiment)
+    if experiment.cluster.image is None:
+        data["cluster"] = {"version": experiment.cluster.version, **data.get("cluster", {})}
     (step,) = experiment.steps
     assert step.write is not None, "a schedule is one write step"
     faults = [

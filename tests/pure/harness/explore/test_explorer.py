@@ -28,6 +28,7 @@ from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.plan import ExploreOptions, parse_seconds, plan_exploration
 from harness.explore.result import ExploreResult, ExploreStore, load_result
 from harness.model import secrets
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, ClusterError, JournalError
 from harness.model.result import ShareCount
 from harness.page import markdown
@@ -174,6 +175,10 @@ def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
     assert violation.state == "under way"
     assert len(violation.minimal.faults) <= len(violation.original.faults)
     assert experiment_files.load(str(store.folder / violation.experiment)).arms[0].name == "found"
+    # A later default is not what these runs had.
+    assert load_result(store.folder).menu["cluster"]["version"] == DEFAULT_VERSION
+    written = yaml.safe_load((store.folder / violation.experiment).read_text())
+    assert written["cluster"]["version"] == DEFAULT_VERSION
 
 
 def test_a_larger_budget_goes_on_with_shrinking(tmp_path: Path) -> None:
