@@ -58,11 +58,17 @@ def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[De
             one = replace(one, healing=True)
         still.append(one)
     state = replace(state, open=tuple(still))
-    if now.ended or (schedule.seconds is not None and now.seconds >= schedule.seconds):
+    if now.ended or schedule.over(now.seconds):
         return tuple(decisions), state
     given_up, state = _due(schedule, state, now)
     started, state = _starts(schedule, state, now)
     return (*decisions, *given_up, *started), state
+
+
+def unfinished(schedule: Schedule, state: ScheduleState) -> bool:
+    """Whether a fault is open, or one that is due within the step has not begun."""
+    each = zip(schedule.tracks, state.cursors, strict=True)
+    return state.busy or bool(state.waiting) or any(_next_due(schedule, *one) is not None for one in each)
 
 
 def describe_unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
@@ -148,11 +154,10 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
     waiting = dict(state.waiting)
     candidates = [start for start, retry in state.waiting if retry <= now.seconds]
     for number, (track, cursor) in enumerate(zip(schedule.tracks, cursors, strict=True)):
-        if cursor.due is not None and cursor.due <= now.seconds and not _finished(track, cursor):
+        due = _next_due(schedule, track, cursor)
+        if due is not None and due <= now.seconds:
             fault, lasting = track.draw(schedule.seed, cursor.begun)
-            candidates.append(
-                Start(Occurrence(number, cursor.begun), fault, lasting, cursor.due, now.seconds)
-            )
+            candidates.append(Start(Occurrence(number, cursor.begun), fault, lasting, due, now.seconds))
     limit = math.inf if schedule.at_most_down is None else schedule.at_most_down - now.down_before
     started = []
     blocked = False
@@ -173,6 +178,15 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
         started.append(replace(start, at=now.seconds))
         opened.append(OpenFaultState(started[-1], downs))
     return started, replace(state, cursors=tuple(cursors), open=tuple(opened), waiting=tuple(waiting.items()))
+
+
+def _next_due(schedule: Schedule, track: Track, cursor: Cursor) -> float | None:
+    """When the next fault of a track is due, if that is known and within the step."""
+    if cursor.due is None or _finished(track, cursor):
+        return None
+    if isinstance(track.begin, Repeating) and schedule.seconds is not None and cursor.due >= schedule.seconds:
+        return None
+    return cursor.due
 
 
 def _finished(track: Track, cursor: Cursor) -> bool:

@@ -17,13 +17,15 @@ from harness.model.broker_views import TopologyView
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """All tracks of a step. `seconds` is when the step ends at the latest (None: not known beforehand),
-    `at_most_down` the number of brokers that may be down at once (None: any)."""
+    `at_most_down` the number of brokers that may be down at once (None: any). Faults that have to wait begin
+    for `extra` seconds more."""
 
     tracks: tuple[Track, ...]
     seed: str
     shape: ClusterShape
     seconds: float | None = None
     at_most_down: int | None = None
+    extra: float = 0.0
 
     @classmethod
     def of(
@@ -34,9 +36,14 @@ class Schedule:
         *,
         seconds: float | None = None,
         at_most_down: int | None = None,
+        extra: float = 0.0,
     ) -> Schedule:
         """The schedule of a step's entries; the lowest limit on brokers down applies to all of them."""
-        return cls(tracks(entries), seed, shape, seconds, brokers_down_limit(entries, at_most_down))
+        return cls(tracks(entries), seed, shape, seconds, brokers_down_limit(entries, at_most_down), extra)
+
+    def over(self, seconds: float) -> bool:
+        """Whether no fault begins any more, so many seconds after the step began."""
+        return self.seconds is not None and seconds >= self.seconds + self.extra
 
 
 def brokers_down_limit(entries: Sequence[ScheduleEntry], at_most_down: int | None = None) -> int | None:

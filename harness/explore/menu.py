@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
 from harness.config.yaml_files import FileKind, label_of
-from harness.explore.waiting import PlannedFault, last_end
+from harness.explore.waiting import MORE_SECONDS, PlannedFault, last_end
 from harness.model.errors import located_words_of
 from harness.model.frozen import Frozen, Setting
 from harness.spec.cluster import ClusterSpec
@@ -211,8 +211,7 @@ BUILT_IN = "ordinary"
 
 
 def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
-    """Seconds of writing: until the last fault has ended, and the rest. A fault that could not begin before
-    the end would make the verdict unknown."""
+    """Seconds of writing: until the last fault has ended, as far as is known beforehand, and the rest."""
     planned, shape = [], shape_of(menu.cluster, menu.topic)
     for one in trial.faults:
         fault = menu.fault(one.name).fault
@@ -243,6 +242,7 @@ def experiment_of(
         "seconds": seconds_of(menu, trial),
         "rate": rate_of(menu, trial),
         "at_most_down": menu.at_most_down,
+        "until_faults_end": None if clients["workload"].get("client") == "own" else MORE_SECONDS,
         "faults": [{"fault": menu.fault(f.name).fault, "at": f.at, "for": f.lasting} for f in trial.faults],
     }
     return Experiment.model_validate(

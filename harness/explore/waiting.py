@@ -9,6 +9,10 @@ BACK_SECONDS = 8.0
 """From the end of a fault until the brokers that it took down are back in every ISR, measured with three
 brokers on two cores; with much other work beside them up to twice as long."""
 
+MORE_SECONDS = 60.0
+"""For how long writing goes on where they take longer, so that faults that wait for them can begin: a fault
+that never began makes the verdict unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:

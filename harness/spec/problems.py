@@ -26,7 +26,7 @@ def driving_problems(
     own = any(one.client == "own" for one in workloads)
     for number, step in enumerate(steps):
         where = f"steps[{number}]"
-        for name in ("records", "rate") if own and step.write is not None else ():
+        for name in ("records", "rate", "until_faults_end") if own and step.write is not None else ():
             if getattr(step.write, name) is not None:
                 yield Problem(
                     f"{where}.write.{name}",

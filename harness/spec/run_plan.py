@@ -222,6 +222,8 @@ def _write(experiment: Experiment, index: int, write: Write, seed: int, down: in
     amount = f"{write.records:,} records" if write.records is not None else f"for {write.seconds:g} s"
     if write.at_most is not None:
         amount += f", {write.at_most:g} s at most"
+    if write.until_faults_end is not None:
+        amount += f", up to {write.until_faults_end:g} s more until its faults have ended"
     if schedule.at_most_down is not None:
         amount += f", never more than {schedule.at_most_down} broker(s) down"
     most = _most_down(schedule, simulation, conditional)

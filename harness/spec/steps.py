@@ -35,6 +35,9 @@ class Write(Frozen):
     The step ends when every send has its report, or `at_most` seconds after it began: sends that are
     still open then continue, and are closed at the end of the run. No fault begins after `seconds` or
     `at_most`, or once everything is written and reported; open faults last until their own end.
+
+    With `until_faults_end`, writing goes on for up to so many seconds more: until every fault has begun, also
+    one that had to wait for others, and has ended.
     """
 
     name: str = Field(pattern=NAME)
@@ -46,16 +49,21 @@ class Write(Frozen):
     at_most_down: int | None = Field(
         None, ge=0, description="maximum number of brokers down at once: a fault that would exceed it waits"
     )
+    until_faults_end: float | None = Field(
+        None, gt=0, description="seconds beyond `seconds`, at most, until every fault has begun and ended"
+    )
 
     @model_validator(mode="after")
     def _amount(self) -> Write:
         if (self.records is None) == (self.seconds is None):
             raise ValueError("a write step takes either `records` or `seconds`")
+        if self.until_faults_end is not None and (self.seconds is None or self.at_most is not None):
+            raise ValueError("`until_faults_end` extends a step with `seconds` and without `at_most`")
         return self
 
     @property
     def ends(self) -> float | None:
-        """Seconds after which no fault begins; None: once everything is written."""
+        """Seconds after which no fault is due any more; None: once everything is written."""
         return min((end for end in (self.seconds, self.at_most) if end is not None), default=None)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
-from faults.schedules.decide import begin, decide, describe_unmet
+from faults.schedules.decide import begin, decide, describe_unmet, unfinished
 from faults.schedules.state import (
     Decision,
     FaultState,
@@ -54,6 +54,8 @@ class Scheduler:
         self._healing: set[Occurrence] = set()
         self._ended = threading.Event()
         self._cancelled = threading.Event()
+        self.unfinished = True
+        """Whether a fault is open, or one that is due within the step has not begun."""
         self._thread = threading.Thread(target=self._guarded, name="schedule", daemon=True)
 
     def start(self) -> None:
@@ -101,8 +103,8 @@ class Scheduler:
             decisions, state = decide(self.schedule, state, now)
             for decision in decisions:
                 self._carry_out(decision)
-            over = ended or (self.schedule.seconds is not None and seconds >= self.schedule.seconds)
-            if over and not state.busy:
+            self.unfinished = unfinished(self.schedule, state)
+            if (ended or self.schedule.over(seconds)) and not state.busy:
                 self.problems += describe_unmet(self.schedule, state)
                 return
             self._cancelled.wait(TICK_SECONDS)

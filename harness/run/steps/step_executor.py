@@ -176,6 +176,7 @@ class StepExecutor:
                 self.experiment.shape,
                 seconds=write.ends,
                 at_most_down=write.at_most_down,
+                extra=write.until_faults_end or 0.0,
             ),
             self.ledger,
             self.arms[0].topic,
@@ -185,10 +186,13 @@ class StepExecutor:
             down_before=down_before(self.experiment, index),
         )
         self._ends = time.monotonic() + write.ends if write.ends is not None else None
+        seconds = write.seconds if write.until_faults_end is None else None
         for arm in self.arms:
-            arm.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
+            arm.workload.start(index, records=write.records, seconds=seconds, rate=write.rate)
         try:
             scheduler.start()
+            if write.until_faults_end is not None:
+                self._go_on(scheduler, write)
             self._await_reports("write", write.seconds or 0.0, write.at_most)
             scheduler.end()
             while not scheduler.wait(_POLL_SECONDS):
@@ -196,6 +200,16 @@ class StepExecutor:
         except BaseException:
             scheduler.cancel()
             raise
+
+    def _go_on(self, scheduler: Scheduler, write: Write) -> None:
+        """Let the producers write until the step may end, and then end their writing."""
+        begun, least = time.monotonic(), write.seconds or 0.0
+        most = least + (write.until_faults_end or 0.0)
+        while (passed := time.monotonic() - begun) < least or (scheduler.unfinished and passed < most):
+            time.sleep(min(_POLL_SECONDS, most - passed))
+            self._progress()
+        for arm in self.arms:
+            arm.workload.stop()
 
     def _rival(self, index: int, rival: Rival) -> None:
         self._say(f"a rival of producer {rival.of} begins")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from faults import Kill, Partition, Pause
-from faults.schedules.decide import begin, decide, describe_unmet, simulate
+from faults import Elect, Kill, Partition, Pause
+from faults.schedules.decide import begin, decide, describe_unmet, simulate, unfinished
 from faults.schedules.entries import ScheduleEntry, TimedFault
 from faults.schedules.state import (
     Decision,
@@ -407,6 +407,33 @@ def test_brokers_down_since_before_the_step_count() -> None:
     assert executor.starts() == []
     (what,) = describe_unmet(executor.schedule, executor.state)
     assert "waited for other faults" in what
+
+
+def test_what_had_to_wait_begins_in_the_extra_time_and_what_is_repeated_does_not() -> None:
+    entries = at(1).for_(5).do(KILL), at(2).for_(1).do(KILL), every(3, first=1).for_(0.5).do(Elect())
+    planned = schedule(*entries, at_most_down=1, seconds=4.5, extra=10)
+    executor = Executor(planned).run(6)
+    assert unfinished(planned, executor.state)
+    executor.run(8.5)
+    begun = [(one.occurrence.track, round(one.at)) for one in executor.starts()]
+    assert begun == [(0, 1), (2, 1), (2, 4), (1, 6)], "the third election would be due at 7"
+    assert not unfinished(planned, executor.state)
+    assert describe_unmet(planned, executor.state) == ()
+    too_long = schedule(at(1).for_(50).do(KILL), entries[1], at_most_down=1, seconds=4.5, extra=10)
+    executor = Executor(too_long).run(60)
+    assert [one.occurrence.track for one in executor.starts()] == [0]
+    assert unfinished(too_long, executor.state)
+
+
+def test_what_is_still_due_or_put_off_is_not_finished() -> None:
+    planned = schedule(at(1).for_(1).do(KILL), seconds=4, extra=1)
+    executor = Executor(planned, put_off={Occurrence(0, 0)})
+    executor.look(0.5)
+    assert unfinished(planned, executor.state)
+    executor.look(1.0)
+    executor.look(1.1)
+    assert executor.state.waiting
+    assert unfinished(planned, executor.state)
 
 
 # Whatever the entries, the clock and the executor

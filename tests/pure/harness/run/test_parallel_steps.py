@@ -117,6 +117,22 @@ class Writer:
         return Progress(sent=5, acked=5)
 
 
+class EndlessWriter(Writer):
+    """Writes until it is stopped."""
+
+    stopped: float | None = None
+
+    def start(self, step: int, *, seconds: float | None = None, **_: Any) -> None:
+        assert seconds is None
+        self.started.append(step)
+
+    def stop(self) -> None:
+        self.stopped = time.monotonic()
+
+    def finish(self, deadline: float | None = None) -> bool:  # noqa: ARG002
+        return self.stopped is not None
+
+
 @dataclass
 class PlannedArm:
     topic: str
@@ -176,6 +192,27 @@ def test_an_arm_without_faults_takes_every_other_step(
     stepping = StepExecutor(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
     stepping.all()
     assert (arm.workload.started, events.rows, stepping.problems) == ([1, 4], [], [])
+
+
+@pytest.mark.parametrize(("more", "lasting", "least", "most"), [(9, 0.6, 0.7, 9), (0.3, 5, 0.5, 4)])
+def test_writing_goes_on_until_the_faults_have_ended_and_no_longer_than_allowed(
+    more: float, lasting: float, least: float, most: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
+    elect = {"fault": {"elect": {"election": "preferred"}}, "at": 0.1, "for": lasting}
+    write = {"name": "w", "seconds": 0.2, "until_faults_end": more, "faults": [elect]}
+    cluster_state, events = ElectingCluster(), Rows()
+    cluster = cast(ManagedCluster, cluster_state)
+    writer = EndlessWriter(cluster_state, "first")
+    ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
+    made = experiment(together=False, steps=[{"write": write}])
+    arm = PlannedArm("first", writer)
+    stepping = StepExecutor(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
+    begun = time.monotonic()
+    stepping.all()
+    assert writer.stopped is not None
+    assert least <= writer.stopped - begun < most
+    assert events.rows[-1]["phase"] == "healed"
 
 
 @pytest.mark.parametrize("late", [0, 1])

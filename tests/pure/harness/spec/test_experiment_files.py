@@ -416,6 +416,7 @@ def test_an_arm_may_have_its_own_workload_and_readers() -> None:
     [
         ("seconds: 5,", "records: 5,", "`client: own` has no `records`"),
         ("seconds: 5,", "seconds: 5, rate: 7,", "`client: own` has no `rate`"),
+        ("seconds: 5,", "seconds: 5, until_faults_end: 7,", "`client: own` has no `until_faults_end`"),
     ],
 )
 def test_programs_of_the_users_decide_how_much_they_write(old: str, new: str, why: str) -> None:
