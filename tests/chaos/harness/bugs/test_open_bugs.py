@@ -292,3 +292,13 @@ def test_a_commit_that_has_timed_out_goes_on_and_cannot_be_aborted(
     assert ("abort_transaction: _CONFLICT" in line) is arm.endswith("aborted"), line
     for name in names:
         cluster.admin().delete(name)
+
+
+@pytest.mark.parametrize(("arm", "shown"), [("4.4.0", True), ("control, 4.1.1", False)])
+def test_brokers_do_not_wait_for_a_dead_controller(arm: str, shown: bool) -> None:
+    path = ROOT / "examples" / "open-bugs" / "controller_down.py"
+    done = subprocess.run(
+        [sys.executable, str(path), "--here", "--arm", arm], capture_output=True, text=True, check=True
+    )
+    said = done.stdout.splitlines()[-1]
+    assert said.startswith("SHOWN: raft-io takes ") is shown, said
