@@ -25,8 +25,8 @@ class TrialRun(Frozen):
     to shrink (None: it explored), `known` how many runs had been kept when it was chosen (None: all before
     it). `aims` are the phases that its faults were aimed at, `seen` those that they hit. `promised` are the
     classes of findings that its settings rule out and that it could have had, `broken` those of them that it
-    had. `shares` says what its share groups were given, `reset` what was verified about the cluster before
-    it; `seconds` includes reset and check."""
+    had; where the verdict is unknown, they prove nothing by themselves. `shares` says what its share groups
+    were given, `reset` what was verified about the cluster before it; `seconds` includes reset and check."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION

@@ -232,7 +232,7 @@ class TrialRunner:
         }
         if summary is None:
             return found
-        bounds = bounds_of(result.meta) if verdict is VerdictWord.INVALID else {}
+        bounds = {} if verdict is VerdictWord.VALID else bounds_of(result.meta)
         return {
             **found,
             "findings": summary.findings,

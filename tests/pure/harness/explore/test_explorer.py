@@ -30,7 +30,7 @@ from harness.explore.result import ExploreResult, ExploreStore, load_result
 from harness.model import secrets
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, ClusterError, JournalError
-from harness.model.result import ShareCount
+from harness.model.result import FindingClass, ShareCount
 from harness.page import markdown
 from harness.page.blocks import Section, Table, grid
 from harness.spec import experiment_files
@@ -135,6 +135,18 @@ def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> 
     _, result = begun(tmp_path, backend, 5)
     assert result.exit_code() == 3
     assert "5 with unknown verdict" in headline(result)
+    assert "ruled out" not in headline(result)
+
+
+def test_findings_of_a_run_whose_verdict_is_unknown_are_told(tmp_path: Path) -> None:
+    backend = FakeExploreBackend(tmp_path / "log", unknown_at=[2], fails=lambda _: True)
+    options = asked(tmp_path, 3, settings={"acks": {"all": {"producer": {"acks": "all"}}}})
+    store = ExploreStore.created(tmp_path / "results", "small")
+    result = Exploration(plan_exploration(options, None, 0), store, "", backend).execute()
+    assert [run.fails for run in result.runs] == [True, True, False]
+    assert result.runs[2].broken == (FindingClass.LOST,)
+    assert "1 with unknown verdict, 1 of these with findings that are ruled out" in headline(result)
+    assert "run 3 is unknown, and has findings that its settings rule out: lost 7" in lines(result)
 
 
 def test_the_same_seed_gives_the_same_exploration(tmp_path: Path) -> None:
