@@ -12,7 +12,7 @@ from functools import partial
 
 from trials import SHOWN, trials
 
-from harness.cluster.managed import ManagedCluster
+from kafka_chaos import ManagedCluster
 
 BEFORE = 5.0
 """Seconds for which the controller has been dead when measuring begins; controller.quorum.fetch.timeout.ms
