@@ -42,7 +42,7 @@ class Schedule:
         return cls(tracks(entries), seed, shape, seconds, brokers_down_limit(entries, at_most_down), extra)
 
     def over(self, seconds: float) -> bool:
-        """Whether no fault begins any more, so many seconds after the step began."""
+        """Whether no fault begins any more; `seconds` is the time since the step began."""
         return self.seconds is not None and seconds >= self.seconds + self.extra
 
 

@@ -180,13 +180,13 @@ def headline(result: ExploreResult) -> str:
     """The outcome in one line."""
     explored = [run for run in result.runs if run.violation is None]
     shrinking = len(result.runs) - len(explored)
-    unclear = [run for run in result.runs if run.verdict is VerdictWord.UNKNOWN]
-    doubtful = sum(bool(run.broken) for run in unclear)
+    unclear = sum(run.verdict is VerdictWord.UNKNOWN for run in result.runs)
+    doubtful = sum(run.doubtful for run in result.runs)
     found = len(result.violations)
     parts = [
         f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(explored)} schedules",
         *([f"{shrinking} runs to shrink"] if shrinking else []),
-        *([f"{len(unclear)} with unknown verdict"] if unclear else []),
+        *([f"{unclear} with unknown verdict"] if unclear else []),
         *([f"{doubtful} of these with findings that are ruled out"] if doubtful else []),
         format_duration(result.seconds),
         f"{result.clusters} cluster{'' if result.clusters == 1 else 's'}",
@@ -201,10 +201,9 @@ def lines(result: ExploreResult) -> Iterator[str]:
         yield given
     for name, why in result.left_out.items():
         yield f"left out: {name}: not possible here: {why}"
-    for run in result.runs:
-        if run.verdict is VerdictWord.UNKNOWN and run.broken:
-            counts = ", ".join(f"{one.value} {run.findings[one]:,}" for one in run.broken)
-            yield f"run {run.number} is unknown, and has findings that its settings rule out: {counts}"
+    for run in (run for run in result.runs if run.doubtful):
+        counts = ", ".join(f"{one.value} {run.findings[one]:,}" for one in run.broken)
+        yield f"run {run.number} is unknown, and has findings that its settings rule out: {counts}"
     for one in result.violations:
         yield f"violation {one.number} ({one.state}): {describe_violation(one)}"
         yield f"  seen in run {one.found_in}: {one.original}"

@@ -54,6 +54,11 @@ class TrialRun(Frozen):
     def fails(self) -> bool:
         return self.verdict is VerdictWord.INVALID
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether it has findings that its settings rule out, while its verdict is unknown."""
+        return self.verdict is VerdictWord.UNKNOWN and bool(self.broken)
+
 
 ShrinkState = Literal["shrunk", "budget spent", "not confirmed", "under way"]
 

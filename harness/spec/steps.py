@@ -36,8 +36,8 @@ class Write(Frozen):
     still open then continue, and are closed at the end of the run. No fault begins after `seconds` or
     `at_most`, or once everything is written and reported; open faults last until their own end.
 
-    With `until_faults_end`, writing goes on for up to so many seconds more: until every fault has begun, also
-    one that had to wait for others, and has ended.
+    With `until_faults_end`, writing goes on after `seconds` until every fault has begun, also one that had to
+    wait for others, and has ended. `until_faults_end` is the longest time for this, in seconds.
     """
 
     name: str = Field(pattern=NAME)
