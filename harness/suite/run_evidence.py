@@ -89,6 +89,10 @@ class FinishedRun:
         effect."""
         return self._phase(f"{kind}-1", "injected")
 
+    def aimed_ns(self, kind: str) -> int:
+        """When the targets of the first injection of a fault were chosen: before that it had no effect."""
+        return self._phase(f"{kind}-1", "aimed")
+
     def undone_ns(self, kind: str) -> int:
         """When the first injection of a fault was undone."""
         return self._phase(f"{kind}-1", "undone")

@@ -56,6 +56,7 @@ class FakeCluster:
     dead: set[int] = field(default_factory=set)
     immortal: bool = False
     looks_until_exit: int = 0
+    logged: str = ""
     frozen: set[int] = field(default_factory=set)
     code: int = 137
     scripts: list[tuple[int, str]] = field(default_factory=list)
@@ -127,6 +128,12 @@ class FakeCluster:
 
     def exit_code(self, number: int) -> int | None:
         return self.code if number in self.dead else None
+
+    def started_ns(self, number: int) -> int:  # noqa: ARG002
+        return 0
+
+    def log_since(self, number: int, since_ns: int) -> str:  # noqa: ARG002
+        return self.logged
 
     def in_network(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))

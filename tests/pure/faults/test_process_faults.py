@@ -64,6 +64,29 @@ def test_leadership_that_moved_only_after_the_exit_is_no_controlled_shutdown() -
     assert "not seen to move before" in evidence.what
 
 
+KRAFT = "INFO The controller has asked us to exit controlled shutdown. (BrokerLifecycleManager)"
+ZOOKEEPER = "INFO Controlled shutdown request returned successfully after 75ms (KafkaServer)"
+FAILED = "INFO Controlled shutdown request returned after 75ms with 1 partitions remaining to move"
+
+
+@pytest.mark.parametrize(
+    ("logged", "after", "seen_"),
+    [
+        (KRAFT, MOVED, True),
+        (ZOOKEEPER, MOVED, True),
+        (FAILED, MOVED, False),
+        (KRAFT, STALE, False),
+    ],
+)
+def test_the_log_shows_a_move_that_was_too_short_before_the_exit_to_be_seen(
+    logged: str, after: TopologyView, seen_: bool
+) -> None:
+    cluster = FakeCluster([quiet(), quiet(), after], looks_until_exit=3, logged=logged)
+    evidence = inject(Stop(target=Leader(leader=0)), cluster)
+    assert evidence.seen is seen_
+    assert evidence.facts.get("leaders_before_exit") == ({0: 2} if seen_ else None)
+
+
 def test_an_unclean_exit_is_no_controlled_shutdown() -> None:
     cluster = FakeCluster([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
     injection = Stop(target=Leader(leader=0)).aim(context(cluster))

@@ -253,6 +253,7 @@ def test_a_stall_as_long_as_its_fault(folder: Folder, acks: tuple[float, ...], o
 
 
 def test_the_isr_as_the_newest_belief_has_it(folder: Folder) -> None:
+    folder.fault("partition-1", "aimed", 1.0)
     folder.fault("partition-1", "injected", 1.0)
     folder.fault("partition-1", "undone", 9.0)
     folder.sample(0, 1, [1, 2, 3])
@@ -291,6 +292,7 @@ def test_who_led_in_the_second_half_of_a_step(folder: Folder) -> None:
 
 
 def test_every_partition_must_have_a_new_leader(folder: Folder) -> None:
+    folder.fault("kill-1", "aimed", 1.0)
     folder.fault("kill-1", "injected", 1.0)
     folder.sample(0.5, 2, [2])
     folder.sample(3, 2, [2], leader_epoch=1)
@@ -301,6 +303,21 @@ def test_every_partition_must_have_a_new_leader(folder: Folder) -> None:
         expect_brokers.all_partitions_led("kill", frozenset({3}), 0, 9),
     )
     assert seen(folder, wanted, near) == [True, None]
+
+
+def test_a_fault_may_have_had_its_effect_before_its_injection_had_ended(folder: Folder) -> None:
+    folder.fault("kill-1", "aimed", 0.5)
+    folder.fault("kill-1", "injected", 2.0)
+    folder.sample(1, 1, [1, 2])
+    folder.sample(4, 2, [2], leader_epoch=1)
+    run = folder.finished()
+    found = [
+        expect_brokers.all_partitions_led("kill", frozenset({2}), least, most).observe(run)
+        for least, most in [(3.5, 8), (0, 2), (3.6, 8), (0, 1.9)]
+    ]
+    assert [one.ok for one in found] == [True, True, False, False]
+    assert {one.seen for one in found} == {"2.0 to 3.5 s"}
+    assert {one.number for one in found} == {2.0}
 
 
 def test_an_end_that_goes_back_is_counted(folder: Folder) -> None:
