@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -19,12 +20,15 @@ from faults.shared.fault_spec import (
 )
 from faults.shared.waiting import Measured, await_or_fail
 from faults.targets import Target
+from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import SettingState
 from harness.model.errors import ClusterError, FaultError, did_you_mean
 from harness.model.frozen import Frozen, Setting
+from harness.model.polling import poll_within
 
 _BACK_SECONDS = 90.0
+_ANSWER_SECONDS = 30.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
@@ -236,15 +240,14 @@ class ConfigChange(FaultSpec):
     def _changed(self, context: InjectionContext, number: int | None) -> Changed:
         topic = context.topic if number is None else None
         asked = context.cluster.broker_ids if number is None else (number,)
-        answers = (context.cluster.settings(one, topic) for one in asked)
-        now = next((answer for answer in answers if answer), None)
+        now = _answered(context.cluster, asked, topic)
         where = context.topic if number is None else node_name(number)
         if now is None:
             raise FaultError(
                 "the present settings are not known",
                 where=where,
                 expected="an answer of " + ("a broker" if number is None else "this broker"),
-                found="none",
+                found=f"none within {_ANSWER_SECONDS:g} s",
                 next_step="inject the fault when it answers",
             )
         for name in self.set_:
@@ -266,3 +269,18 @@ def _change(context: InjectionContext, broker: int | None, values: Mapping[str, 
 
 def _words(value: str | None) -> str:
     return "the default" if value is None else value
+
+
+def _answered(
+    cluster: FaultCluster, asked: Sequence[int], topic: str | None
+) -> Mapping[str, SettingState] | None:
+    """The settings as told by the first broker that answers. One that has just been started is waited for."""
+    found: list[Mapping[str, SettingState]] = []
+
+    def missing() -> str | None:
+        answers = (cluster.settings(one, topic) for one in asked)
+        found.extend(islice(filter(None, answers), 1))
+        return None if found else "no answer"
+
+    poll_within(_ANSWER_SECONDS, missing)
+    return found[0] if found else None

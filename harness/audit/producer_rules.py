@@ -198,6 +198,25 @@ RULES: tuple[AuditRule, ...] = (
         f"{JAVA_DOCS}, retries",
     ),
     risk(
+        "unanswered-until-delivery-timeout",
+        ("enable.idempotence", "delivery.timeout.ms", "socket.timeout.ms"),
+        lambda s: (
+            s.producing
+            and s.idempotent
+            and not s.transactional
+            and s.names("delivery.timeout.ms", "socket.timeout.ms")
+            and 0 < s.number("delivery.timeout.ms") <= s.number("socket.timeout.ms")
+        ),
+        "delivery.timeout.ms={delivery.timeout.ms} is not longer than "
+        "socket.timeout.ms={socket.timeout.ms}: a request without an answer is given up only when its batch "
+        "times out. The producer then takes a new epoch, and writes again what was in flight behind that "
+        "batch, though it is idempotent",
+        "set socket.timeout.ms to a third of delivery.timeout.ms or less, or raise delivery.timeout.ms",
+        f"{RDK_DOCS}, socket.timeout.ms; librdkafka 4953",
+        FindingClass.DUPLICATE,
+        client=ClientLibrary.LIBRDKAFKA,
+    ),
+    risk(
         "request-timeout-lag",
         ("request.timeout.ms", "replica.lag.time.max.ms"),
         lambda s: (

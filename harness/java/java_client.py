@@ -41,7 +41,7 @@ def create_producer(packages: Any, properties: Mapping[str, str], access: Mappin
             "the Java client refuses the producer settings",
             where=f"producer settings: {format_settings(properties)}",
             expected="properties and values that the Java client knows and that fit together",
-            found=error_of(error).str(),
+            found=_refusal(error),
             next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
         ) from error
 
@@ -54,6 +54,13 @@ class _Sent:
     partition: int
     future: Any
     callback: Callable[[Any, Message], None]
+
+
+def _refusal(error: Py4JJavaError) -> str:
+    """Why a client was not made: the constructor wraps what names the property into a KafkaException."""
+    cause = error.java_exception.getCause()
+    told = error_of(error).str()
+    return told if cause is None else f"{told}: {cause.getMessage()}"
 
 
 class JavaClient:

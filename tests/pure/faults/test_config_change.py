@@ -171,7 +171,22 @@ def test_impossible_targets_and_what_to_expect() -> None:
     assert not BROKERS.of_topic
 
 
-def test_what_this_kafka_does_not_have_or_refuses() -> None:
+def test_a_broker_that_was_just_started_again_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Configured([quiet()], dead={1, 2, 3})
+    asked: list[int] = []
+
+    def settings(number: int, topic: str | None) -> Mapping[str, SettingState] | None:
+        asked.append(number)
+        if len(asked) == 4:
+            cluster.dead.clear()
+        return Configured.settings(cluster, number, topic)
+
+    monkeypatch.setattr(cluster, "settings", settings)
+    assert TOPIC.aim(context(cluster)).changes[0].broker is None
+    assert asked == [1, 2, 3, 1]
+
+
+def test_what_this_kafka_does_not_have_or_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Configured([quiet()], read_only={"num.io.threads"})
     with pytest.raises(FaultError, match="cannot be changed while the cluster runs"):
         BROKERS.aim(context(cluster))
@@ -180,5 +195,6 @@ def test_what_this_kafka_does_not_have_or_refuses() -> None:
     cluster = Configured([quiet()], refusal="INVALID_CONFIG: too many threads")
     with pytest.raises(FaultError, match="too many threads"):
         BROKERS.aim(context(cluster)).apply(context(cluster))
+    monkeypatch.setattr("faults.config_change._ANSWER_SECONDS", 0.3)
     with pytest.raises(FaultError, match="present settings are not known"):
         TOPIC.aim(context(Configured([quiet()], dead={1, 2, 3})))

@@ -107,6 +107,18 @@ CASES: list[tuple[str, ClientLibrary, str, str]] = [
         "acks=1; request.timeout.ms=30000; replica.lag.time.max.ms=30000",
         "acks=1; request.timeout.ms=30001; replica.lag.time.max.ms=30000",
     ),
+    (
+        "unanswered-until-delivery-timeout",
+        RDK,
+        "enable.idempotence=true; delivery.timeout.ms=60000",
+        "enable.idempotence=true; delivery.timeout.ms=60001",
+    ),
+    (
+        "unanswered-until-delivery-timeout",
+        RDK,
+        "enable.idempotence=true; delivery.timeout.ms=9000; socket.timeout.ms=9000",
+        "enable.idempotence=true; delivery.timeout.ms=9000; socket.timeout.ms=3000",
+    ),
     ("acks-all-alone", JAVA, "acks=all; min.insync.replicas=1", "acks=all; min.insync.replicas=2"),
     ("acks-all-alone", JAVA, "acks=all; replication.factor=3", "acks=all"),
     (
