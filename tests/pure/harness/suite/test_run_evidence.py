@@ -242,8 +242,14 @@ def test_a_partition_is_spared_if_all_others_wait_longer(folder: Folder) -> None
     ) == [True, False, True, False, True]
 
 
-@pytest.mark.parametrize(("acks", "ok"), [((1, 6), True), ((1, 16), False), ((1, 2, 3), False)])
-def test_a_stall_as_long_as_its_fault(folder: Folder, acks: tuple[float, ...], ok: bool) -> None:
+@pytest.mark.parametrize(
+    ("aimed", "acks", "ok"),
+    [(1.0, (1, 6), True), (1.0, (1, 16), False), (1.0, (1, 2, 3), False), (0.0, (1, 12.5), True)],
+)
+def test_a_stall_as_long_as_its_fault(
+    folder: Folder, aimed: float, acks: tuple[float, ...], ok: bool
+) -> None:
+    folder.fault("partition-1", "aimed", aimed)
     folder.fault("partition-1", "injected", 1.0)
     folder.fault("partition-1", "undone", 5.0)
     step = folder.step("writing", 0, 20)
