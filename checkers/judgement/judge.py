@@ -79,9 +79,9 @@ def _unknown_reasons(meta: RunMeta, summary: Summary | None) -> list[str]:
         for key, text in meta.promise.items()
         if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
     ]
-    unexamined = summary.lost_unexamined
-    if meta.final_read is not None and meta.final_read.attested:
-        unexamined = 0
+    if meta.final_read is None or not meta.final_read.began:
+        return reasons
+    unexamined = 0 if meta.final_read.attested else summary.lost_unexamined
     for count, why in (
         (summary.lost_held_by_leader, " but in the leader's own files: the read is at fault"),
         (unexamined, ", and no replica's own files were examined"),

@@ -232,7 +232,8 @@ class TrialRunner:
         }
         if summary is None:
             return found
-        bounds = {} if verdict is VerdictWord.VALID else bounds_of(result.meta)
+        read = result.meta.final_read is not None and result.meta.final_read.began
+        bounds = bounds_of(result.meta) if read and verdict is not VerdictWord.VALID else {}
         return {
             **found,
             "findings": summary.findings,

@@ -103,6 +103,11 @@ class FinalRead(Frozen):
     """(topic, partition, last stable offset) where a transaction is still open long after its timeout:
     readers of committed records do not get further."""
 
+    @property
+    def began(self) -> bool:
+        """Whether anything was read: if the cluster did not settle, the absence of a record says nothing."""
+        return self.complete or self.records > 0
+
 
 class ReaderInfo(Frozen):
     """A live reader, which read during the faults; its rows are in `live/NAME`.

@@ -17,7 +17,7 @@ from harness.explore.menu import MENU, ExploreMenu
 from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Judgement, VerdictWord
-from harness.model.run import RunMeta
+from harness.model.run import FinalRead, RunMeta
 from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_backend import FakeBackend, judged, summary_of
 
@@ -77,6 +77,7 @@ class FakeExploreBackend(FakeBackend):
         break_at: Sequence[int] = (),
         refuse_at: Sequence[int] = (),
         unknown_at: Sequence[int] = (),
+        unread_at: Sequence[int] = (),
         impossible_: Sequence[str] = (),
         dirty: int = 0,
         die_at: int | None = None,
@@ -93,6 +94,7 @@ class FakeExploreBackend(FakeBackend):
         )
         self.fails, self.flaky, self.dirty = fails, flaky, dirty
         self.break_at, self.unknown_at, self.refuse_at = break_at, unknown_at, refuse_at
+        self.unread_at = unread_at
         self.resets = 0
 
     def reset(self, cluster: Any) -> str:  # noqa: ARG002
@@ -140,13 +142,15 @@ class FakeExploreBackend(FakeBackend):
             raise ClusterError("a broker did not start", found="exit code 1")
         if self.fails(experiment) and drawn >= self.flaky:
             (folder / "lost").touch()
-        meta.model_copy(update={"finished": True, "ended_ns": meta.started_ns + 10**9}).save(folder)
+        read = None if int(folder.name) - 1 in self.unread_at else FinalRead(complete=True)
+        ended = {"finished": True, "ended_ns": meta.started_ns + 10**9, "final_read": read}
+        meta.model_copy(update=ended).save(folder)
 
     def check(self, parent: Path, name: str) -> Future[ArmResult]:
         meta = RunMeta.load(parent / name)
         summary = summary_of(lost=7 if (parent / name / "lost").exists() else 0)
         judgement = judged(summary, promised_loss=False)
-        if int(name) - 1 in self.unknown_at:
+        if int(name) - 1 in {*self.unknown_at, *self.unread_at}:
             judgement = Judgement(verdict=VerdictWord.UNKNOWN, reasons=("not shown",), as_promised=None)
         future: Future[ArmResult] = Future()
         future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))

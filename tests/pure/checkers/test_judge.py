@@ -311,6 +311,14 @@ def test_what_cannot_be_trusted_is_unknown(
     assert judgement == Judgement(verdict=VerdictWord.UNKNOWN, reasons=(reason,), as_promised=None)
 
 
+def test_where_nothing_was_read_nothing_is_absent() -> None:
+    unread = FinalRead(complete=False, reasons=("the cluster did not settle",))
+    judgement = judge(
+        run_meta(final_read=unread), _summary(findings={FindingClass.LOST: 3}, lost_unexamined=3)
+    )
+    assert judgement.reasons == ("the final read is not complete: the cluster did not settle",)
+
+
 def test_without_a_check_all_reasons_of_the_run_are_told() -> None:
     judgement = judge(run_meta(finished=False, problems=("the cluster was gone",)), None)
     assert judgement.verdict is VerdictWord.UNKNOWN

@@ -296,9 +296,25 @@ def test_a_commit_that_has_timed_out_goes_on_and_cannot_be_aborted(
 
 @pytest.mark.parametrize(("arm", "shown"), [("4.4.0", True), ("control, 4.1.1", False)])
 def test_brokers_do_not_wait_for_a_dead_controller(arm: str, shown: bool) -> None:
-    path = ROOT / "examples" / "open-bugs" / "controller_down.py"
+    said = told_of_own_cluster("controller_down.py", arm)
+    assert said.startswith("SHOWN: raft-io takes ") is shown, said
+
+
+@pytest.mark.parametrize(
+    ("arm", "line"),
+    [
+        ("4.4.0", "SHOWN: the broker ended with exit code 1; the controller has not forgotten the topic"),
+        ("control, 4.4.0", "the broker came back; the controller has forgotten the topic"),
+    ],
+)
+def test_a_killed_broker_can_never_register_again(arm: str, line: str) -> None:
+    assert told_of_own_cluster("elr_not_forgotten.py", arm) == line
+
+
+def told_of_own_cluster(script: str, arm: str) -> str:
+    """The last line of one trial of a script that starts a cluster itself."""
+    path = ROOT / "examples" / "open-bugs" / script
     done = subprocess.run(
         [sys.executable, str(path), "--here", "--arm", arm], capture_output=True, text=True, check=True
     )
-    said = done.stdout.splitlines()[-1]
-    assert said.startswith("SHOWN: raft-io takes ") is shown, said
+    return done.stdout.splitlines()[-1]

@@ -139,13 +139,14 @@ def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> 
 
 
 def test_findings_of_a_run_whose_verdict_is_unknown_are_told(tmp_path: Path) -> None:
-    backend = FakeExploreBackend(tmp_path / "log", unknown_at=[2], fails=lambda _: True)
+    backend = FakeExploreBackend(tmp_path / "log", unknown_at=[2], unread_at=[1], fails=lambda _: True)
     options = asked(tmp_path, 3, settings={"acks": {"all": {"producer": {"acks": "all"}}}})
     store = ExploreStore.created(tmp_path / "results", "small")
     result = Exploration(plan_exploration(options, None, 0), store, "", backend).execute()
-    assert [run.fails for run in result.runs] == [True, True, False]
-    assert result.runs[2].broken == (FindingClass.LOST,)
-    assert "1 with unknown verdict, 1 of these with findings that are ruled out" in headline(result)
+    assert [run.fails for run in result.runs] == [True, False, False]
+    # Where nothing was read back, nothing is known to be absent.
+    assert [run.broken for run in result.runs[1:]] == [(), (FindingClass.LOST,)]
+    assert "2 with unknown verdict, 1 of these with findings that are ruled out" in headline(result)
     assert "run 3 is unknown, and has findings that its settings rule out: lost 7" in lines(result)
 
 
