@@ -46,6 +46,13 @@ def create_producer(packages: Any, properties: Mapping[str, str], access: Mappin
         ) from error
 
 
+def _refusal(error: Py4JJavaError) -> str:
+    """Why a client was not made: the constructor wraps what names the property into a KafkaException."""
+    cause = error.java_exception.getCause()
+    told = error_of(error).str()
+    return told if cause is None else f"{told}: {cause.getMessage()}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Sent:
     """A send without a report. `future` is the Java object, or the error that `send` raised."""
@@ -54,13 +61,6 @@ class _Sent:
     partition: int
     future: Any
     callback: Callable[[Any, Message], None]
-
-
-def _refusal(error: Py4JJavaError) -> str:
-    """Why a client was not made: the constructor wraps what names the property into a KafkaException."""
-    cause = error.java_exception.getCause()
-    told = error_of(error).str()
-    return told if cause is None else f"{told}: {cause.getMessage()}"
 
 
 class JavaClient:

@@ -186,6 +186,19 @@ def test_refused_settings_are_bad_input_and_leave_no_jvm(monkeypatch: pytest.Mon
     assert jvm.closed == 1
 
 
+def test_refused_settings_are_told_with_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms"
+
+    def refuse(*_: object) -> None:
+        cause = Raised("org.apache.kafka.common.config.ConfigException", why).java_exception
+        raise Raised("org.apache.kafka.common.KafkaException", "Failed to construct kafka producer", cause)
+
+    monkeypatch.setattr(java_client, "Jvm", lambda _: Jvm(refuse))
+    with pytest.raises(BadInput) as raised:
+        JavaClient(Path("clients.jar"), {"delivery.timeout.ms": "1"}, {})
+    assert f"Failed to construct kafka producer: {why}" in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("exception", "message", "outcome"),
     [
