@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 LOGGER_NAME = "kafka_chaos.client"
 CLOSE_SECONDS = 120.0
@@ -72,6 +72,22 @@ def close_consumer(consumer: Any, name: str) -> None:
         ClientStuck: it did not return within `CLOSE_SECONDS`; it is left as it is.
     """
     call_with_timeout(CLOSE_SECONDS, consumer.close, f"close of {name}")
+
+
+def poll(client: Any, seconds: float) -> KafkaError | None:
+    """Serve a producer's delivery reports for up to `seconds`.
+
+    confluent-kafka raises a fatal error of the client in the poll that is next, instead of calling
+    `error_cb`, and does so once. It is returned here: what follows from it the caller knows.
+    """
+    try:
+        client.poll(seconds)
+    except KafkaException as error:
+        cause: KafkaError = error.args[0]
+        if not cause.fatal():
+            raise
+        return cause
+    return None
 
 
 def flush(client: Any, seconds: float) -> int:

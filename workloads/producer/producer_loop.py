@@ -12,7 +12,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
-from workloads.clients import flush, purge_and_close
+from workloads.clients import flush, poll, purge_and_close
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.orders import StepOrder, Stream
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
@@ -132,10 +132,16 @@ class ProducerLoop:
             self._thread.join()
 
     def _on_error(self, error: KafkaError) -> None:
-        """`error_cb` of the client: only a fatal error changes what the loop does. A transactional producer
-        gets the error from its next call, and then a new client."""
+        """Only a fatal error changes what the loop does. A transactional producer gets the error from its
+        next call, and then a new client; one that is fenced makes no call any more."""
         if error.fatal() and self._txns is None:
             self.fatal = error.str()
+
+    def _poll(self, seconds: float) -> None:
+        """Serve reports for up to `seconds`."""
+        error = poll(self._client, seconds)
+        if error is not None:
+            self._on_error(error)
 
     @property
     def _client(self) -> Any:
@@ -152,7 +158,7 @@ class ProducerLoop:
             while self._close_seconds is None:
                 self._wake.wait(_IDLE_SECONDS)
                 self._wake.clear()
-                self._client.poll(0)
+                self._poll(0)
                 order, self._order = self._order, None
                 if order is not None:
                     try:
@@ -200,7 +206,7 @@ class ProducerLoop:
                     continue
             done = self._slice(order.step, count)
             queued += done
-            self._client.poll(0 if done == count else _POLL_SECONDS)
+            self._poll(0 if done == count else _POLL_SECONDS)
             if now - taken >= _TAKE_SECONDS:
                 self._reports.take()
                 taken = now
@@ -226,7 +232,7 @@ class ProducerLoop:
         assert self._txns is not None, "only called in a transaction"
         while records and not self._stopped and not self._txns.broken:
             records -= self._slice(step, min(SLICE, records))
-            self._client.poll(0)
+            self._poll(0)
             self._reports.take()
 
     def _serve(self, until: float, order: StepOrder) -> None:
@@ -234,7 +240,7 @@ class ProducerLoop:
         if order.until is not None:
             until = min(until, order.until)
         while not self._stopped and (left := until - time.monotonic()) > 0:
-            self._client.poll(min(left, _POLL_SECONDS))
+            self._poll(min(left, _POLL_SECONDS))
             self._reports.take()
 
     def _slice(self, step: int, count: int) -> int:
@@ -311,6 +317,6 @@ class ProducerLoop:
         while self.tally.open() and self._close_seconds is None:
             if self._order is not None:
                 return False
-            self._client.poll(_POLL_SECONDS)
+            self._poll(_POLL_SECONDS)
             self._reports.take()
         return True

@@ -14,6 +14,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 
 from harness.containers import engine, images
 from harness.host import ports
+from harness.model.polling import poll_within
 from harness.preflight import doctor, kernel_probes
 
 pytestmark = pytest.mark.chaos
@@ -189,7 +190,15 @@ def test_probe_and_doctor_on_the_real_engine(client: DockerClient) -> None:
     assert all(row.works is not None for row in rows.values())
     assert doctor.exit_code(doctor.with_engine(client)) == 0
     filters = {"label": f"{engine.CLUSTER_LABEL}=doctor"}
-    assert not client.containers.list(all=True, filters=filters, ignore_removed=True)
+    # Tests beside this one probe too: theirs are soon gone, and one that was left behind would stay.
+    there = {one.id for one in client.containers.list(all=True, filters=filters, ignore_removed=True)}
+
+    def left() -> str | None:
+        now = client.containers.list(all=True, filters=filters, ignore_removed=True)
+        kept = there & {one.id for one in now}
+        return f"left behind: {kept}" if kept else None
+
+    assert poll_within(60, left, every=1) is None
 
 
 @pytest.mark.usefixtures("only_sweeper")

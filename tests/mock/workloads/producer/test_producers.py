@@ -294,6 +294,20 @@ class DyingClient:
     def close(self) -> None: ...
 
 
+class DeadInPoll(DyingClient):
+    """Its fatal error is raised by poll, once, as confluent-kafka does."""
+
+    def produce(self, _topic: str, value: bytes, _key: None, _partition: int, report: Any) -> None:
+        self._waiting.append((value, report))
+
+    def poll(self, timeout: float) -> int:
+        super().poll(timeout)
+        if not self.lives:
+            self.lives = -1
+            raise KafkaException(KafkaError(KafkaError._FATAL, "epoch lost", fatal=True))
+        return 0
+
+
 class FakeMessage:
     def __init__(self, value: bytes, latency: float, offset: int | None = None) -> None:
         self._value, self._latency, self._offset = value, latency, offset
@@ -323,6 +337,17 @@ def test_a_dead_client_sends_no_more_and_is_a_problem(workload: Any) -> None:
     outcomes = {row["seq"]: (row["outcome"], row["error"]) for row in rows()}
     purged = ("indeterminate", "_PURGE_QUEUE")
     assert outcomes == {0: purged, 1: purged, 2: purged, 3: ("rejected", "_FATAL")}
+
+
+def test_a_fatal_error_that_poll_raises_does_the_same(workload: Any) -> None:
+    made, rows = workload(client=DeadInPoll)
+    made.start(0, records=3)
+    assert made.finish(soon())
+    made.start(1, records=100)
+    assert made.finish(soon())
+    assert [problem for problem in made.problems if "producer 0" in problem and "epoch lost" in problem]
+    purged = ("indeterminate", "_PURGE_QUEUE")
+    assert {row["seq"]: (row["outcome"], row["error"]) for row in rows()} == dict.fromkeys(range(3), purged)
 
 
 @pytest.mark.parametrize(

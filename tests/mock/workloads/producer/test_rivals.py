@@ -39,6 +39,26 @@ class Fencing(Producer):
         super().commit_transaction(timeout)
 
 
+class ToldLate(Fencing):
+    """Once its commit is refused, the next poll raises the fatal error too, as confluent-kafka does where no
+    poll came between the refusal of a record and the commit."""
+
+    told = True
+
+    def commit_transaction(self, timeout: float) -> None:
+        try:
+            super().commit_transaction(timeout)
+        except KafkaException:
+            self.told = False
+            raise
+
+    def poll(self, timeout: float = -1) -> int:
+        if not self.told:
+            self.told = True
+            raise FENCED
+        return super().poll(timeout)
+
+
 class Unanswered(Fencing):
     """The second of two clients is never initialised."""
 
@@ -93,10 +113,11 @@ def of(txns: Rows, producer: int, number: int) -> tuple[str, str, int, str | Non
     return row["asked"], row["outcome"], row["records"], row["error"]
 
 
+@pytest.mark.parametrize("client", [Fencing, ToldLate])
 def test_a_producer_whose_id_is_taken_is_fenced_and_sends_no_more(
-    tmp_path: Path, mock_bootstrap: str, mock_topic: str
+    tmp_path: Path, mock_bootstrap: str, mock_topic: str, client: type[Fencing]
 ) -> None:
-    case = Case(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Fencing)
+    case = Case(tmp_path, mock_bootstrap, mock_topic, SPEC, client=client)
     sends, txns = met(case, same_id=True)
     assert of(txns, 0, 1) == ("commit", "aborted", 60, "_FENCED")
     assert of(txns, 1, 0) == ("commit", "committed", 20, None)
