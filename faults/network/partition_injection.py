@@ -44,6 +44,8 @@ class Cuts(IptablesInjection):
 
     placed: tuple[Placed, ...]
     words: str
+    # A busy machine runs the scripts of two nodes one after the other, and then one does not hear the other.
+    proof_seconds = 20.0
 
     @property
     def nodes(self) -> tuple[int, ...]:
