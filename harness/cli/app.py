@@ -4,6 +4,7 @@ do its work (or the verdict is unknown), 130 interrupted."""
 from __future__ import annotations
 
 import errno
+import faulthandler
 import importlib.metadata
 import platform
 import signal
@@ -96,6 +97,9 @@ def main() -> NoReturn:
     """Entry point of the `kafka-chaos` command."""
     # SIGTERM ends it like Ctrl-C: faults are healed, journals closed, containers removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A crash inside a Kafka client would end the command without a word.
+    if not faulthandler.is_enabled():
+        faulthandler.enable(all_threads=False)
     try:
         _run()
     except KafkaChaosError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -126,7 +127,15 @@ class ConsumerProcess:
                 self._callbacks[parts[0]](*parts[1])
                 send(calls, ("done",))
         except (OSError, EOFError, ValueError) as error:
-            raise ConsumerGone(f"the process of a consumer has ended: {error}") from error
+            how = self._how_it_ended() or error
+            raise ConsumerGone(f"the process of a consumer has ended: {how}") from error
+
+    def _how_it_ended(self) -> str | None:
+        """How the process ended, in words; None: it has not yet."""
+        with suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(_END_SECONDS)
+            return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return None
 
 
 def send(stream: IO[bytes], value: tuple[Any, ...]) -> None:

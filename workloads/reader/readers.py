@@ -15,7 +15,7 @@ from harness.model.secrets import format_settings
 from workloads.clients import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
-from workloads.reader.consumer_process import ConsumerProcess
+from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import Source
 
@@ -57,7 +57,7 @@ def _why(failure: BaseException) -> str:
     if isinstance(failure, KafkaException):
         error = failure.args[0]
         return f"{error.name()}: {error.str()}"
-    return repr(failure)
+    return str(failure) if isinstance(failure, ConsumerGone) else repr(failure)
 
 
 class Readers(ClosesAtEnd):

@@ -33,6 +33,7 @@ def run(script: str, *arguments: str) -> tuple[int, str]:
     ("script", "arm", "told"),
     [
         ("admin_offsets_crash.py", "NOT_COORDINATOR", "ended with SIGSEGV"),
+        ("fetch_answer_crash.py", "an id of zeros, and a leader", "ended with SIGSEGV"),
         ("admin_ends_fenced.py", "the same leader, a higher epoch", "FENCED_LEADER_EPOCH at all of 20"),
         pytest.param(
             "close_keeps_the_lock.py", "a callback", "has not returned after 10 s", marks=pytest.mark.soak
@@ -67,6 +68,8 @@ def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
     ("script", "arm", "told"),
     [
         ("admin_offsets_crash.py", "control, COORDINATOR_LOAD_IN_PROGRESS", "the call raised"),
+        ("fetch_answer_crash.py", "control, an id of zeros", "the consumer went on, told of no error"),
+        ("fetch_answer_crash.py", "control, the topic's id, and a leader", "the consumer went on"),
         ("admin_ends_fenced.py", "control, another leader", "answered at question 2"),
         ("admin_ends_fenced.py", "metadata.max.age.ms=2000", "before it ['FENCED_LEADER_EPOCH']"),
         pytest.param("lost_in_rebalance.py", "control, eager, alone", "lost 1", marks=pytest.mark.soak),

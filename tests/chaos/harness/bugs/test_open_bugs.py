@@ -311,6 +311,14 @@ def test_a_killed_broker_can_never_register_again(arm: str, line: str) -> None:
     assert told_of_own_cluster("elr_not_forgotten.py", arm) == line
 
 
+def test_a_consumer_goes_on_when_its_topic_is_deleted(cluster: ManagedCluster) -> None:
+    """The control on Kafka of what ends the process with Tansu 0.6.0, by the same script."""
+    path = ROOT / "examples" / "open-bugs" / "fetch_answer_crash.py"
+    command = [sys.executable, str(path), "--here", "--arm", "deleted", "--bootstrap", cluster.bootstrap]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].startswith("the consumer went on, told of "), done.stdout
+
+
 def told_of_own_cluster(script: str, arm: str) -> str:
     """The last line of one trial of a script that starts a cluster itself."""
     path = ROOT / "examples" / "open-bugs" / script

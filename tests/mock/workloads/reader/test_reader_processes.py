@@ -80,7 +80,7 @@ def test_the_client_refuses_settings_in_its_own_words() -> None:
 def test_a_killed_client_says_so() -> None:
     consumer = ConsumerProcess({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"})
     consumer.kill()
-    with pytest.raises(ConsumerGone):
+    with pytest.raises(ConsumerGone, match="the process of a consumer has ended: SIGKILL"):
         consumer.consume(1, 0.1)
 
 
