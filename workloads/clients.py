@@ -78,7 +78,8 @@ def poll(client: Any, seconds: float) -> KafkaError | None:
     """Serve a producer's delivery reports for up to `seconds`.
 
     confluent-kafka raises a fatal error of the client in the poll that is next, instead of calling
-    `error_cb`, and does so once. It is returned here: what follows from it the caller knows.
+    `error_cb`, and does so once. It is returned here: what follows from it the caller knows. Where a report
+    is served behind it, the error is lost, and SystemError raised (docs/open-bugs.md).
     """
     try:
         client.poll(seconds)
@@ -87,18 +88,20 @@ def poll(client: Any, seconds: float) -> KafkaError | None:
         if not cause.fatal():
             raise
         return cause
+    except SystemError:
+        return KafkaError(KafkaError._FATAL, "a fatal error, which confluent-kafka did not name", fatal=True)
     return None
 
 
 def flush(client: Any, seconds: float) -> int:
     """Deliver what can be delivered within `seconds`; returns the number of records without a report.
 
-    A client with a fatal error refuses to flush (it raises that error again): then the reports that it has
-    are served, and the rest will never be delivered.
+    A client with a fatal error refuses to flush (it raises that error as `poll` does): then the reports that
+    it has are served, and the rest will never be delivered.
     """
     try:
         return int(client.flush(seconds))
-    except KafkaException:
+    except (KafkaException, SystemError):
         while client.poll(0):
             pass
         return 0

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import KafkaError, KafkaException, murmur2
+from confluent_kafka import KafkaError, KafkaException, Producer, murmur2
 
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SendOutcome
-from workloads.clients import LOGGER_NAME
+from tests.support.paths import ROOT
+from workloads.clients import LOGGER_NAME, flush
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
 from workloads.producer.reports import DeliveryReports, Tally
@@ -27,11 +30,25 @@ pytestmark = pytest.mark.mock
 
 PARTITIONS = 4
 NOWHERE = "127.0.0.1:1"
+PRODUCE, OUT_OF_ORDER_SEQUENCE_NUMBER = 0, 45
 Rows = list[dict[str, Any]]
 
 
 def soon() -> float:
     return time.monotonic() + 60
+
+
+@contextmanager
+def refusing_cluster() -> Iterator[Any]:
+    """A mock cluster of the examples, which answers requests with errors."""
+    path = ROOT / "examples" / "open-bugs" / "mock_brokers.py"
+    spec = importlib.util.spec_from_file_location("mock_brokers", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.mock_cluster(1) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -348,6 +365,33 @@ def test_a_fatal_error_that_poll_raises_does_the_same(workload: Any) -> None:
     assert [problem for problem in made.problems if "producer 0" in problem and "epoch lost" in problem]
     purged = ("indeterminate", "_PURGE_QUEUE")
     assert {row["seq"]: (row["outcome"], row["error"]) for row in rows()} == dict.fromkeys(range(3), purged)
+
+
+@pytest.mark.parametrize("partition_known", [True, False])
+def test_the_report_behind_a_fatal_error_is_kept(tmp_path: Path, *, partition_known: bool) -> None:
+    """confluent-kafka calls its callback while the error is set, which loses both: docs/open-bugs.md."""
+    settings = ProducerSettings.model_validate({"enable.idempotence": True})
+    journal, tally = SendJournal(tmp_path / "sends", "t"), Tally()
+    journal.opened(opened(20 * PARTITIONS))
+    reports = DeliveryReports(0, settings, journal, tally, partition_known=partition_known)
+    build = ValueBuilder(1, 0, 100, 5)
+    with refusing_cluster() as cluster:
+        config = {"bootstrap.servers": cluster.bootstrap, "linger.ms": 100, "log_level": 0}
+        client = Producer({**config, "enable.idempotence": True})
+        cluster.create("t", replicas=1, partitions=PARTITIONS)
+        for partition in range(PARTITIONS):
+            client.produce("t", b"first", partition=partition)
+        assert flush(client, 30) == 0
+        cluster.answer(PRODUCE, OUT_OF_ORDER_SEQUENCE_NUMBER)
+        for number, value in enumerate(build.build_many(0, 20 * PARTITIONS)):
+            client.produce("t", value, partition=number % PARTITIONS, on_delivery=reports.callback)
+        assert flush(client, 30) == 0
+    reports.take()
+    told = tally.progress()
+    assert told.acked > 0
+    assert told.errors["OUT_OF_ORDER_SEQUENCE_NUMBER"] > 0
+    assert told.acked + sum(told.errors.values()) == 20 * PARTITIONS, told
+    journal.close()
 
 
 @pytest.mark.parametrize(
