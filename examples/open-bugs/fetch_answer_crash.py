@@ -18,34 +18,36 @@ from functools import partial
 from io import BytesIO
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kio.schema.api_versions.v0 import response as versions
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v16 import response as fetch
 from kio.schema.metadata.v12 import response as metadata
+from kio.schema.types import BrokerId, TopicName
 from kio.serial import entity_writer
-from kio.static.primitive import Records, i32, i32Timedelta
+from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 from trials import trials
 
 TOPIC, TOPIC_ID, ZEROS = "gone", uuid.UUID(int=1), uuid.UUID(int=0)
 PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
 NO_DELAY: Any = i32Timedelta.parse(timedelta())
+BROKER = BrokerId(1)
 SECONDS = 5.0
 
 
-def partition_of(answered_id: uuid.UUID, error: ErrorCode, leader: int, port: int) -> Any:
+def fetch_answer(answered_id: uuid.UUID, error: ErrorCode, leader: int, port: int) -> Any:
     """An answer to a Fetch: an error for the topic's partition; `leader` -1: it names no leader."""
-    named = fetch.LeaderIdAndEpoch(leader_id=leader, leader_epoch=i32(0 if leader > 0 else -1))  # type: ignore[arg-type]
+    named = fetch.LeaderIdAndEpoch(leader_id=BrokerId(leader), leader_epoch=i32(0 if leader > 0 else -1))
     partition = fetch.PartitionData(
         partition_index=i32(0),
         error_code=error,
-        high_watermark=0,  # type: ignore[arg-type]
+        high_watermark=i64(0),
         current_leader=named,
         aborted_transactions=(),
         records=Records(b""),  # librdkafka refuses null, which the schema allows and Kafka does not send.
     )
-    node = fetch.NodeEndpoint(node_id=1, host="127.0.0.1", port=i32(port), rack=None)  # type: ignore[arg-type]
+    node = fetch.NodeEndpoint(node_id=BROKER, host="127.0.0.1", port=i32(port), rack=None)
     return fetch.FetchResponse(
         throttle_time=NO_DELAY,
         error_code=ErrorCode.none,
@@ -61,7 +63,7 @@ class Broker:
     def __init__(self, answered_id: uuid.UUID, error: ErrorCode, leader: int) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
-        self.fetched = partial(partition_of, answered_id, error, leader, self.port)
+        self.fetched = partial(fetch_answer, answered_id, error, leader, self.port)
         self.fetches = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -91,13 +93,13 @@ class Broker:
             return versions.ApiVersionsResponse(
                 error_code=ErrorCode.unsupported_version if version else ErrorCode.none,
                 api_keys=tuple(
-                    versions.ApiVersion(api_key=api, min_version=least, max_version=most)  # type: ignore[arg-type]
+                    versions.ApiVersion(api_key=i16(api), min_version=i16(least), max_version=i16(most))
                     for api, least, most in offered
                 ),
             )
         if key == METADATA:
             broker = metadata.MetadataResponseBroker(
-                node_id=1,  # type: ignore[arg-type]
+                node_id=BROKER,
                 host="127.0.0.1",
                 port=i32(self.port),
                 rack=None,
@@ -105,22 +107,22 @@ class Broker:
             partition = metadata.MetadataResponsePartition(
                 error_code=ErrorCode.none,
                 partition_index=i32(0),
-                leader_id=1,  # type: ignore[arg-type]
+                leader_id=BROKER,
                 leader_epoch=i32(0),
-                replica_nodes=(1,),  # type: ignore[arg-type]
-                isr_nodes=(1,),  # type: ignore[arg-type]
+                replica_nodes=(BROKER,),
+                isr_nodes=(BROKER,),
             )
             topic = metadata.MetadataResponseTopic(
                 error_code=ErrorCode.none,
-                name=TOPIC,  # type: ignore[arg-type]
+                name=TopicName(TOPIC),
                 topic_id=TOPIC_ID,
                 partitions=(partition,),
             )
             return metadata.MetadataResponse(
                 throttle_time=NO_DELAY,
                 brokers=(broker,),
-                controller_id=1,
-                topics=(topic,),  # type: ignore[arg-type]
+                controller_id=BROKER,
+                topics=(topic,),
             )
         self.fetches += 1
         time.sleep(0.1)
@@ -131,12 +133,12 @@ def poll(bootstrap: str, seconds: float) -> str:
     """Read the partition for some seconds."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "log_level": 0})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
-    errors = set()
+    errors: set[str] = set()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         message = consumer.poll(0.5)
-        error: KafkaError | None = message and message.error()
-        if error:
+        error = None if message is None else message.error()
+        if error is not None:
             errors.add(error.name())
     return f"the consumer went on, told of {', '.join(sorted(errors)) or 'no error'}"
 
