@@ -25,6 +25,7 @@ from harness.model.node_layout import (
 )
 
 _LISTED = 8
+_ANSWER_SECONDS = 5.0
 _CONTROLLERS = range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + MOST_CONTROLLERS)
 
 
@@ -64,6 +65,9 @@ class InjectionContext:
     def snapshot(self) -> TargetContext:
         """The live cluster as it is now, for resolving targets."""
         view = self.cluster.view((self.topic,))
+        if not view.answered():
+            # On a busy machine an answer may take longer than a second. A dead broker refuses at once.
+            view = self.cluster.view((self.topic,), _ANSWER_SECONDS)
         return TargetContext(self.cluster, view, self.topic, self.seed, self.groups, self.chosen)
 
 

@@ -25,10 +25,11 @@ class _OfPartition(BaseTarget):
     def state(self, snapshot: TargetContext) -> PartitionState:
         state = snapshot.view.partition(snapshot.topic, self.partition)
         if state is None or state.leader < 0:
+            unknown = "no such partition" if snapshot.view.answered() else "no broker answered"
             raise no_match(
                 f"leader of {snapshot.topic}-{self.partition}",
                 "a partition with a leader",
-                "no such partition" if state is None else "no leader now",
+                unknown if state is None else "no leader now",
                 "inject the fault while the partition has a leader, or correct the partition number",
             )
         return state

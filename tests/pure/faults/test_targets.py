@@ -480,3 +480,12 @@ def test_a_scene_gives_targets_what_they_need() -> None:
     at: InjectionContext = context(cluster)
     target = Controller(controller=True) | read({"coordinator": {"group": "g"}}) | Leader(leader=0)
     assert target.resolve(at.snapshot()) == (1, 3, 102)
+
+
+def test_a_cluster_that_takes_long_to_answer_is_asked_again() -> None:
+    nobody = view(*(silent(broker) for broker in (1, 2, 3)))
+    slow = context(FakeCluster([nobody, quiet()]))
+    assert Leader(leader=0).choose(slow.snapshot()) == {1}
+    never = context(FakeCluster([nobody]))
+    with pytest.raises(FaultError, match="no broker answered"):
+        Leader(leader=0).choose(never.snapshot())
