@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
-from faults.shared.waiting import Measured, await_or_fail
+from faults.shared.waiting import Measured, await_or_fail, until_answered
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import AccessRule
 from harness.model.errors import FaultError
@@ -98,7 +98,8 @@ class Denied(Measured, Injection):
         return Evidence(True, "every broker that answers has the former rules")
 
     def _change(self, context: InjectionContext, *, add: bool) -> None:
-        refused = context.cluster.change_access_rules(tuple(one.acl for one in self.added), add=add)
+        acls = tuple(one.acl for one in self.added)
+        refused = until_answered(lambda: context.cluster.change_access_rules(acls, add=add))
         if refused is not None:
             raise FaultError(
                 "Kafka refused to change the rules of access",

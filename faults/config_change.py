@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -18,7 +19,7 @@ from faults.shared.fault_spec import (
     node_name,
     node_names,
 )
-from faults.shared.waiting import Measured, await_or_fail
+from faults.shared.waiting import Measured, await_or_fail, until_answered
 from faults.targets import Target
 from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape
@@ -68,7 +69,7 @@ class SettingsChanged(Measured, Injection):
 
     def apply(self, context: InjectionContext) -> None:
         for one in self.changes:
-            refused = _change(context, one.broker, one.new)
+            refused = until_answered(partial(_change, context, one.broker, one.new))
             if refused is not None:
                 raise FaultError(
                     "Kafka refused a setting",

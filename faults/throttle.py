@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
-from faults.shared.waiting import Measured, await_or_fail
+from faults.shared.waiting import Measured, await_or_fail, until_answered
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import ClusterError, FaultError
 
@@ -95,7 +95,7 @@ class Throttled(Measured, Injection):
         return Evidence(True, "every broker that answers reports the former quotas")
 
     def _set(self, context: InjectionContext, values: Mapping[str, float | None]) -> None:
-        refused = context.cluster.set_client_quota(self.client, values)
+        refused = until_answered(lambda: context.cluster.set_client_quota(self.client, values))
         if refused is not None:
             raise FaultError("Kafka refused a quota", where=self.target, found=refused)
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from pydantic import ConfigDict, Field
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, shortened
-from faults.shared.waiting import await_or_fail, partition_numbers
+from faults.shared.waiting import await_or_fail, partition_numbers, until_answered
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
-from harness.model.errors import ClusterError, FaultError
+from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
 from harness.model.polling import poll_within
 
 BACK_SECONDS = 90.0
-_ANSWER_SECONDS = 30.0
-"""For a broker to answer at all: while every node is restarted, none may for a while."""
 GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 """The error where the topic was deleted meanwhile: then nothing has to be taken back."""
 
@@ -41,7 +38,7 @@ class PartitionInjection(Injection):
     def elect(self, context: InjectionContext, what: str, *allowed: str, unclean: bool = False) -> None:
         """Request an election of each partition; raises FaultError for any error that is not `allowed`."""
         partitions = [then.partition for then in self.before]
-        errors = _answered(lambda: context.cluster.elect(context.topic, partitions, unclean=unclean))
+        errors = until_answered(lambda: context.cluster.elect(context.topic, partitions, unclean=unclean))
         _check_errors(what, errors, allowed)
 
     def reassign(
@@ -52,7 +49,7 @@ class PartitionInjection(Injection):
         *allowed: str,
     ) -> None:
         """Assign replicas by partition (None: cancel a move); raises FaultError as `elect`."""
-        errors = _answered(lambda: context.cluster.reassign(context.topic, {**replicas}))
+        errors = until_answered(lambda: context.cluster.reassign(context.topic, {**replicas}))
         _check_errors(what, errors, allowed)
 
     def restore(self, context: InjectionContext, what: str) -> None:
@@ -124,19 +121,6 @@ class PartitionFault(FaultSpec):
                 next_step="correct the partition number, or inject the fault when a broker answers",
             )
         return states
-
-
-def _answered(ask: Callable[[], dict[int, str | None]]) -> dict[int, str | None]:
-    """Errors by partition, as the first broker that answers reports them. What was done although its answer
-    was lost may be asked for again.
-
-    Raises:
-        ClusterError: none has answered for `_ANSWER_SECONDS`.
-    """
-    silent = retry_if_exception_type(ClusterError)
-    return Retrying(stop=stop_after_delay(_ANSWER_SECONDS), wait=wait_fixed(0.5), retry=silent, reraise=True)(
-        ask
-    )
 
 
 def _check_errors(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:

@@ -9,14 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import ClassVar, TypeVar
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_names
 from harness.model.broker_views import TopologyView
-from harness.model.errors import FaultError
+from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import is_application
 from harness.model.polling import poll_within
 
 T = TypeVar("T")
 REJOIN_SECONDS = 90.0
+_ANSWER_SECONDS = 30.0
+"""For a broker to answer at all: while every node is restarted, or the controller, none may for a while."""
 
 
 class Measured(Injection):
@@ -38,6 +42,17 @@ class Measured(Injection):
     @abstractmethod
     def measure(self, context: InjectionContext) -> Evidence:
         """Measure once."""
+
+
+def until_answered(ask: Callable[[], T]) -> T:
+    """The answer of the first broker that gives one; the request is repeated meanwhile. It must be one that
+    may be done twice, since its answer may have been lost.
+
+    Raises:
+        ClusterError: none has answered for 30 s.
+    """
+    until, silent = stop_after_delay(_ANSWER_SECONDS), retry_if_exception_type(ClusterError)
+    return Retrying(stop=until, wait=wait_fixed(0.5), retry=silent, reraise=True)(ask)
 
 
 def await_or_fail(

@@ -9,6 +9,7 @@ from typing import Any, cast
 from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext
 from faults.targets.fault_cluster import FaultCluster
 from harness.model.broker_views import TopologyView
+from harness.model.errors import ClusterError
 from harness.model.request_rules import RequestRule, RuleCounts
 
 
@@ -138,6 +139,21 @@ class FakeCluster:
     def in_network(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
         return self.says.pop(0) if self.says else FakeCommandResult()
+
+
+def unheard(cluster: FakeCluster, request: str, monkeypatch: Any) -> list[str]:
+    """The first of these requests to the cluster gets no answer; returns the list of those that were made."""
+    made: list[str] = []
+    answered = getattr(cluster, request)
+
+    def ask(*arguments: Any, **named: Any) -> Any:
+        made.append(request)
+        if len(made) == 1:
+            raise ClusterError("no broker answered")
+        return answered(*arguments, **named)
+
+    monkeypatch.setattr(cluster, request, ask)
+    return made
 
 
 def context(cluster: FakeCluster) -> InjectionContext:

@@ -13,7 +13,7 @@ from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import AccessRule
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, context
+from tests.support.fake_cluster import FakeCluster, context, unheard
 
 pytestmark = pytest.mark.pure
 
@@ -68,6 +68,14 @@ def test_a_right_is_denied_tried_and_given_back() -> None:
     )
     assert injection.heal(at).seen
     assert cluster.kept == [other]
+
+
+def test_a_right_is_denied_again_until_a_broker_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Guarded([quiet()])
+    made = unheard(cluster, "change_access_rules", monkeypatch)
+    AclDeny().aim(context(cluster)).apply(context(cluster))
+    assert len(made) == 2
+    assert cluster.kept == [ALLOW, DENY]
 
 
 def test_a_rule_that_was_there_stays() -> None:

@@ -15,7 +15,7 @@ from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import SettingState
 from harness.model.errors import ClusterError, FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, context
+from tests.support.fake_cluster import FakeCluster, context, unheard
 
 pytestmark = pytest.mark.pure
 
@@ -67,6 +67,14 @@ class Configured(FakeCluster):
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SettingsChanged.proof_seconds", "SettingsChanged.proof_pause", "_BACK_SECONDS"):
         monkeypatch.setattr(f"faults.config_change.{name}", 0.0)
+
+
+def test_settings_are_changed_again_until_a_broker_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Configured([quiet()])
+    made = unheard(cluster, "change_settings", monkeypatch)
+    TOPIC.aim(context(cluster)).apply(context(cluster))
+    assert len(made) == 2
+    assert cluster.of_topic == {"min.insync.replicas": "1", "retention.ms": "1000"}
 
 
 def test_settings_of_the_topic_are_set_seen_and_set_back() -> None:

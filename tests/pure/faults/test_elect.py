@@ -59,7 +59,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("elect._SECONDS", "reassign._SECONDS"):
         monkeypatch.setattr(f"faults.{name}", 0.3)
     monkeypatch.setattr("faults.shared.partition_fault.BACK_SECONDS", 0.3)
-    monkeypatch.setattr("faults.shared.partition_fault._ANSWER_SECONDS", 1.2)
+    monkeypatch.setattr("faults.shared.waiting._ANSWER_SECONDS", 1.2)
 
 
 def all_say(believed: PartitionState) -> TopologyView:

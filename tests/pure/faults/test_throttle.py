@@ -13,7 +13,7 @@ from faults.targets.target_context import ClusterShape
 from faults.throttle import Throttle
 from harness.model.errors import ClusterError, FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, context
+from tests.support.fake_cluster import FakeCluster, context, unheard
 
 pytestmark = pytest.mark.pure
 
@@ -72,6 +72,14 @@ def test_quotas_are_set_tried_and_set_back() -> None:
     assert cluster.tried[-1] == (3, "tag-1", "fetch", 7000)
     assert injection.heal(at).seen
     assert cluster.quotas == before
+
+
+def test_quotas_are_asked_for_again_until_a_broker_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Metered([quiet()])
+    made = unheard(cluster, "set_client_quota", monkeypatch)
+    BOTH.aim(context(cluster)).apply(context(cluster))
+    assert len(made) == 2
+    assert cluster.quotas
 
 
 def test_a_broker_that_throttles_nobody_is_no_proof() -> None:
