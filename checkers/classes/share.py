@@ -118,7 +118,8 @@ def share_stuck(r: Facts) -> Column:
     members hold a batch). Not judged if a leader changed, a fault was open, or a member joined, ended or
     failed in that time. A record whose acknowledgement was sent, or that was delivered as often as the limit
     allows, counts as finished. A group that has received nothing has no start offset yet, and is to begin at
-    the start of the log. One finding per run of consecutive offsets, `count` of them.
+    the start of the log; it is given 35 s, since a coordinator that takes over may begin it only after 30 s
+    (group.share.initialize.retry.interval.ms). One finding per run of consecutive offsets, `count` of them.
 
     Source: a record whose lock ends becomes available again (KIP-932, In-flight Records).
     Example: lag 10, start offset 50, lock 3 s; offset 50 was given once and to nobody for 20 s.

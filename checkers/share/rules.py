@@ -19,6 +19,10 @@ _UNRECORDED_LIMIT = 2
 """Up to this delivery limit, members that are killed or cut off may use it up with deliveries that no journal
 has."""
 
+_INITIALISE_NS = 35 * 10**9
+"""A coordinator that takes over while a group's state is being initialised asks for it again after
+group.share.initialize.retry.interval.ms, by default 30 s (Kafka 4.1)."""
+
 
 def share_rules(rows: pa.Table, groups: Mapping[str, ShareGroup]) -> list[pa.Table]:
     """All anomalies of a partition; `groups` are the share groups by group.id."""
@@ -97,13 +101,14 @@ def _never_delivered(share: SharePartition) -> Ints:
 
 def _not_finished(share: SharePartition) -> Ints:
     """The offsets of records that are not finished, if nothing of the partition was delivered for two lock
-    times."""
+    times, or for `_INITIALISE_NS` if the group has never begun there."""
     answer, start, group, none = share.answer, share.start_offset, share.group, share.log[:0]
     if answer is None or answer["lag"] == 0 or not group.info.closed:
         return none
     if start is None and len(share):  # The group has a start offset, but no answer says which.
         return none
-    since = answer["at_ns"] - 2 * group.lock_ns - round(group.info.hold_seconds * 1e9)
+    quiet_ns = 2 * group.lock_ns + round(group.info.hold_seconds * 1e9)
+    since = answer["at_ns"] - (max(quiet_ns, _INITIALISE_NS) if start is None else quiet_ns)
     if share.acquired_ns.max(initial=NULL) > since or group.disruptions.overlap(since, answer["at_ns"]):
         return none
     # An acknowledgement without an answer may have taken effect.

@@ -10,6 +10,7 @@ import platform
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -98,7 +99,7 @@ def main() -> NoReturn:
     # SIGTERM ends it like Ctrl-C: faults are healed, journals closed, containers removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # A crash inside a Kafka client would end the command without a word.
-    if not faulthandler.is_enabled():
+    with suppress(OSError, RuntimeError):  # stderr is no file, or there is none
         faulthandler.enable(all_threads=False)
     try:
         _run()

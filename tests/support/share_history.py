@@ -194,7 +194,9 @@ def share_oracle(
         return found
     if limit > 2:
         found.update(_runs("share_lost", {one for one in nobody if one < finished_to}))
-    quiet = last["at_ns"] - 2 * lock - round(info.hold_seconds * 1e9)
+    quiet = 2 * lock + round(info.hold_seconds * 1e9)
+    # A group that has not begun may be begun 30 s after a coordinator took over.
+    quiet = last["at_ns"] - (max(quiet, 35 * 10**9) if last["start_offset"] is None else quiet)
     late = any(never or row["acquired_ns"] > quiet for row in story.given)
     if last["lag"] != 0 and info.closed and not late and not _meets(spans, quiet, last["at_ns"]):
         found.update(_runs("share_stuck", {one for one in left if one >= (last["start_offset"] or 0)}))

@@ -34,6 +34,9 @@ from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
 
 _POLL_SECONDS = 0.5
 _QUIET_SECONDS = 10.0
+_INITIALISE_SECONDS = 40.0
+"""For a group that was given nothing yet: a coordinator that takes over while its state is being initialised
+asks for it again after group.share.initialize.retry.interval.ms, by default 30 s."""
 _SURE_SECONDS = 1.0
 _MOST_SECONDS = 300.0
 _SESSION_SECONDS = 45.0
@@ -266,9 +269,11 @@ class ShareGroups(ClosesAtEnd):
         }
 
     def _quiet(self, group: ShareGroup, begun: float, begun_ns: int) -> bool:
-        """Whether nothing was given for two locks and what may hold records back besides."""
+        """Whether nothing was given for two locks, and for as long as what else may hold records back."""
         spec = group.spec
         needed = max(2 * group.lock_seconds, _QUIET_SECONDS) + spec.hold
+        if not group.last_delivery_ns:
+            needed = max(needed, _INITIALISE_SECONDS)
         # The check takes nothing for stuck that soon after the last fault was healed.
         since = begun + _QUIET_SECONDS
         if group.last_kill is not None:

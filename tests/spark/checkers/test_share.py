@@ -248,6 +248,11 @@ def test_a_group_that_was_given_nothing_has_no_start_offset(check: Check, tmp_pa
     # Near misses, in which nothing is known: a fault; an empty log; a delivery, so that it must have begun.
     told = check(tmp_path / "b", never, 6, windows=(window("kill", 30, 80),))
     assert (told.rows, told.problems) == ([], unknown)
+    # Another coordinator may be about to begin it: it asks again after 30 s.
+    told = check(tmp_path / "g", never, 6, windows=(window("kill", 30, 68),))
+    assert (told.rows, told.problems) == ([], unknown)
+    told = check(tmp_path / "h", never, 6, windows=(window("kill", 30, 40),))
+    assert _kinds(told.rows) == {("share_stuck", 0, 6): 1}
     told = check(tmp_path / "c", never, 0)
     assert (told.rows, told.problems) == ([], unknown)
     told = check(tmp_path / "d", ShareStory().give(0, 0, 20).begins(None), 6)

@@ -19,20 +19,23 @@ BEGUN = 1000.0
     ("given", "kill", "after", "quiet"),
     [
         # Ten seconds after the heal brokers may still forget who holds what, so that nothing would be judged.
-        (None, None, 19, False),
-        (None, None, 21, True),
+        (6.0, None, 19, False),
+        (6.0, None, 21, True),
+        # A group that was given nothing may have to be begun by another coordinator, 30 s after it took over.
+        (None, None, 49, False),
+        (None, None, 51, True),
         # And two locks, here of 12 s each, must have passed since then.
-        (8.0, None, 31, False),
-        (8.0, None, 35, True),
+        (12.0, None, 35, False),
+        (12.0, None, 39, True),
         # A killed member's partitions are without one until its session has ended.
-        (None, -5.0, 30, False),
-        (None, -5.0, 61, True),
+        (6.0, -5.0, 59, False),
+        (6.0, -5.0, 61, True),
     ],
 )
 def test_nothing_is_given_any_more(
     given: float | None, kill: float | None, after: float, quiet: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = 3.0 if given is None else 12.0
+    lock = 12.0 if given == 12.0 else 3.0
     group: Any = SimpleNamespace(
         spec=SimpleNamespace(hold=0.0),
         lock_seconds=lock,
