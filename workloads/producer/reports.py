@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from confluent_kafka import KafkaException
 
 from harness.model.journal import SendOutcome
 from workloads.config.workload_spec import ProducerSettings
@@ -123,16 +124,17 @@ class DeliveryReports:
         self.callback = self._report if self.partition_known else self._report_with_partition
         """The one delivery callback of all records (`on_delivery` of produce())."""
 
-    # SystemError: confluent-kafka calls the first callback behind a fatal error while that is set, so that
-    # the first call in it fails (docs/open-bugs.md). Nothing was kept yet, and the report is taken again.
+    # confluent-kafka calls the first callback behind a fatal error while that is set, so that some call in it
+    # fails, with that error or SystemError (docs/open-bugs.md). Then the report is taken again.
     def _report(self, error: Any, message: Any) -> None:
         try:
             if error is None:
                 self._keep((message.value(), message.offset(), _now()))
             else:
                 self._failed(error, message)
-        except SystemError:
-            self._report(error, message)
+        except (SystemError, KafkaException):
+            if not self._was_kept(message):
+                self._report(error, message)
 
     def _report_with_partition(self, error: Any, message: Any) -> None:
         try:
@@ -140,8 +142,14 @@ class DeliveryReports:
                 self._keep((message.value(), message.offset(), _now(), message.partition()))
             else:
                 self._failed(error, message)
-        except SystemError:
-            self._report_with_partition(error, message)
+        except (SystemError, KafkaException):
+            if not self._was_kept(message):
+                self._report_with_partition(error, message)
+
+    def _was_kept(self, message: Any) -> bool:
+        """Whether the last report that was kept is this record's: the call of keeping it may have failed."""
+        value = message.value()
+        return value in self._good[-4:] or any(row[0] == value for row in self._bad[-1:])
 
     def _failed(self, error: Any, message: Any) -> None:
         # latency() is measured from produce() to now, so it is never too short: no resend is missed.
