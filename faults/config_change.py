@@ -19,7 +19,7 @@ from faults.shared.fault_spec import (
     node_name,
     node_names,
 )
-from faults.shared.waiting import Measured, await_or_fail, until_answered
+from faults.shared.waiting import ANSWER_SECONDS, Measured, await_or_fail, until_answered
 from faults.targets import Target
 from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape
@@ -29,7 +29,6 @@ from harness.model.frozen import Frozen, Setting
 from harness.model.polling import poll_within
 
 _BACK_SECONDS = 90.0
-_ANSWER_SECONDS = 30.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
@@ -248,7 +247,7 @@ class ConfigChange(FaultSpec):
                 "the present settings are not known",
                 where=where,
                 expected="an answer of " + ("a broker" if number is None else "this broker"),
-                found=f"none within {_ANSWER_SECONDS:g} s",
+                found=f"none within {ANSWER_SECONDS:g} s",
                 next_step="inject the fault when it answers",
             )
         for name in self.set_:
@@ -283,5 +282,5 @@ def _answered(
         found.extend(islice(filter(None, answers), 1))
         return None if found else "no answer"
 
-    poll_within(_ANSWER_SECONDS, missing)
+    poll_within(ANSWER_SECONDS, missing)
     return found[0] if found else None

@@ -5,7 +5,7 @@
 # 127.0.0.1. Run it as a user other than root, or as root: then the user postgres owns the data. SCHEMA is
 # etc/initdb.d/010-schema.sql of Tansu's repository. The broker's TANSU_STORAGE is then
 # postgres://postgres@127.0.0.1:PG_PORT/postgres
-bin=${PG_BIN:-/usr/lib/postgresql/15/bin} port=${PG_PORT:-29432} data=${PG_DIR:?a folder for its data}
+bin=${PG_BIN:-/usr/lib/postgresql/17/bin} port=${PG_PORT:-29432} data=${PG_DIR:?a folder for its data}
 as() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
 pid=$(head -n 1 "$data/postmaster.pid" 2>/dev/null)
 # A killed one leaves this file, and its number may be another program's by now.

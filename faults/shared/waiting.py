@@ -19,7 +19,7 @@ from harness.model.polling import poll_within
 
 T = TypeVar("T")
 REJOIN_SECONDS = 90.0
-_ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 30.0
 """For a broker to answer at all: while every node is restarted, or the controller, none may for a while."""
 
 
@@ -51,7 +51,7 @@ def until_answered(ask: Callable[[], T]) -> T:
     Raises:
         ClusterError: none has answered for 30 s.
     """
-    until, silent = stop_after_delay(_ANSWER_SECONDS), retry_if_exception_type(ClusterError)
+    until, silent = stop_after_delay(ANSWER_SECONDS), retry_if_exception_type(ClusterError)
     return Retrying(stop=until, wait=wait_fixed(0.5), retry=silent, reraise=True)(ask)
 
 

@@ -141,14 +141,14 @@ class FakeCluster:
         return self.says.pop(0) if self.says else FakeCommandResult()
 
 
-def unheard(cluster: FakeCluster, request: str, monkeypatch: Any) -> list[str]:
-    """The first of these requests to the cluster gets no answer; returns the list of those that were made."""
+def unheard(cluster: FakeCluster, request: str, monkeypatch: Any, times: int = 1) -> list[str]:
+    """The first of these requests to the cluster get no answer; returns the list of those that were made."""
     made: list[str] = []
     answered = getattr(cluster, request)
 
     def ask(*arguments: Any, **named: Any) -> Any:
         made.append(request)
-        if len(made) == 1:
+        if len(made) <= times:
             raise ClusterError("no broker answered")
         return answered(*arguments, **named)
 

@@ -22,6 +22,9 @@ from workloads.record.identity import seq_of
 
 _now = time.time_ns
 _NO_PARTITION = -1
+_PENDING = SystemError, KafkaException
+"""confluent-kafka calls the first callback behind a fatal error while that is set, so that some call in it
+fails, with one of these (docs/open-bugs.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +127,14 @@ class DeliveryReports:
         self.callback = self._report if self.partition_known else self._report_with_partition
         """The one delivery callback of all records (`on_delivery` of produce())."""
 
-    # confluent-kafka calls the first callback behind a fatal error while that is set, so that some call in it
-    # fails, with that error or SystemError (docs/open-bugs.md). Then the report is taken again.
     def _report(self, error: Any, message: Any) -> None:
         try:
             if error is None:
                 self._keep((message.value(), message.offset(), _now()))
             else:
                 self._failed(error, message)
-        except (SystemError, KafkaException):
-            if not self._was_kept(message):
-                self._report(error, message)
+        except _PENDING:
+            self._take_again(error, message)
 
     def _report_with_partition(self, error: Any, message: Any) -> None:
         try:
@@ -142,14 +142,14 @@ class DeliveryReports:
                 self._keep((message.value(), message.offset(), _now(), message.partition()))
             else:
                 self._failed(error, message)
-        except (SystemError, KafkaException):
-            if not self._was_kept(message):
-                self._report_with_partition(error, message)
+        except _PENDING:
+            self._take_again(error, message)
 
-    def _was_kept(self, message: Any) -> bool:
-        """Whether the last report that was kept is this record's: the call of keeping it may have failed."""
+    def _take_again(self, error: Any, message: Any) -> None:
+        """Take a report whose callback failed, unless it was kept: the call of keeping it may have failed."""
         value = message.value()
-        return value in self._good[-4:] or any(row[0] == value for row in self._bad[-1:])
+        if value not in self._good[-4:] and all(row[0] != value for row in self._bad[-1:]):
+            self.callback(error, message)
 
     def _failed(self, error: Any, message: Any) -> None:
         # latency() is measured from produce() to now, so it is never too short: no resend is missed.

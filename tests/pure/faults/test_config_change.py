@@ -203,6 +203,6 @@ def test_what_this_kafka_does_not_have_or_refuses(monkeypatch: pytest.MonkeyPatc
     cluster = Configured([quiet()], refusal="INVALID_CONFIG: too many threads")
     with pytest.raises(FaultError, match="too many threads"):
         BROKERS.aim(context(cluster)).apply(context(cluster))
-    monkeypatch.setattr("faults.config_change._ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("faults.config_change.ANSWER_SECONDS", 0.3)
     with pytest.raises(FaultError, match="present settings are not known"):
         TOPIC.aim(context(Configured([quiet()], dead={1, 2, 3})))

@@ -16,7 +16,7 @@ from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import ClusterError, FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view
-from tests.support.fake_cluster import FakeCluster, context
+from tests.support.fake_cluster import FakeCluster, context, unheard
 
 pytestmark = pytest.mark.pure
 
@@ -27,31 +27,23 @@ ONE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=2, repli
 @dataclass
 class Admin(FakeCluster):
     """A fake cluster whose controller gives the answers that it was told to give, and keeps what it was
-    asked. The first `unheard` requests get no answer."""
+    asked."""
 
-    unheard: int = 0
     election: list[str | None] = field(default_factory=list)
     move: list[str | None] = field(default_factory=list)
     asked: list[object] = field(default_factory=list)
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
         assert topic == "t"
-        self._hear()
         self.asked.append("unclean" if unclean else "preferred")
         answer = self.election.pop(0) if self.election else None
         return dict.fromkeys(partitions, answer)
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
         assert topic == "t"
-        self._hear()
         self.asked.append(replicas)
         answer = self.move.pop(0) if self.move else None
         return dict.fromkeys(replicas, answer)
-
-    def _hear(self) -> None:
-        if self.unheard:
-            self.unheard -= 1
-            raise ClusterError("no broker answered")
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +51,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("elect._SECONDS", "reassign._SECONDS"):
         monkeypatch.setattr(f"faults.{name}", 0.3)
     monkeypatch.setattr("faults.shared.partition_fault.BACK_SECONDS", 0.3)
-    monkeypatch.setattr("faults.shared.waiting._ANSWER_SECONDS", 1.2)
+    monkeypatch.setattr("faults.shared.waiting.ANSWER_SECONDS", 1.2)
 
 
 def all_say(believed: PartitionState) -> TopologyView:
@@ -235,15 +227,16 @@ def test_a_transfer_chooses_by_the_seed() -> None:
 FEWER = all_say(state(leader=2, epoch=1, replicas=(3, 2), isr=(2, 3)))
 
 
-def test_it_is_asked_again_until_a_broker_answers() -> None:
-    cluster = Admin([NOT_PREFERRED, NOT_PREFERRED, PREFERRED], unheard=1)
+def test_it_is_asked_again_until_a_broker_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Admin([NOT_PREFERRED, NOT_PREFERRED, PREFERRED])
     injection = Elect().aim(context(cluster))
+    unheard(cluster, "elect", monkeypatch)
     injection.apply(context(cluster))
     assert cluster.asked == ["preferred"]
-    cluster.unheard = 99
+    made = unheard(cluster, "elect", monkeypatch, times=99)
     with pytest.raises(ClusterError, match="no broker answered"):
         injection.apply(context(cluster))
-    assert 90 < cluster.unheard < 98
+    assert 1 < len(made) < 9
 
 
 def test_a_reassignment_is_proved_by_replicas_and_isr() -> None:
