@@ -115,9 +115,9 @@ class Partition(FaultSpec):
     def max_brokers_down(self, shape: ClusterShape) -> int:
         if any(side.may_include_application() for side in (self.side, self.other)):
             return 0
-        return min(
-            self.side.max_brokers(shape) or shape.brokers, self.other.max_brokers(shape) or shape.brokers
-        )
+        sides = [side.max_brokers(shape) for side in (self.side, self.other)]
+        # Where one side has no broker, the other's lose the controllers or the client.
+        return min(most or shape.brokers for most in sides) if any(sides) else 0
 
     def _headless(self, shape: ClusterShape) -> bool:
         """Whether it is certain that no broker reaches any controller."""

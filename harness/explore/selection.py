@@ -14,18 +14,22 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from faults.targets.target_context import ClusterShape
 from harness.campaign.run_time import PER_RUN
-from harness.explore.menu import GRID, ExploreMenu, Trial, TrialFault, seconds_of
+from harness.explore.menu import GRID, ExploreMenu, MenuFault, Trial, TrialFault, seconds_of
 from harness.explore.phases import ADDITIONAL, ClusterPhase
 from harness.explore.result import CoverageResult, Covered, TrialRun
 from harness.model.errors import KafkaChaosError
 from harness.spec.cluster import PROFILES, SESSION_SECONDS
+from harness.spec.cluster_shape import shape_of
 
 CANDIDATES = 24
 _TRIES = 40
 """Draws per candidate before it is given up. Each level and each fault is possible alone."""
 FIRST_AT = 2.0
 """Seconds of writing before the first fault."""
+_APART = 4.0
+"""Seconds from the end of a fault until the same one begins again: what it changed has been changed back."""
 KNOWN = 0.05
 """Factor of the novelty of a schedule that includes a violation that is already known."""
 SIMILAR = 0.4
@@ -158,6 +162,7 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
     pool = [menu.fault(name) for name in names]
     planned: list[TrialFault] = []
     aims: list[ClusterPhase] = []
+    shape = shape_of(menu.cluster, menu.topic)
     for _ in range(count):
         fault = rng.choices(pool, [one.weight for one in pool])[0]
         lasting = _grid(rng.uniform(*fault.lasting))
@@ -169,10 +174,20 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
         if aim is ClusterPhase.ISR_SHRUNK and at >= planned[-1].end:
             # The fault that shrinks the ISR must last that long.
             planned[-1] = planned[-1].model_copy(update={"lasting": at - planned[-1].at + 2.0})
+        if (free := _free_from(fault, planned, shape)) > at:
+            aim, at = ClusterPhase.STEADY, free
         planned.append(TrialFault(name=fault.name, at=at, lasting=lasting))
         aims.append(aim)
     trial = Trial(settings=settings, faults=tuple(planned), rate=rng.choice(menu.rates))
     return DrawnTrial(trial, tuple(aims))
+
+
+def _free_from(fault: MenuFault, planned: Sequence[TrialFault], shape: ClusterShape) -> float:
+    """When the same fault, if it is planned already, has ended. A second one beside it that takes down
+    brokers takes down others; any other one has nothing left to do, and would not be shown to take effect."""
+    if fault.fault.max_brokers_down(shape):
+        return 0.0
+    return max((one.end + _APART for one in planned if one.name == fault.name), default=0.0)
 
 
 def _aimed(menu: ExploreMenu, rng: random.Random, before: TrialFault) -> tuple[ClusterPhase, float]:

@@ -381,6 +381,16 @@ def test_rings_and_bridges_of_enough_brokers_are_allowed() -> None:
     assert partition("client", "all").max_brokers_down(five) == 5
 
 
+def test_no_broker_is_down_where_only_controllers_lose_each_other() -> None:
+    standby = {"both": ["controllers", {"not": "controller"}]}
+    three = ClusterShape(brokers=3, controllers=3, combined=False, partitions=1, replication_factor=3)
+    assert partition("controller", standby).max_brokers_down(three) == 0
+    assert partition("controller", "all").max_brokers_down(three) == 3
+    assert partition("controller", {"random": 1}).max_brokers_down(three) == 1
+    # These nodes are brokers too.
+    assert partition("controller", standby).max_brokers_down(replace(three, combined=True)) == 1
+
+
 WRITTEN = st.sampled_from(
     [
         {"leader": 0}, {"followers": 0}, {"isr": 0}, {"broker": 2}, {"random": 2}, {"random": 3}, "minority",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from harness.explore.selection import (
 )
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import VerdictWord
+from harness.spec.cluster_shape import shape_of
 from tests.support.fake_explore_backend import SMALL, menu_of
 
 pytestmark = pytest.mark.pure
@@ -158,9 +160,26 @@ def test_schedules_are_possible_and_reach_every_phase() -> None:
         assert len(step.write.faults) == len(one.trial.faults)
 
 
-def test_weights_decide() -> None:
-    import random
+def test_a_fault_is_not_drawn_beside_itself_unless_it_takes_down_another_broker() -> None:
+    moved = {
+        "name": "reassign",
+        "fault": {"reassign": {"partition": 0, "to": {"nodes": [2, 3]}}},
+        "for": [2, 6],
+    }
+    menu, rng = menu_of(faults=[*SMALL["faults"], moved]), random.Random(3)
+    beside = Counter()
+    for _ in range(200):
+        drawn = draw(menu, ["kill-leader", "reassign"], rng)
+        assert drawn is not None
+        for one, two in combinations(drawn.trial.faults, 2):
+            if one.name == two.name:
+                beside[one.name, two.at < one.end + 4] += 1
+    assert beside["reassign", False] > 10
+    assert not beside["reassign", True]
+    assert beside["kill-leader", True] > 10
 
+
+def test_weights_decide() -> None:
     faults = [{**fault, "weight": 20 if fault["name"] == "kill-leader" else 1} for fault in SMALL["faults"]]
     menu, rng = menu_of(most_faults=1, faults=faults), random.Random(3)
     drawn = Counter(draw(menu, NAMES, rng).trial.faults[0].name for _ in range(100))  # type: ignore[union-attr]
@@ -174,6 +193,16 @@ def test_without_transactions_none_is_to_be_covered() -> None:
     names = [fault.name for fault in built_in.faults]
     assert len(all_phases(built_in, names)) == 5 * len(names)
     assert len(all_pairs(built_in, names)) == len(names) * (len(names) + 1) // 2
+
+
+def test_a_quorum_of_three_leaves_brokers_alone() -> None:
+    menu = MENU.load("quorum")[0]
+    shape = shape_of(menu.cluster, menu.topic)
+    downs = {one.name: one.fault.max_brokers_down(shape) for one in menu.faults}
+    assert {name for name, most in downs.items() if most == 0} >= {"kill-active", "cut-active", "deaf-active"}
+    assert max(downs.values()) == menu.at_most_down
+    for settings in ({"client": "java"}, {"transactions": "true"}):
+        assert menu.why_impossible(alone("cut-active", **settings)) is None
 
 
 def test_the_menu_of_groups_has_phases_of_its_own() -> None:
