@@ -32,6 +32,8 @@ class OpenFault:
     closed_ns: int | None = None
     proved_ns: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    applying: threading.Lock = field(default_factory=threading.Lock)
+    """Held while it is undone, or applied again: what is applied again beside its undo would stay."""
 
 
 class FaultDeferred(Exception):
@@ -186,10 +188,12 @@ class FaultLedger:
             FaultError, ClusterError: a fault could not be applied again; journaled.
         """
         for fault in self._faults:
+            # Asked before the lock too: the undo of a fault may be what has started the node.
             if fault.undone or node not in fault.injection.nodes:
                 continue
             try:
-                again = fault.injection.restarted(fault.context, node)
+                with fault.applying:
+                    again = not fault.undone and fault.injection.restarted(fault.context, node)
             except KafkaChaosError as error:
                 self._journal_of(fault, FaultPhase.FAILED, {"error": str(error), "restarted": node})
                 raise
@@ -198,9 +202,10 @@ class FaultLedger:
 
     def _undo(self, fault: OpenFault) -> None:
         try:
-            # Set before the undo: a node that starts now must not get the fault again.
-            fault.undone = True
-            fault.injection.undo(fault.context)
+            with fault.applying:
+                # Set before the undo: a node that starts now must not get the fault again.
+                fault.undone = True
+                fault.injection.undo(fault.context)
         except KafkaChaosError as error:
             fault.undone = False
             self._journal_of(fault, FaultPhase.FAILED, {"error": str(error)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, cast
@@ -203,6 +204,46 @@ def test_what_a_restart_took_away_is_applied_again_while_it_is_open(ledger: Faul
     ledger.restarted(1)
     assert effect.reapplied == [1]
     assert rows.phases().count(("planned-1", "reapplied")) == 1
+
+
+def test_a_fault_is_not_undone_while_a_restart_applies_it_again(
+    ledger: FaultLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    EFFECTS["planned-1"] = Effect()
+    begun, go_on, order = threading.Event(), threading.Event(), []
+
+    def restarted(*_: object) -> bool:
+        begun.set()
+        go_on.wait(10)
+        order.append("applied again")
+        return True
+
+    monkeypatch.setattr(Done, "restarted", restarted)
+    monkeypatch.setattr(Done, "undo", lambda *_: order.append("undone"))
+    fault = ledger.inject(Planned())
+    start = threading.Thread(target=ledger.restarted, args=(1,))
+    start.start()
+    assert begun.wait(10)
+    heal = threading.Thread(target=ledger.heal, args=(fault,))
+    heal.start()
+    heal.join(0.2)
+    go_on.set()
+    start.join(10)
+    heal.join(10)
+    assert order == ["applied again", "undone"]
+
+
+def test_the_start_of_a_node_by_an_undo_does_not_wait_for_that_undo(
+    ledger: FaultLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    EFFECTS["planned-1"] = effect = Effect()
+    monkeypatch.setattr(Done, "undo", lambda *_: ledger.restarted(1))
+    fault = ledger.inject(Planned())
+    heal = threading.Thread(target=ledger.heal, args=(fault,), daemon=True)
+    heal.start()
+    heal.join(10)
+    assert not heal.is_alive()
+    assert not effect.reapplied
 
 
 class OnTopic(Done):
