@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Literal
 
-from harness.campaign.docker_backend import DockerBackend
+from harness.campaign.docker_backend import DockerBackend, Feasibility
 from harness.campaign.run_time import format_duration
 from harness.explore.menu import Trial, experiment_of
 from harness.explore.plan import ExplorationPlan
@@ -19,6 +19,7 @@ from harness.explore.shrinking import Shrinking
 from harness.explore.trial_runner import DueTrial, TrialRunner
 from harness.model.errors import BadInput, JournalError, KafkaChaosError
 from harness.model.result import VerdictWord
+from harness.spec.fault_index import located_faults
 
 
 class Exploration:
@@ -75,7 +76,13 @@ class Exploration:
         possible = [
             experiment_of(self._menu, one, arm=name) for name, one in alone.items() if name not in refused
         ]
-        self._left_out = refused | (self._backend.feasibility(possible).impossible if possible else {})
+        found = self._backend.feasibility(possible) if possible else Feasibility()
+        self._left_out = refused | found.impossible
+        # A fault that this kernel lacks may be caused by the proxies.
+        caused = {
+            name: each.fault for name, (one, _) in found.possible.items() for each in located_faults(one)
+        }
+        self._menu = self._runner.menu = self._menu.with_faults(caused)
         needed = [name for name in self._left_out if self._menu.fault(name).if_impossible == "refuse"]
         names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
         if needed or not names:

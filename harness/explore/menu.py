@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
+from faults.shared.fault_spec import FaultSpec
 from harness.config.yaml_files import FileKind, label_of
 from harness.explore.waiting import MORE_SECONDS, PlannedFault, last_end
 from harness.model.errors import located_words_of
@@ -194,6 +195,11 @@ class ExploreMenu(Frozen):
         """The level of every setting, defaults too."""
         for axis in self.settings:
             yield axis, settings.get(axis, self.default_of(axis))
+
+    def with_faults(self, faults: Mapping[str, FaultSpec]) -> ExploreMenu:
+        """The menu with these faults in place of those of the same names."""
+        changed = (one.model_copy(update={"fault": faults.get(one.name, one.fault)}) for one in self.faults)
+        return self.model_copy(update={"faults": tuple(changed)})
 
     def fault(self, name: str) -> MenuFault:
         return next(fault for fault in self.faults if fault.name == name)

@@ -67,7 +67,8 @@ class TrialRunner:
     have been removed.
 
     `begin` is asked before each run for the head of its progress messages; None: the budget does not allow
-    it. Then it and all later ones are dropped, and `refused` is set, until the caller clears it."""
+    it. Then it and all later ones are dropped, and `refused` is set, until the caller clears it. `menu` may
+    be replaced by one whose schedules are the same."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class TrialRunner:
         self.refused = False
         self.starts = 0
         """How many clusters were started."""
-        self._menu = menu
+        self.menu = menu
         self._store = store
         self._backend = backend
         self._clusters = clusters
@@ -103,7 +104,7 @@ class TrialRunner:
 
     def expected(self, trial: Trial) -> float:
         """Seconds of a run: the estimate, corrected by what runs took so far."""
-        return self._times.expected("", experiment_of(self._menu, trial))
+        return self._times.expected("", experiment_of(self.menu, trial))
 
     def add(self, due: DueTrial) -> None:
         """Have a run made when a cluster is free, after those added before."""
@@ -191,7 +192,7 @@ class TrialRunner:
 
     def _experiment(self, due: DueTrial) -> Experiment:
         arm = f"run-{due.number:04d}-{zlib.crc32(due.drawn.trial.model_dump_json().encode()):08x}"
-        return experiment_of(self._menu, due.drawn.trial, name=f"explore-{self._menu.name}", arm=arm)
+        return experiment_of(self.menu, due.drawn.trial, name=f"explore-{self.menu.name}", arm=arm)
 
     def _take(self, worker: Worker, due: DueTrial, message: WorkerMessage) -> None:
         """A run was made, or broke."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from faults.slow_disk import (
 )
 from faults.targets import BrokerId
 from faults.targets.target_context import ClusterShape
-from harness.model.errors import FaultError
+from harness.model.errors import ClusterError, FaultError
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
@@ -187,6 +188,20 @@ def test_a_stopped_node_has_no_limits_to_set_or_to_take_away() -> None:
     injection.undo(context(cluster))
     assert cluster.scripts == []
     assert not injection.verify(context(cluster)).seen
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_node_that_ends_while_its_limits_are_taken_away_has_none(ends: bool) -> None:
+    cluster = Disk([quiet()])
+    injection = WRITES.aim(context(cluster))
+
+    def in_cgroups(number: int, script: str) -> FakeCommandResult:  # noqa: ARG001
+        cluster.dead = {number} if ends else set()
+        raise ClusterError("a sidecar could not run beside the node's control groups")
+
+    cluster.in_cgroups = in_cgroups  # type: ignore[method-assign]
+    with nullcontext() if ends else pytest.raises(ClusterError):
+        injection.undo(context(cluster))
 
 
 def test_limits_that_the_kernel_does_not_take_are_an_error() -> None:

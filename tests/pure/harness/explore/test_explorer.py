@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import jsonschema
 import pytest
 import yaml
 
+from faults.processes import Stop
+from harness.campaign.docker_backend import Feasibility
 from harness.explore import explorer, trial_runner
 from harness.explore.explorer import Exploration
 from harness.explore.menu import MENU, Trial, experiment_of
@@ -34,6 +37,8 @@ from harness.model.result import FindingClass, ShareCount
 from harness.page import markdown
 from harness.page.blocks import Section, Table, grid
 from harness.spec import experiment_files
+from harness.spec.experiment import Experiment
+from harness.spec.fault_index import located_faults, with_faults
 from tests.pure.harness.cli.test_app import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
 
@@ -314,6 +319,27 @@ def test_faults_that_the_options_rule_out_are_left_out(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no fault of the menu is possible here") as caught:
         Exploration(alone, store, "", backend).execute()
     assert "an `image` of your own" in str(caught.value)
+
+
+def stops(experiment: Experiment) -> bool:
+    return any(one.fault.name() == "stop" for one in located_faults(experiment))
+
+
+def test_a_fault_that_is_caused_in_another_way_here_is_run_and_kept_in_that_way(tmp_path: Path) -> None:
+    class ByOtherMeans(FakeExploreBackend):
+        def feasibility(self, experiments: Sequence[Experiment]) -> Feasibility:
+            found = super().feasibility(experiments)
+            experiment, skipped = found.possible["pause-leader"]
+            (one,) = located_faults(experiment)
+            stopped = with_faults(experiment, {one.where: Stop(target=one.fault.target)})
+            found.possible["pause-leader"] = (stopped, skipped)
+            return found
+
+    _, result = begun(tmp_path, ByOtherMeans(tmp_path / "log", fails=stops), 8)
+    paused = [run for run in result.runs if any(one.name == "pause-leader" for one in run.trial.faults)]
+    assert paused
+    assert all(run.fails for run in paused)
+    assert result.parsed_menu().fault("pause-leader").fault.name() == "stop"
 
 
 def test_a_schedule_with_an_upgrade_begins_with_an_older_version() -> None:
