@@ -16,9 +16,6 @@ _TEXT = "org.apache.kafka.connect.storage.StringConverter"
 _TRANSACTIONS = {"transaction.timeout.ms": "10000"}
 """Until the transaction of a killed worker ends, its successor waits, by default a minute."""
 _ANSWER_SECONDS = 30.0
-_LINES_AT_ONCE = "100000"
-"""More than wait after a kill: where a batch is full, lines behind it stay in the task's buffer until the file
-grows (docs/open-bugs.md)."""
 _CHECKPOINT_SECONDS = "1"
 """Between two looks at the group; by default 60."""
 
@@ -90,14 +87,22 @@ def worker_settings(*, clusters: Clusters, group: str, exactly_once: bool, commi
 
 
 def connector_settings(
-    kind: str, *, clusters: Clusters, topic: str, output: str, group: str, exactly_once: bool
+    kind: str,
+    *,
+    clusters: Clusters,
+    topic: str,
+    output: str,
+    group: str,
+    exactly_once: bool,
+    batch_size: int = 1,
 ) -> dict[str, str]:
-    """A connector; `output` is a topic, and of a file sink its file. `topic` of a file source is its file."""
+    """A connector; `output` is a topic, and of a file sink its file. `topic` of a file source is its file, of
+    which it takes `batch_size` lines at once."""
     once = {"exactly.once.support": "required"} if exactly_once else {}
     common = {"tasks.max": "1"}
     if kind == FILE_SOURCE:
         source = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-        text = {"value.converter": _TEXT, "batch.size": _LINES_AT_ONCE}
+        text = {"value.converter": _TEXT, "batch.size": str(batch_size)}
         return {**common, **once, **text, "connector.class": source, "file": topic, "topic": output}
     if kind == FILE_SINK:
         return {

@@ -16,6 +16,7 @@ from typing import Any
 from harness.subjects.connect_settings import (
     EXACTLY_ONCE,
     FILE_SINK,
+    FILE_SOURCE,
     Clusters,
     connector_settings,
     worker_settings,
@@ -43,6 +44,7 @@ def main(options: argparse.Namespace) -> int:
         output=output,
         group=options.group,
         exactly_once=once,
+        batch_size=options.batch_size if options.variant == FILE_SOURCE else 1,
     )
     worker = worker_settings(
         clusters=clusters, group=options.group, exactly_once=once, commit_ms=options.commit_interval_ms

@@ -24,6 +24,13 @@ def _connector(kind: str, *, exactly_once: bool = False) -> dict[str, str]:
     )
 
 
+def test_a_file_source_takes_the_lines_that_are_asked_for_at_once() -> None:
+    source = settings.connector_settings(
+        FILE_SOURCE, clusters=CLUSTERS, topic="f", output="out", group="g", exactly_once=False, batch_size=7
+    )
+    assert source["batch.size"] == "7"
+
+
 def _mirrormaker(*, exactly_once: bool, topic: str = "in.x") -> dict[str, str]:
     return settings.mirrormaker_settings(
         clusters=CLUSTERS, topic=topic, output="out", exactly_once=exactly_once, commit_ms=1000
