@@ -97,6 +97,7 @@ BUGS: tuple[Bug, ...] = tuple(
         "kafka-17507",
         "kafka-20634",
         "kafka-19846",
+        "kafka-pr-23074",
         "kafka-18641",
     )
 )
