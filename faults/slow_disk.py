@@ -19,9 +19,9 @@ from faults.logs.disk_fault import sidecar
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
 from faults.shared.limited_nodes import MIB
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
-from faults.shared.waiting import in_parallel
+from faults.shared.waiting import in_parallel, unless_ended
 from faults.targets.target_context import ClusterShape
-from harness.model.errors import FaultError, KafkaChaosError
+from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 
 _TRIES = 3
@@ -159,7 +159,11 @@ class DiskSlowed(OnNodes):
         return Evidence(True, "; ".join(measured), facts)
 
     def undo(self, context: InjectionContext) -> None:
-        in_parallel(context.running(self.nodes), lambda node: self._release(context, node))
+        # A node's control group is removed with its process, and with it the limits.
+        in_parallel(
+            context.running(self.nodes),
+            lambda node: unless_ended(context, node, lambda: self._throttle(context, node, {})),
+        )
 
     def restarted(self, context: InjectionContext, node: int) -> bool:
         self._throttle(context, node, self._limits())
@@ -183,14 +187,6 @@ class DiskSlowed(OnNodes):
                 yield IoLimit(self.mib_per_second, "MiB", probe.block / MIB, probe)
             if self.iops is not None:
                 yield IoLimit(self.iops, "operations", 1, operations_probe(way, self.iops))
-
-    def _release(self, context: InjectionContext, node: int) -> None:
-        try:
-            self._throttle(context, node, {})
-        except KafkaChaosError:
-            # A node's control group is removed with its process, and with it the limits.
-            if context.cluster.is_running(node):
-                raise
 
     def _throttle(self, context: InjectionContext, node: int, limits: Limits) -> None:
         device = dict(self.devices)[node]

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from faults.network.links import Link
 from faults.shared.fault_spec import InjectionContext, node_name
-from faults.shared.waiting import Measured, in_parallel
+from faults.shared.waiting import Measured, in_parallel, unless_ended
 from faults.targets.fault_cluster import CommandOutput
-from harness.model.errors import ClusterError, FaultError
+from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 
 _VIEW_SECONDS = 0.4
@@ -29,12 +29,7 @@ def address(context: InjectionContext, node: int) -> str:
 
 def run_script(context: InjectionContext, node: int, text: str) -> CommandOutput | None:
     """What a script in the node's namespace printed; None: the node ended before or meanwhile."""
-    try:
-        return context.cluster.in_network(node, text)
-    except ClusterError:
-        if context.cluster.is_running(node):
-            raise
-        return None
+    return unless_ended(context, node, lambda: context.cluster.in_network(node, text))
 
 
 def run_scripts(context: InjectionContext, nodes: Iterable[int], text: str) -> dict[int, str]:

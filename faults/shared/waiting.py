@@ -13,7 +13,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_names
 from harness.model.broker_views import TopologyView
-from harness.model.errors import ClusterError, FaultError
+from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.node_layout import is_application
 from harness.model.polling import poll_within
 
@@ -53,6 +53,20 @@ def until_answered(ask: Callable[[], T]) -> T:
     """
     until, silent = stop_after_delay(ANSWER_SECONDS), retry_if_exception_type(ClusterError)
     return Retrying(stop=until, wait=wait_fixed(0.5), retry=silent, reraise=True)(ask)
+
+
+def unless_ended(context: InjectionContext, node: int, work: Callable[[], T]) -> T | None:
+    """What `work` on a running node returns; None: it failed, and the node does not run any more.
+
+    Raises:
+        FaultError, ClusterError: it failed, and the node runs.
+    """
+    try:
+        return work()
+    except KafkaChaosError:
+        if context.cluster.is_running(node):
+            raise
+        return None
 
 
 def await_or_fail(
