@@ -9,11 +9,11 @@ from pydantic import Field, model_validator
 from faults.network.namespaces import IptablesInjection, IptablesRule
 from faults.shared.fault_spec import Evidence, InjectionContext, node_name
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
-from faults.shared.waiting import in_parallel
+from faults.shared.waiting import in_parallel, unless_ended
 from faults.targets import Target
 from faults.targets.fault_cluster import CommandOutput
 from faults.targets.target_context import ClusterShape
-from harness.model.errors import ClusterError, FaultError
+from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, is_application
 from harness.model.polling import poll_within
 
@@ -134,21 +134,20 @@ class NamesChanged(OnNodes, IptablesInjection):
 
     def _run(self, context: InjectionContext, node: int, script: str) -> CommandOutput | None:
         """What a script printed in the node's own container; None: the node has ended meanwhile."""
-        try:
+
+        def run() -> CommandOutput:
             output = context.cluster.in_node(node, script)
-        except ClusterError:
-            if context.cluster.is_running(node):
-                raise
-            return None
-        if output.code != 0:
-            raise FaultError(
-                "a script could not run in a node's container",
-                where=node_name(node),
-                expected="a shell, `getent`, and a hosts file that root may write",
-                found=output.text.strip()[-200:],
-                next_step="choose another target",
-            )
-        return output
+            if output.code != 0:
+                raise FaultError(
+                    "a script could not run in a node's container",
+                    where=node_name(node),
+                    expected="a shell, `getent`, and a hosts file that root may write",
+                    found=output.text.strip()[-200:],
+                    next_step="choose another target",
+                )
+            return output
+
+        return unless_ended(context, node, run)
 
 
 class Dns(ProcessFault):

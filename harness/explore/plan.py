@@ -97,7 +97,7 @@ class ExplorationPlan:
         length = f"{budget.runs} runs"
         if budget.seconds is not None:
             runs = max(1, round(budget.seconds / seconds * self.clusters))
-            length = f"{format_duration(budget.seconds)}, about {runs} runs"
+            length = f"{format_duration(budget.seconds)}, up to about {runs} runs"
         if self.clusters > 1:
             length += f" on {self.clusters} clusters"
         return [

@@ -33,12 +33,16 @@ class Named(FakeCluster):
     answers: dict[str, str] = field(default_factory=dict)
     inside: list[tuple[int, str]] = field(default_factory=list)
     fails: bool = False
+    ends: bool = False
 
     def host_name(self, number: int) -> str:
         return f"broker-{number}" if number < 100 else f"controller-{number}"
 
     def in_node(self, number: int, script: str) -> FakeCommandResult:
         self.inside.append((number, script))
+        if self.ends:
+            self.dead |= {number}
+            return FakeCommandResult(137, "")
         if self.fails:
             return FakeCommandResult(1, "there is no getent")
         if "getent" in script:
@@ -125,6 +129,16 @@ def test_a_container_without_a_resolver_of_names_is_an_error() -> None:
     cluster = Named([quiet()], fails=True)
     with pytest.raises(FaultError, match="there is no getent"):
         FAULT.aim(context(cluster)).verify(context(cluster))
+
+
+def test_a_node_that_ends_while_its_names_are_taken_back_is_no_error() -> None:
+    cluster = Named([quiet()], answers={"broker-1": NOBODY})
+    at = context(cluster)
+    injection = FAULT.aim(at)
+    injection.apply(at)
+    cluster.ends = True
+    injection.undo(at)
+    assert cluster.dead == {2}
 
 
 def test_the_own_name_does_not_change() -> None:
