@@ -140,7 +140,7 @@ def matrix(
 
 def explore(
     menu: Annotated[
-        Path | None, Option(help="ordinary, groups, share-groups, safe, quorum, or a file.")
+        Path | None, Option(help="ordinary, groups, share-groups, safe, quorum, machines, or a file.")
     ] = None,
     budget: Annotated[str | None, Option(help="Time in total: 20m (default), 1h, ...")] = None,
     runs: Annotated[int | None, Option(min=1, help="Number of runs in total, instead of a time.")] = None,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from faults.shared.fault_spec import KINDS
 from harness.explore.menu import BUILT_IN, MENU, ExploreMenu, Trial, TrialFault, experiment_of
 from harness.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
 from harness.explore.result import TrialRun
@@ -203,6 +204,23 @@ def test_a_quorum_of_three_leaves_brokers_alone() -> None:
     assert max(downs.values()) == menu.at_most_down
     for settings in ({"client": "java"}, {"transactions": "true"}):
         assert menu.why_impossible(alone("cut-active", **settings)) is None
+
+
+def test_the_menu_of_machines_has_clusters_whose_disks_and_clocks_can_fail() -> None:
+    menu = MENU.load("machines")[0]
+    assert (menu.cluster.disk_mib, menu.cluster.skewable_clocks) == (128, True)
+    shape = shape_of(menu.cluster, menu.topic)
+    assert max(one.fault.max_brokers_down(shape) for one in menu.faults) == menu.at_most_down
+    for settings in ({"client": "java"}, {"transactions": "true"}):
+        assert menu.why_impossible(alone("full-leader", **settings)) is None
+
+
+def test_the_menus_that_promise_everything_have_every_fault_that_is_possible_alone() -> None:
+    tried = {one.fault.kind for name in ("safe", "quorum", "machines") for one in MENU.load(name)[0].faults}
+    # Why, is in docs/how-to/explore.md.
+    packets = {"corrupt_packets", "duplicate_packets", "reorder"}
+    left_out = {"finalize", "elect", "ring", "acl_deny", "command"} | packets
+    assert tried == {name for name, kind in KINDS.items() if kind.__module__.startswith("faults.")} - left_out
 
 
 def test_the_menu_of_groups_has_phases_of_its_own() -> None:
