@@ -14,7 +14,7 @@ from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_rejoined, in_parallel
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
-from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
+from harness.model.node_layout import BEHIND_PROXY, CONTROLLER_PORT, INTERNAL_PORT
 from harness.model.polling import poll_within
 
 CLOCK_DIR = "/opt/kafka-chaos/clock"
@@ -187,6 +187,9 @@ def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
     if not cluster.is_running(node) or cluster.is_paused(node):
         return None
     port = INTERNAL_PORT if node in cluster.broker_ids else CONTROLLER_PORT
+    if cluster.proxies is not None:
+        # The proxy itself would refuse such a request.
+        port += BEHIND_PROXY
     output = cluster.in_network(node, probe_script(port))
     times = [int(line) for line in output.text.split() if line.isdigit()]
     if len(times) != 2:

@@ -10,7 +10,7 @@ from confluent_kafka import Message, Producer
 
 from faults.clock_skew import ClockSkew, shift_script
 from faults.shared.fault_spec import InjectionContext
-from faults.targets import Controller, Leader
+from faults.targets import BrokerId, Controller, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.traces import traces
@@ -69,6 +69,17 @@ def test_the_leaders_clock_is_wrong(
         assert least - 5 <= seconds <= most + 5
     least, most = appended_off(skewable)
     assert least - 5 <= 0 <= most + 5
+
+
+@pytest.mark.soak
+def test_clocks_behind_proxies_are_wrong() -> None:
+    with ManagedCluster(ClusterSpec(brokers=1, skewable_clocks=True, proxy=True)) as cluster:
+        at = InjectionContext(cluster, TOPIC, 4.0, "kafka-chaos-proxied-clocks")
+        for target in (BrokerId(broker=1), Controller(controller=True)):
+            injection = ClockSkew(target=target, seconds=600).aim(at)
+            injection.apply(at)
+            assert (shown := injection.verify(at)).seen, shown.what
+            assert injection.heal(at).seen
 
 
 @pytest.mark.soak

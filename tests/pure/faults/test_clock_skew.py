@@ -24,7 +24,7 @@ from faults.targets.target_context import ClusterShape
 from harness.containers import node_volumes
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, FakeProxies, context
 
 pytestmark = pytest.mark.pure
 
@@ -56,7 +56,7 @@ class Clock(FakeCluster):
         return FakeCommandResult(0, f"{node_volumes.CLOCK_DIR}/offset" if self.has_library else "")
 
     def in_network(self, number: int, script: str) -> FakeCommandResult:  # noqa: ARG002
-        self.ports.append(script.partition("127.0.0.1/")[2][:4])
+        self.ports.append(script.partition("127.0.0.1/")[2].split()[0])
         return FakeCommandResult(0, f"{int(NOW * 1e9)}\n{int((NOW + self.slow) * 1e9)}\n")
 
     def log_since(self, number: int, since_ns: int) -> str:  # noqa: ARG002
@@ -110,6 +110,9 @@ def test_brokers_and_controllers_are_asked_where_they_listen() -> None:
     injection = ClockSkew(target=NodeIds(nodes=(1, 101)), seconds=60).aim(context(cluster))
     assert injection.verify(context(cluster)).seen
     assert cluster.ports == ["9094", "9093"]
+    cluster.proxies = FakeProxies()
+    assert injection.verify(context(cluster)).seen
+    assert cluster.ports[2:] == ["19094", "19093"], "a proxy would keep the request to itself"
 
 
 def test_a_node_without_the_library_is_refused() -> None:
