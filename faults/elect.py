@@ -9,6 +9,7 @@ from pydantic import Field
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.partition_fault import (
     GONE,
+    REPLICAS,
     PartitionBefore,
     PartitionFault,
     PartitionInjection,
@@ -189,6 +190,7 @@ class Transfer(PartitionFault):
 
     kind: Literal["transfer"] = "transfer"
     injection = Transferred
+    restores = REPLICAS
 
     to: Target | None = Field(
         default=None, description="nodes that may become leader; default: any replica in sync"

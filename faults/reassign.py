@@ -9,6 +9,7 @@ from pydantic import Field
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.partition_fault import (
     GONE,
+    REPLICAS,
     PartitionBefore,
     PartitionFault,
     PartitionInjection,
@@ -96,6 +97,7 @@ class Reassign(PartitionFault):
 
     kind: Literal["reassign"] = "reassign"
     injection = Reassigned
+    restores = REPLICAS
     leaves = {"another leader, where the move has removed the former one": ()}
 
     to: Target = Field(description="the brokers that will hold the partition")

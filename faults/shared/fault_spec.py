@@ -169,13 +169,15 @@ class FaultSpec(Frozen, ABC):
     not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
     offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
     what the check after it (`harness.cluster.traces`) would report, such as a file's path; none where it
-    does not look. `applications`: at which applications under test it can be aimed. `as_messages`: what the
-    proxies do in the kernel's place (None: they cannot).
+    does not look. `restores`: what healing sets back to how it was when the fault was aimed; of two faults
+    that restore the same thing one has to end before the other begins. `applications`: at which applications
+    under test it can be aimed. `as_messages`: what the proxies do in the kernel's place (None: they cannot).
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     external: ClassVar[Literal["requests", "containers", "impossible"]] = "impossible"
+    restores: ClassVar[str | None] = None
     applications: ClassVar[Literal["all", "containers", "none"]] = "none"
     as_messages: ClassVar[str | None] = None
     injection: ClassVar[type[Injection]]

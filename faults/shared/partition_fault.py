@@ -19,6 +19,10 @@ GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 """The error where the topic was deleted meanwhile: then nothing has to be taken back."""
 
 
+REPLICAS = "the replicas of the topic's partitions"
+"""What `FaultSpec.restores` says of faults that assign the former replicas again."""
+
+
 class PartitionBefore(Frozen):
     """A partition when the fault was aimed, made from its state then. `leader` is -1 if it had none."""
 

@@ -174,7 +174,7 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
         if aim is ClusterPhase.ISR_SHRUNK and at >= planned[-1].end:
             # The fault that shrinks the ISR must last that long.
             planned[-1] = planned[-1].model_copy(update={"lasting": at - planned[-1].at + 2.0})
-        if (free := _free_from(fault, planned, shape)) > at:
+        if (free := _free_from(menu, fault, planned, shape)) > at:
             aim, at = ClusterPhase.STEADY, free
         planned.append(TrialFault(name=fault.name, at=at, lasting=lasting))
         aims.append(aim)
@@ -182,12 +182,21 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
     return DrawnTrial(trial, tuple(aims))
 
 
-def _free_from(fault: MenuFault, planned: Sequence[TrialFault], shape: ClusterShape) -> float:
-    """When the same fault, if it is planned already, has ended. A second one beside it that takes down
-    brokers takes down others; any other one has nothing left to do, and would not be shown to take effect."""
-    if fault.fault.max_brokers_down(shape):
-        return 0.0
-    return max((one.end + _APART for one in planned if one.name == fault.name), default=0.0)
+def _free_from(
+    menu: ExploreMenu, fault: MenuFault, planned: Sequence[TrialFault], shape: ClusterShape
+) -> float:
+    """When no planned fault is in its way any more. The same fault is: the second one has nothing left to do,
+    and would not be shown to take effect, unless it takes down brokers, which are others then. So is a fault
+    that restores the same thing, because each would undo what the other one did."""
+    restores = fault.fault.restores
+    again = not fault.fault.max_brokers_down(shape)
+    ends = [
+        one.end + _APART
+        for one in planned
+        if (again and one.name == fault.name)
+        or (restores is not None and menu.fault(one.name).fault.restores == restores)
+    ]
+    return max(ends, default=0.0)
 
 
 def _aimed(menu: ExploreMenu, rng: random.Random, before: TrialFault) -> tuple[ClusterPhase, float]:

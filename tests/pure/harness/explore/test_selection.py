@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +178,18 @@ def test_a_fault_is_not_drawn_beside_itself_unless_it_takes_down_another_broker(
     assert beside["reassign", False] > 10
     assert not beside["reassign", True]
     assert beside["kill-leader", True] > 10
+
+
+def test_faults_that_restore_the_same_do_not_overlap() -> None:
+    menu, rng = MENU.load("quorum")[0], random.Random(5)
+    together = 0
+    for _ in range(100):
+        drawn = draw(menu, ["reassign", "move-leader", "more-threads"], rng)
+        assert drawn is not None
+        moves = [one for one in drawn.trial.faults if one.name != "more-threads"]
+        together += len({one.name for one in moves}) == 2
+        assert all(one.end < two.at for one, two in pairwise(sorted(moves, key=lambda one: one.at)))
+    assert together > 10
 
 
 def test_weights_decide() -> None:
