@@ -83,6 +83,15 @@ class LiveReader:
         """Records journaled so far."""
         return self._journal.records
 
+    @property
+    def place(self) -> str:
+        """What it has not read to its end, in words: where it is in which partitions, and its last error."""
+        left = sorted(self._assigned_partitions - self.caught_up)
+        places = [f"at {self._positions.get(number, 'no offset')} of partition {number}" for number in left]
+        words = ", ".join(places) or "at the end of its partitions"
+        error = f" (last error: {self.last_error})" if self.last_error else ""
+        return f"{self.name} is {words if self._assigned_partitions else 'without partitions'}{error}"
+
     def start(self) -> None:
         self._thread.start()
 

@@ -111,15 +111,25 @@ class Readers(ClosesAtEnd):
         self._stop.set()
         for reader in self._all():
             reader.catch_up()
-        units: dict[str, list[LiveReader]] = {}
-        for spec, members in self._members:
-            # Several readers may be of one group.
-            units.setdefault(spec.group or f"/{spec.name}", []).extend(members)
-        while not all(self._at_end(members) for members in units.values()):
+        while self._behind():
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where the members are that `catch_up` waits for, in words."""
+        return tuple(reader.place for reader in self._behind())
+
+    def _behind(self) -> list[LiveReader]:
+        """The live members of readers and groups that have not read each partition to its end."""
+        units: dict[str, list[LiveReader]] = {}
+        for spec, members in self._members:
+            # Several readers may be of one group.
+            units.setdefault(spec.group or f"/{spec.name}", []).extend(members)
+        late = [members for members in units.values() if not self._at_end(members)]
+        return [reader for members in late for reader in members if reader.failure is None]
 
     def close(self, *, give_up: bool = False) -> None:
         """End every reader: it leaves its group, which makes automatic commits, and writes its journal. Safe

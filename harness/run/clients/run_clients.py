@@ -118,12 +118,13 @@ class RunClients(ClosesAtEnd):
         # read_committed readers wait at an open transaction until its coordinator ends it.
         seconds = _CATCH_UP_SECONDS + (self._transaction_seconds or 0.0)
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
+        places = "; ".join(self.readers.places)
         self.readers.close()
         self.commits.end()
         problems = self.share.drain()
         self.share.close()
         if not caught_up:
-            problems.append(f"not every reader reached the end of the topic within {seconds:g} s")
+            problems.append(f"not every reader reached the end of the topic within {seconds:g} s: {places}")
         return problems
 
     def abort(self) -> None:

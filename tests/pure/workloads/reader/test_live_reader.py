@@ -278,7 +278,33 @@ def test_caught_up_counts_markers_at_the_end(tmp_path: Path) -> None:
     eof = KafkaError(KafkaError._PARTITION_EOF)
     case = Case(tmp_path, ReaderSpec(name="r"), given((0, 38), (1, 20)), lambda _: [message(0, 40, eof)])
     case.reader.catch_up()
-    case.run(lambda: case.reader.caught_up == {0})
+    told: list[str] = []
+
+    def caught_up() -> bool:
+        done = case.reader.caught_up == {0}
+        told.append(case.reader.place)
+        return done
+
+    case.run(caught_up)
+    assert told[-1].startswith("r is at 21 of partition 1")
+
+
+def test_a_reader_that_has_no_offset_says_why(tmp_path: Path) -> None:
+    def joined(consumer: Consumer) -> list[Message]:
+        consumer.on_assign(consumer, places(0))
+        return [message(0, None, KafkaError(KafkaError.NOT_COORDINATOR))]
+
+    case = Case(tmp_path, ReaderSpec(name="r", group="g"), joined)
+    assert case.reader.place == "r is without partitions"
+    told: list[str] = []
+
+    def stuck() -> bool:
+        done = case.reader.last_error is not None
+        told.append(case.reader.place)
+        return done
+
+    case.run(stuck)
+    assert told[-1].startswith("r is at no offset of partition 0 (last error: NOT_COORDINATOR")
 
 
 def test_a_reader_whose_client_does_not_close_fails_with_its_records_journaled(
