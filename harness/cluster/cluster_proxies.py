@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from harness.model.errors import BadInput, ClusterError
@@ -30,9 +31,18 @@ class ClusterProxies:
     def __init__(self, nodes: HasProxies) -> None:
         self._nodes = nodes
         self._last: dict[str, dict[int, RuleCounts]] = {}
-        """The last counters of rules that were removed."""
+        """The last counters that were seen, by rule and node."""
+        self._ended: dict[str, dict[int, RuleCounts]] = {}
+        """Those of proxies that have ended with their nodes, where the next one has the rule too."""
+        self._removed: set[str] = set()
 
     def add(self, rule: RequestRule) -> None:
+        if rule.id in self._removed:
+            # Another rule of this name, which has counted nothing yet.
+            self._removed.discard(rule.id)
+            self._last.pop(rule.id, None)
+            self._ended.pop(rule.id, None)
+
         def tell(proxy: ProxyClient) -> None:
             if rule.id not in proxy.status()["rules"]:
                 proxy.add(rule)
@@ -49,13 +59,25 @@ class ClusterProxies:
                 return None
             return proxy.remove(rule_id, drop=held == "drop")
 
-        left = {node: RuleCounts(**last) for node, last in self._each(tell).items() if last is not None}
-        self._last.setdefault(rule_id, {}).update(left)
+        self._note(rule_id, self._each(tell))
+        self._removed.add(rule_id)
 
     def counts(self, rule_id: str) -> dict[int, RuleCounts]:
-        found = self._each(lambda proxy: proxy.status()["rules"].get(rule_id))
-        now = {node: RuleCounts(**counters) for node, counters in found.items() if counters is not None}
-        return self._last.get(rule_id, {}) | now
+        self._note(rule_id, self._each(lambda proxy: proxy.status()["rules"].get(rule_id)))
+        ended = self._ended.get(rule_id, {})
+        last = self._last.get(rule_id, {})
+        return {node: ended.get(node, RuleCounts()) + counts for node, counts in last.items()}
+
+    def _note(self, rule_id: str, found: Mapping[int, dict[str, int] | None]) -> None:
+        """Keep the counters that were found. A proxy that has counted less than before is another one."""
+        last, ended = self._last.setdefault(rule_id, {}), self._ended.setdefault(rule_id, {})
+        for node, counters in found.items():
+            if counters is None:
+                continue
+            now, before = RuleCounts(**counters), last.get(node, RuleCounts())
+            if now.matched < before.matched:
+                ended[node] = ended.get(node, RuleCounts()) + replace(before, held=0)
+            last[node] = now
 
     def passed(self) -> dict[tuple[str, str], int]:
         total: Counter[tuple[str, str]] = Counter()

@@ -35,6 +35,7 @@ def run(script: str, *arguments: str) -> tuple[int, str]:
         ("admin_offsets_crash.py", "NOT_COORDINATOR", "ended with SIGSEGV"),
         ("fetch_answer_crash.py", "an id of zeros, and a leader", "ended with SIGSEGV"),
         ("commit_resumed.py", "calls of 1 ms", "ended with SIGABRT"),
+        ("offset_fetch_refused.py", "NOT_COORDINATOR", "read 0 of 20 records, told of NOT_COORDINATOR"),
         ("fatal_error_in_report.py", "idempotent", "SystemError; 79 of 80 records were reported"),
         ("duplicate_offsets.py", "DUPLICATE_SEQUENCE_NUMBER", "reported at offsets None, 0, 1"),
         ("admin_ends_fenced.py", "the same leader, a higher epoch", "FENCED_LEADER_EPOCH at all of 20"),
@@ -74,6 +75,8 @@ def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
         pytest.param(
             "commit_resumed.py", "control, calls of 100 ms", "50 transactions", marks=pytest.mark.soak
         ),
+        ("offset_fetch_refused.py", "control, COORDINATOR_LOAD_IN_PROGRESS", "read 20 of 20 records"),
+        ("offset_fetch_refused.py", "control, assigned again", "told of NOT_COORDINATOR"),
         ("fatal_error_in_report.py", "control, without a callback", "flush raised KafkaException"),
         ("duplicate_offsets.py", "control, no error", "reported at offsets 1, 2, 3"),
         ("fetch_answer_crash.py", "control, an id of zeros", "the consumer went on, told of no error"),

@@ -93,6 +93,23 @@ def test_counters_are_still_known_when_the_rule_was_removed_and_removing_again_i
     assert sum(cluster.counts("r").values(), RuleCounts()) == RuleCounts(3, 2)
 
 
+def test_what_a_proxy_had_counted_is_known_after_its_node_has_ended() -> None:
+    both = nodes()
+    cluster = ClusterProxies(both)
+    cluster.add(RULE)
+    both.proxies[2].rules["r"] |= {"matched": 3, "acted": 2, "held": 1}
+    assert cluster.counts("r")[2] == RuleCounts(matched=3, acted=2, held=1)
+    both.stopped.add(2)
+    cluster.remove("r", "release")
+    assert cluster.counts("r")[2].acted == 2
+    both.proxies[2] = Proxy(rules={"r": {**NONE, "matched": 1, "acted": 1}})
+    both.stopped.clear()
+    assert cluster.counts("r")[2] == RuleCounts(matched=4, acted=3)
+    cluster.remove("r", "release")
+    cluster.add(RULE)
+    assert cluster.counts("r")[2] == RuleCounts(), "another rule with this name begins anew"
+
+
 def test_requests_are_counted_over_nodes_and_listeners() -> None:
     both = nodes()
     both.proxies[1].clients = {"Produce": {"p1": 2, "p2": 1}}
