@@ -102,6 +102,7 @@ class ClockSkew(ProcessFault):
     )
     needs = ("clock shift",)
     injection = ClockShifted
+    restores = "the clocks of nodes"
 
     @field_validator("seconds")
     @classmethod

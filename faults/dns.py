@@ -177,6 +177,7 @@ class Dns(ProcessFault):
     needs = ("iptables",)
     applications = "containers"
     injection = NamesChanged
+    restores = "what host names resolve to"
 
     answer: Literal["wrong", "none"] = Field(
         default="wrong", description="`wrong`: another address; `none`: no name resolves"

@@ -180,13 +180,21 @@ def test_a_fault_is_not_drawn_beside_itself_unless_it_takes_down_another_broker(
     assert beside["kill-leader", True] > 10
 
 
-def test_faults_that_restore_the_same_do_not_overlap() -> None:
-    menu, rng = MENU.load("quorum")[0], random.Random(5)
+@pytest.mark.parametrize(
+    ("name", "pair", "other"),
+    [
+        ("quorum", ("reassign", "move-leader"), "more-threads"),
+        ("machines", ("controller-ahead", "controller-behind"), "old-records"),
+        ("machines", ("wrong-names", "no-names"), "old-records"),
+    ],
+)
+def test_faults_that_restore_the_same_do_not_overlap(name: str, pair: tuple[str, str], other: str) -> None:
+    menu, rng = MENU.load(name)[0], random.Random(5)
     together = 0
     for _ in range(100):
-        drawn = draw(menu, ["reassign", "move-leader", "more-threads"], rng)
+        drawn = draw(menu, [*pair, other], rng)
         assert drawn is not None
-        moves = [one for one in drawn.trial.faults if one.name != "more-threads"]
+        moves = [one for one in drawn.trial.faults if one.name != other]
         together += len({one.name for one in moves}) == 2
         assert all(one.end < two.at for one, two in pairwise(sorted(moves, key=lambda one: one.at)))
     assert together > 10
