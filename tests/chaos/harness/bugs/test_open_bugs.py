@@ -311,6 +311,20 @@ def test_a_killed_broker_can_never_register_again(arm: str, line: str) -> None:
     assert told_of_own_cluster("elr_not_forgotten.py", arm) == line
 
 
+@pytest.mark.parametrize(
+    ("arm", "line"),
+    [
+        (
+            "4.4.0",
+            "SHOWN: the former leader was not in the ISR after 60 s; it has marked the partition as failed",
+        ),
+        ("control, 4.4.0", "the former leader is in the ISR; it has not marked the partition as failed"),
+    ],
+)
+def test_a_former_leader_stops_replicating_after_records_were_deleted(arm: str, line: str) -> None:
+    assert told_of_own_cluster("deleted_in_epoch.py", arm) == line
+
+
 def test_a_consumer_goes_on_when_its_topic_is_deleted(cluster: ManagedCluster) -> None:
     """The control on Kafka of what ends the process with Tansu 0.6.0, by the same script."""
     path = ROOT / "examples" / "open-bugs" / "fetch_answer_crash.py"
