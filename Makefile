@@ -18,7 +18,7 @@ SHARDS := 6
 # Random histories for each oracle.
 HISTORIES ?= 500
 
-.PHONY: help setup swept demo test test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars class-data compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs findings bench nightly spark-jars class-data compose lock clean distclean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -62,7 +62,14 @@ test-histories: setup ## compare the checks with the plain-Python oracles on man
 	  tests/spark/checkers/test_outputs_against_oracle.py::test_same_as_the_oracle_for_long \
 	  tests/spark/checkers/test_chunk_sizes.py::test_the_size_of_chunks_changes_nothing_for_long \
 	  tests/spark/checkers/test_groups_against_oracle.py::test_they_agree_on_every_finding \
-	  tests/spark/checkers/test_share.py::test_random_stories_against_plain_python
+	  tests/spark/checkers/test_share.py::test_random_stories_against_plain_python \
+	  tests/spark/checkers/test_added_partitions.py::test_same_as_the_oracle \
+	  tests/spark/checkers/test_committed_first.py::test_same_as_the_oracle \
+	  tests/spark/checkers/test_created_again.py::test_same_as_the_oracle \
+	  tests/spark/checkers/test_passed_over.py::test_same_as_the_oracle \
+	  tests/spark/checkers/test_transactions.py::test_random_transactions_are_judged_as_the_oracle_does \
+	  tests/spark/checkers/test_idle.py::test_same_as_a_plain_line \
+	  tests/spark/checkers/test_reports.py::test_same_as_a_few_plain_lines
 
 test-pure: setup ## run only the tests without JVM and Docker
 	$(PURE)
@@ -77,7 +84,8 @@ test-chaos: export KAFKA_CHAOS_MAVEN := yes
 test-chaos: swept ## run only the tests with real brokers
 	$(PYTEST) -m "chaos and not soak" tests/chaos
 
-lint: setup ## run ruff, import-linter and mypy
+lint: setup ## run ruff, import-linter and mypy, and look at the titles of new commits
+	$(BIN)/python .ci/commit_titles.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
@@ -105,6 +113,9 @@ bugs: swept ## reproduce the known bugs and write docs/bugs.md with the results
 	rm -rf results/bugs-docs
 	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
 	$(BIN)/python -m harness.docgen bugs --write --take results/bugs-docs
+
+findings: ## run the scripts of findings/, or FINDING=name alone: whether other software still does what they say
+	@findings/run $(FINDING)
 
 bench: swept ## measure all that has a goal, against DuckDB and Kafka's own tools, in one table; takes a quarter of an hour
 	$(BIN)/python -m tests.bench

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from checkers.check import check_run
-    from checkers.classes import CLASSES
     from checkers.engine.choice import (
         ENGINE_VARIABLE,
         Decision,
@@ -33,13 +32,19 @@ if TYPE_CHECKING:
     from checkers.groups.one_group import group_findings
     from checkers.judgement.judge import judge
     from checkers.judgement.promise import bounds_of, check_promise, parse_promise
+    from checkers.questions.comparison import Comparison, compare_answers
     from checkers.questions.query import VIEW_DESCRIPTIONS, query_words
-    from checkers.questions.views import RunViews, ask, views_of
+    from checkers.questions.views import Answer, RunViews, ask, views_of
     from checkers.rates.aggregate import Rates, rates_of_runs
+    from checkers.rates.counts import counts_of
+    from checkers.rates.figures import figures_of, share_with
+    from checkers.records.ledger import LedgerCounts, count_ids
+    from checkers.registry import CLASSES
     from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
     from checkers.statistics.rates import (
+        EventRate,
+        Share,
         difference,
-        per_million,
         percentile,
         percentile_interval,
         rate_difference,
@@ -48,7 +53,6 @@ if TYPE_CHECKING:
 
 _NAMES_OF = {
     "check": "check_run",
-    "classes": "CLASSES",
     "engine.choice": "ENGINE_VARIABLE Decision EngineChoice EngineName available_memory decide engine_word "
     "parse_settings usual_engine",
     "engine.failures": "cause_of engine_failures is_failure",
@@ -57,11 +61,16 @@ _NAMES_OF = {
     "groups.one_group": "group_findings",
     "judgement.judge": "judge",
     "judgement.promise": "bounds_of check_promise parse_promise",
+    "questions.comparison": "Comparison compare_answers",
     "questions.query": "VIEW_DESCRIPTIONS query_words",
-    "questions.views": "RunViews ask views_of",
+    "questions.views": "Answer RunViews ask views_of",
     "rates.aggregate": "Rates rates_of_runs",
+    "rates.counts": "counts_of",
+    "rates.figures": "figures_of share_with",
+    "records.ledger": "LedgerCounts count_ids",
     "statistics.comparison": "ALPHA rank_test runs_needed shared_level",
-    "statistics.rates": "difference per_million percentile percentile_interval rate_difference share_of",
+    "statistics.rates": "EventRate Share difference percentile percentile_interval rate_difference share_of",
+    "registry": "CLASSES",
 }
 """The imports above, for `__getattr__`."""
 

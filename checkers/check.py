@@ -5,35 +5,34 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from checkers.classes.classify import attempt
-from checkers.deliveries import find as deliveries
 from checkers.deliveries.find import find_damaged
 from checkers.engine.connect import engine_name
 from checkers.engine.failures import engine_failures
 from checkers.evidence.counts import count_findings
 from checkers.evidence.findings import FINDINGS
-from checkers.groups import find as groups
+from checkers.found import Found
 from checkers.journals.footers import rows_of
-from checkers.journals.load import load_run, unknown_values, unread_sends
+from checkers.journals.load import unknown_values, unread_sends
 from checkers.journals.views import Scratch, Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
-from checkers.outputs import find as outputs
 from checkers.records import find as records
 from checkers.records.chunks import SEQ_CHUNK_BITS
+from checkers.records.idle import idle_faults
 from checkers.records.reports import reports_of
-from checkers.replicas import find as replicas
-from checkers.share import find as share
+from checkers.registry import SUBJECTS, load_whole_run
 from checkers.sql import ddl
-from checkers.transactions import find as transactions
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
-from harness.model.result import Summary
+from harness.model.result import BY_ABSENCE, Summary
 from harness.model.storage import StoragePath, scratch_in, write_parquet, write_whole
 
 
@@ -68,7 +67,7 @@ def check_run(
     folder = folder.resolve()
     results = folder if results is None else _make_folder(results.resolve())
     with engine_failures(folder), _scratch(results) as scratch_folder:
-        journals = load_run(folder, reads_folder=reads_folder)
+        journals = load_whole_run(folder, reads_folder=reads_folder)
         session = spark() if callable(spark) else spark
         # A check that fails from here on must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)
@@ -76,34 +75,23 @@ def check_run(
         target = results / FINDINGS_DIR
         _empty(target)
 
-        delivery_reports = reports_of(views.sends, views.meta)
-        of_records = records.find(views, scratch, chunk_bits=chunk_bits)
-        of_outputs = outputs.find(views, scratch, repeated=bool(of_records.repeated))
-        found: list[tuple[DataFrame | None, Sequence[str]]] = [
-            (of_records.findings, of_records.problems),
-            (find_damaged(views), ()),
-            (of_outputs.findings, of_outputs.problems),
-            deliveries.find(views, scratch),
-            groups.find(views, scratch),
-            share.find(views, scratch),
-            transactions.find(views, scratch),
-            replicas.find(views, scratch),
-        ]
-        for findings, _ in found:
-            if findings is not None:
-                findings.write.mode("append").parquet(engine_path(session, target))
+        delivery_reports = reports_of(views.sends, views.reads, views.meta)
+        of_records, repeated = records.find(views, scratch, chunk_bits=chunk_bits)
+        views = replace(views, repeated_sends=repeated)
+        found = [of_records, Found(find_damaged(views)), *(one.find(views, scratch) for one in SUBJECTS)]
+        for findings in (one.findings for one in found if one.findings is not None):
+            if not views.meta.read_began:
+                findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
+            findings.write.mode("append").parquet(engine_path(session, target))
         counts = count_findings(_written(session, target), views.meta, scratch)
-        ownerless, no_owners = attempt("owners of partitions", lambda: groups.ownerless_times(views))
-        shares, no_shares = attempt("share groups", lambda: share.share_counts(views))
-        repeated = of_records.repeated
-        again = f"the sends journal holds {repeated:,} sends more than once, so the verdict is unknown"
+        active = (rows for one in SUBJECTS if (rows := one.active(views)) is not None)
+        idle, no_idle = attempt("faults that hit nothing", lambda: idle_faults(views, active))
         problems = [
             *journals.problems,
             *unknown_values(journals, delivery_reports.outcomes),
             *unread_sends(journals, delivery_reports.sends),
-            *(problem for _, several in found for problem in several),
-            *([again] if repeated else []),
-            *filter(None, (no_owners, no_shares)),
+            *(problem for one in found for problem in one.problems),
+            *([no_idle] if no_idle else []),
         ]
         summary = summarise(
             counts,
@@ -111,10 +99,8 @@ def check_run(
             delivery_reports,
             reads=rows_of(journals.files["final"]),
             engine=engine_name(session),
-            ownerless=ownerless or (),
-            shares=shares or (),
-            inputs=of_outputs.inputs,
-            processed=of_outputs.processed,
+            idle_faults=idle or (),
+            **{name: value for one in found for name, value in one.summary.items()},
             problems=tuple(dict.fromkeys(problems)),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})
@@ -160,13 +146,11 @@ def _make_folder(results: StoragePath) -> StoragePath:
 
 
 def _save(summary: Summary, target: StoragePath) -> None:
-    try:
+    with CheckError.for_errors(
+        OSError,
+        "the summary of the check cannot be written",
+        where=target,
+        expected="a folder that can be written to",
+        next_step="correct its permissions, or name another folder with --results",
+    ):
         write_whole(target, summary.model_dump_json(indent=2) + "\n")
-    except OSError as error:
-        raise CheckError(
-            "the summary of the check cannot be written",
-            where=str(target),
-            expected="a folder that can be written to",
-            found=str(error),
-            next_step="correct its permissions, or name another folder with --results",
-        ) from error

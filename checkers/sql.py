@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -37,13 +38,47 @@ def conform(
 
 
 def case(cases: Sequence[tuple[Column, Column]]) -> Column:
-    """The value of the first condition that holds; null where none does."""
+    """The value of the first condition that holds; null where none does.
+
+    However many conditions there are, the expression is flat: the client of Spark Connect refuses those that
+    are nested some fifty deep, as `F.when(...).otherwise(F.when(...))` is."""
     if not cases:
         return F.lit(None)
     chosen = F.when(*cases[0])
     for condition, value in cases[1:]:
         chosen = chosen.when(condition, value)
     return chosen
+
+
+def union(rows: Sequence[DataFrame]) -> DataFrame:
+    """All rows of one or more DataFrames that have the same columns. Halves are joined, since engines and
+    their client refuse plans that are nested hundreds deep."""
+    if len(rows) == 1:
+        return rows[0]
+    half = len(rows) // 2
+    return union(rows[:half]).unionByName(union(rows[half:]))
+
+
+def comparable(*columns: str | tuple[str, Column]) -> Column:
+    """These columns, or names with columns, as a struct that every engine orders alike, null before all
+    values: for min, max, min_by and sorted lists. Each is a field under its name.
+
+    Of plain structs, Sail and DuckDB take null for the greatest value in aggregates, Apache Spark for the
+    least. So a field that is never null, and says whether there is a value, comes before each.
+    """
+    named = ((one, F.col(one)) if isinstance(one, str) else one for one in columns)
+    fields = ((value.isNotNull().alias(f"has_{name}"), value.alias(name)) for name, value in named)
+    return F.struct(*chain.from_iterable(fields))
+
+
+def constants(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Column:
+    """A small table as an array of structs, for `F.filter` and `F.transform`; not to be compared."""
+    return F.array(
+        *(
+            F.struct(*(F.lit(value).alias(name) for name, value in zip(names, row, strict=True)))
+            for row in rows
+        )
+    )
 
 
 def greatest_of(column: Column, order: Sequence[str]) -> Column:

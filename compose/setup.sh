@@ -252,6 +252,8 @@ else
   say python "$(.venv/bin/python --version) in .venv"
 fi
 
+.venv/bin/python .ci/commit_titles.py --install || true
+
 code=0
 images || code=$?
 if [[ $code -ne 0 ]]; then

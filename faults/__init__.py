@@ -24,7 +24,7 @@ from faults.disk_full import DiskFull
 from faults.dns import Dns
 from faults.elect import Elect, Transfer
 from faults.finalize import Finalize
-from faults.packets import CorruptPackets, DuplicatePackets, Loss, Reorder
+from faults.packets import Loss, Reorder
 from faults.partition import Bridge, Partition, Ring
 from faults.processes import Kill, Pause, Stop
 from faults.reassign import Reassign
@@ -43,14 +43,12 @@ Fault = Annotated[
     | ClockSkew
     | Command
     | ConfigChange
-    | CorruptPackets
     | CorruptSegment
     | CpuLimit
     | DeleteOldRecords
     | DiskFull
     | Dns
     | DropResponses
-    | DuplicatePackets
     | Elect
     | Finalize
     | HoldConnections
@@ -85,14 +83,12 @@ __all__ = [
     "ClockSkew",
     "Command",
     "ConfigChange",
-    "CorruptPackets",
     "CorruptSegment",
     "CpuLimit",
     "DeleteOldRecords",
     "DiskFull",
     "Dns",
     "DropResponses",
-    "DuplicatePackets",
     "Elect",
     "Fault",
     "Finalize",

@@ -84,15 +84,17 @@ class AddPartitions(FaultSpec):
     `metadata.max.age.ms` (Java), 5 minutes by default, which `extra` of a producer or reader can shorten.
     From then on a partitioner that hashes the key sends many keys to another partition than before, so the
     order of a key's records is lost to its readers: those of the old partition may come after those of the
-    new one. A group is rebalanced; a member with `auto.offset.reset=latest` that learns of a partition after
-    a producer does not get what was written to it before.
+    new one. A group is rebalanced. With `auto.offset.reset=latest` a group that learns of a partition after
+    a producer begins at its end, and no member ever gets what was written to it before (KAFKA-20539); with
+    `earliest` it gets all of it, and with `by_duration` (Java, from 4.0 on) what is younger than that.
 
     What the check says: order is judged within a partition, as Kafka promises it, so a key that moves makes
     no record `reordered`, nor an output `reordered_output`. Compaction keeps the newest record of a key in
     each of its partitions. The final read reads the new partitions, too; a record that is sent to one is
     `lost` or `misplaced` as any other. With `spread: even` the workload itself chooses among the
     partitions of the experiment, so nothing is written to new ones: use `spread: client`. A live reader
-    without a group reads those that there were at first.
+    without a group reads those that there were at first. What a group with `latest` passed over of a new
+    partition is `skipped`, from its first offset on.
 
     Proof: every broker that answers knows the new partitions, each with a leader and its full ISR.
     """

@@ -13,7 +13,7 @@ from faults.network.partition_proof import ProbeReport, counting_script, parse_r
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.shared.waiting import await_or_fail
 from faults.targets import Target
-from faults.targets.target_context import ClusterShape
+from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT_PORT
 
@@ -185,6 +185,9 @@ class DropResponses(BrokerClientFault):
     def max_brokers_down(self, shape: ClusterShape) -> int:
         return self.target.max_brokers(shape)
 
+    def taken_down(self, shape: ClusterShape) -> BaseTarget:  # noqa: ARG002
+        return self.target
+
 
 def client_ports(text: str) -> tuple[int, ...]:
     """The client ports of established connections to the client listener, from /proc/net/tcp and tcp6."""
@@ -264,7 +267,7 @@ class HoldConnections(BrokerClientFault):
     What Kafka does: the client waits for its response, gives up after request.timeout.ms (the Java client;
     librdkafka: socket.timeout.ms), and sends the request again over a new connection. The kernel keeps
     trying to deliver the old one: after healing it arrives, long after the client has moved on. The question
-    is what a broker then makes of it: of a Produce request (KIP-890), of an EndTxn request (KAFKA-17754).
+    is what a broker then makes of it, for example of an EndTxn request (KAFKA-17754).
 
     The old requests arrive up to as long after healing as the fault was open, since TCP doubles its
     retransmission interval each time. The harness's own requests over such connections are not answered

@@ -82,12 +82,15 @@ class ClockSkew(ProcessFault):
     image (the official one) cannot load. The monotonic clock is not shifted. A shift survives the node's
     restart.
 
-    What Kafka does: the times that the broker sets are wrong (message.timestamp.type=LogAppendTime, offsets
-    by time, retention.ms applied to records of producers with correct clocks); records whose own time is more
-    than message.timestamp.after.max.ms ahead of the broker's clock are refused (KIP-937). Sessions of brokers
-    and consumers use the monotonic clock. Whatever uses the wall clock takes a step forward for elapsed time:
-    requests in flight time out, a leader may consider all followers too slow (replica.lag.time.max.ms), Raft
-    timeouts expire (KIP-595). After a step back, all of these last longer by the same amount.
+    What Kafka does: the times that the broker sets are wrong (message.timestamp.type=LogAppendTime,
+    offsets by time, retention.ms applied to records of producers with correct clocks); records whose own
+    time is more than message.timestamp.after.max.ms ahead of the broker's clock are refused (KIP-937),
+    each with its whole batch (findings/one-bad-record-takes-its-batch-along.sh). In Kafka Streams one
+    record from the future makes those of all other keys late
+    (findings/streams-one-fast-clock-drops-all-others.sh). Sessions of brokers and consumers use the
+    monotonic clock. Whatever uses the wall clock takes a step forward for elapsed time: requests in
+    flight time out, a leader may consider all followers too slow (replica.lag.time.max.ms), Raft timeouts
+    expire (KIP-595). After a step back, all of these last longer by the same amount.
 
     Proof: a line that Kafka logs on demand (about a request of negative size, sent to its inner listener) has
     a time that is off by `seconds` from the true time before and after, and by nothing else.

@@ -178,8 +178,8 @@ class CorruptSegment(DiskFault):
     `after: stop` (SIGTERM, damage, start). What Kafka does: nothing. After a clean shutdown it checks no CRC,
     neither at start nor when it answers a fetch, so the damage is not detected until a reader checks: a
     follower refuses such a batch (CorruptRecordException), consumers do if they check CRCs (check.crcs: true
-    in the Java client, false in librdkafka). Healing restores the bytes where the file still has the changed
-    ones.
+    in the Java client, false in librdkafka: findings/damaged-record-is-handed-out.sh). Healing restores the
+    bytes where the file still has the changed ones.
 
     Proof: the CRC-32C of the batch on disk is not the one that it contains. After a kill, also at heal: the
     broker's log names that segment and that byte as invalid, and it loads the log to where the batch began;

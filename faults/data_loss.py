@@ -260,7 +260,8 @@ class WipeDisk(DiskFault):
     partitions. If the directory is new, it assigns the partitions to it; this changes them, so older requests
     are refused as outdated. The broker creates the partitions at offset 0 and fetches everything from their
     leaders. Of a partition without another replica it becomes the leader again as last known leader, empty
-    and without an error, even with unclean.leader.election.enable=false: the records are lost.
+    and without an error, even with unclean.leader.election.enable=false: the records are lost
+    (findings/wiped-replica-leads-with-an-empty-log.sh).
 
     Controllers are refused, and so are the brokers of a combined cluster: a voter that forgets its log and
     its vote can make the metadata quorum elect a leader without committed records (KIP-595, KIP-853).

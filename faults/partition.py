@@ -9,7 +9,7 @@ from pydantic import Field
 from faults.network.partition_injection import Cuts, Lost, between, halves, injection_of_cuts, middle, ring
 from faults.shared.fault_spec import FaultSpec, InjectionContext, node_names
 from faults.targets import All, Target, surely_within
-from faults.targets.target_context import ClusterShape
+from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 
@@ -118,6 +118,19 @@ class Partition(FaultSpec):
         sides = [side.max_brokers(shape) for side in (self.side, self.other)]
         # Where one side has no broker, the other's lose the controllers or the client.
         return min(most or shape.brokers for most in sides) if any(sides) else 0
+
+    def taken_down(self, shape: ClusterShape) -> BaseTarget | None:
+        here, there = (side.max_brokers(shape) or shape.brokers + 1 for side in (self.side, self.other))
+        if here == there:
+            return None
+        return self.side if here < there else self.other
+
+    def may_move_leaders(self, shape: ClusterShape, *, at_once: bool) -> bool:
+        # A leader is replaced when the controller has not heard it for a while.
+        if at_once:
+            return False
+        deciding = {*shape.controller_ids, *shape.zookeepers}
+        return any(side.possible_nodes(shape) & deciding for side in (self.side, self.other))
 
     def _headless(self, shape: ClusterShape) -> bool:
         """Whether it is certain that no broker reaches any controller."""

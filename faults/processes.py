@@ -232,6 +232,12 @@ class Pause(ProcessFault):
     processed on resume, so a paused follower may still receive what it had been sent. Brokers send requests
     to a frozen active controller for controller.socket.timeout.ms (30 s) before they look for another.
 
+    With acks=1 a paused leader loses more than a killed one, if another one is elected meanwhile. The thawed
+    broker still believes that it leads: it writes and acknowledges all produce requests that wait in its
+    sockets, in its old epoch, and truncates them as soon as it hears of the new leader. Of clients that went
+    on sending to it, pauses of 20 s lost 104 to 1,605 of 2,800 acknowledged records (aiokafka, kafka-python,
+    sarama), and kills 0 to 10; acks=all lost none in either.
+
     Proof: the engine reports that the container is paused, its processes use no CPU time (so no heartbeat
     and no fetch can leave it), and the broker answers no request.
     """

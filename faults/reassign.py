@@ -63,8 +63,7 @@ class Reassigned(PartitionInjection):
         return Evidence(True, f"replicas moved, all in sync: {self.target}", evidence.facts)
 
     def undo(self, context: InjectionContext) -> None:
-        # Cancelled first: a running move that is only overridden by the former replicas never ends, since the
-        # controller keeps the replica that is being added as one to add and to remove (observed with 4.3.1).
+        # Cancelled first, so that no running move is overridden by another one.
         cancelled = {then.partition: None for then in self.before}
         self.reassign(context, "to cancel the move", cancelled, GONE, "NO_REASSIGNMENT_IN_PROGRESS")
         self.restore(context, "the move back")
@@ -83,9 +82,11 @@ class Reassign(PartitionFault):
     What Kafka does (KIP-455): the new replicas are added and copy the log; when all of them are in the ISR,
     the old ones are removed and their files deleted. If the leader is removed, a new replica becomes leader,
     in a higher leader epoch. Meanwhile the partition has more replicas than before, and acks=all waits for
-    those in the ISR. No records are lost, but a move to brokers that are down does not end until they come
-    back. The heal moves the replicas back, which copies the log again, and waits for the full ISR; leadership
-    is not moved back.
+    those in the ISR. A move to brokers that are down does not end until they come back. Nothing that was
+    acknowledged under acks=all is lost; where the leader is removed, a record that acks=1 has acknowledged is
+    lost if the new leader has not fetched it yet (KAFKA-20554; `kafka-chaos run planned-move`). The heal
+    moves the replicas back, which copies the log again, and waits for the full ISR; leadership is not moved
+    back.
 
     `to` may have fewer or more brokers than the partition has replicas: then its replication factor changes.
     With `{nodes: [...]}` the order counts: the first is the preferred leader. Any other target keeps the

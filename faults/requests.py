@@ -139,6 +139,11 @@ class RequestMatch(Frozen):
             error=act.error,
         )
 
+    @property
+    def names_topics(self) -> bool:
+        """Whether it depends on what a message names."""
+        return self.topic is not None or self.partition is not None
+
     def covers(self, other: RequestMatch | RequestRule) -> bool:
         """Whether the other one is about the same API, and about the client, topic and partition that this
         names. Nodes are left out: those of a target may have been others then."""
@@ -184,7 +189,7 @@ class Requests(FaultSpec):
     What Kafka does: a client whose request gets no response closes the connection after request.timeout.ms
     (librdkafka: socket.timeout.ms) and sends it again over another. A request that was held may therefore
     arrive after its repetition, which is how a late EndTxn or WriteTxnMarkers ends the next transaction
-    (KIP-890, KAFKA-19446). After an error in a Produce response the client retries what is retriable, and
+    (KAFKA-19446). After an error in a Produce response the client retries what is retriable, and
     only idempotence keeps it from being there twice.
 
     Conditions are those of schedules and steps: `after` and `for` in a write step; or an inject step, a wait
@@ -233,6 +238,11 @@ class Requests(FaultSpec):
                 f"`{self.do}` is for requests: clients take one response to each request, in their order"
             )
         return self
+
+    @property
+    def needs_body(self) -> bool:
+        """Whether the body of a message has to be read, to find it or to answer it with an error."""
+        return self.on.names_topics or parse_act(self.do).error is not None
 
     @property
     def uses_proxy(self) -> bool:

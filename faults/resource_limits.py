@@ -79,8 +79,10 @@ class CpuLimit(ProcessFault):
     What Kafka does: every request takes longer, in steps of up to 100 ms; garbage collections and elections
     take many times as long. Followers on a starved broker fall behind and leave the ISR after
     replica.lag.time.max.ms. A broker that cannot send a heartbeat within broker.session.timeout.ms is fenced
-    (KIP-631), and a starved active controller is replaced by another (KIP-595). The limit remains when the
-    broker restarts; a start needs seconds of CPU time, so it may take minutes.
+    (KIP-631), and a starved active controller is replaced by another (KIP-595). A leader that is fenced while
+    its followers are behind and still in the ISR has acknowledged with acks=1 what is lost then (`kafka-chaos
+    run starved-leader`). The limit remains when the broker restarts; a start needs seconds of CPU time, so it
+    may take minutes.
 
     Proof: the engine reports the limit; and while busy loops of the lowest priority run in the node's
     container for a second, the container uses no more than the limit (within 20 %), and the kernel's count of

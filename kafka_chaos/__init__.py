@@ -50,12 +50,14 @@ if TYPE_CHECKING:
         ReadyWhen,
     )
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
+    from harness.spec.drive_step import Drive
     from harness.spec.experiment import Arm, Experiment
     from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
     from harness.spec.producer_ids import InitProducerId
     from harness.spec.rival import Rival
     from harness.spec.security import SecuritySpec
-    from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
+    from harness.spec.step import Step
+    from harness.spec.steps import Ask, Heal, Inject, Sleep, Wait, Write
     from harness.spec.topic import DeleteRecords, RecreateTopic, TopicSpec
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
@@ -160,7 +162,9 @@ _HOME = {
     "harness.spec.producer_ids": "InitProducerId",
     "harness.spec.rival": "Rival",
     "harness.spec.security": "SecuritySpec",
-    "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
+    "harness.spec.drive_step": "Drive",
+    "harness.spec.step": "Step",
+    "harness.spec.steps": "Ask Heal Inject Sleep Wait Write",
     "workloads.config.reader_spec": "ReaderSpec",
     "workloads.config.workload_spec": "ProducerSettings TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",

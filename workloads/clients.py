@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +19,7 @@ CLOSE_SECONDS = 120.0
 STUCK_SECONDS = 20.0
 """Seconds after which a call with a time-out of 1 s counts as stuck, and its client is given up."""
 _log = logging.getLogger(LOGGER_NAME)
+_clear = ctypes.PYFUNCTYPE(None)(("PyErr_Clear", ctypes.pythonapi))
 
 
 class ClientStuck(Exception):
@@ -34,14 +37,24 @@ def client_logger() -> logging.Logger:
 
 
 def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> None:
-    """Run `work` in a thread of its own and re-raise its exception.
+    """As `call_until`, for at most `seconds`.
 
-    librdkafka's send_offsets_to_transaction ignores its time-out and waits without a limit while the group's
-    coordinator cannot be reached (librdkafka issue 5456), and confluent-kafka's close() aborts and
-    flushes without a limit.
+    librdkafka's send_offsets_to_transaction does not keep to its time-out (librdkafka issue 5456), and
+    confluent-kafka's close() aborts and flushes without a limit.
 
     Raises:
         ClientStuck: it did not return within `seconds`; its thread is left running.
+    """
+    give_up = time.monotonic() + seconds
+    call_until(lambda: give_up, work, what)
+
+
+def call_until(give_up: Callable[[], float], work: Callable[[], Any], what: str) -> None:
+    """Run `work` in a thread of its own and re-raise its exception. `give_up` tells the time.monotonic()
+    until which it is waited for; it is asked every second, since a run that ends may bring that nearer.
+
+    Raises:
+        ClientStuck: it did not return until then; its thread is left running.
     """
     raised: list[BaseException] = []
 
@@ -53,11 +66,14 @@ def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> Non
             raised.append(error)
 
     thread = threading.Thread(target=run, name=f"call-{what}", daemon=True)
+    began = time.monotonic()
     thread.start()
-    thread.join(seconds)
+    while thread.is_alive() and (left := give_up() - time.monotonic()) > 0:
+        thread.join(min(left, 1.0))
     if thread.is_alive():
-        _log.error("%s did not return within %g s: the client is given up", what, seconds)
-        raise ClientStuck(f"{what} did not return within {seconds:g} s")
+        waited = time.monotonic() - began
+        _log.error("%s did not return within %.1f s: the client is given up", what, waited)
+        raise ClientStuck(f"{what} did not return within {waited:.1f} s")
     if raised:
         raise raised[0]
 
@@ -65,8 +81,7 @@ def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> Non
 def close_consumer(consumer: Any, name: str) -> None:
     """Close a consumer.
 
-    librdkafka's close may lock up while a broker's thread answers a fetch with an error. For a member of a
-    group see `LiveReader._leave_group`.
+    librdkafka's close may not return. For a member of a group see `LiveReader._leave_group`.
 
     Raises:
         ClientStuck: it did not return within `CLOSE_SECONDS`; it is left as it is.
@@ -91,6 +106,16 @@ def poll(client: Any, seconds: float) -> KafkaError | None:
     except SystemError:
         return KafkaError(KafkaError._FATAL, "a fatal error, which confluent-kafka did not name", fatal=True)
     return None
+
+
+def drop_pending_error() -> None:
+    """The first call of every delivery callback.
+
+    confluent-kafka calls the first callback behind a fatal error while that is set, so that some later call
+    in it would fail with it, or with what that call makes of it (docs/open-bugs.md). `flush` and `poll` raise
+    nevertheless when they return.
+    """
+    _clear()
 
 
 def flush(client: Any, seconds: float) -> int:

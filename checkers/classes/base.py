@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,6 +55,12 @@ class FindingRule:
         definition, _, rest = text.partition("Source:")
         source, _, example = rest.partition("Example:")
         return definition.strip(), source.strip(), example.strip()
+
+
+def rules_in(names: Mapping[str, object]) -> tuple[FindingRule, ...]:
+    """The classes of findings that a module defines, in the order in which they apply; `names` are its
+    globals."""
+    return tuple(value for value in names.values() if isinstance(value, FindingRule))
 
 
 def finding_class(detail: Rule | str, *, subject: FindingSubject = "record") -> Callable[[Rule], FindingRule]:

@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checkers import classes
-from checkers.classes.base import Facts, FindingRule, FindingSubject
+from checkers.classes.base import Facts, FindingRule
 from checkers.evidence.findings import as_findings
+from checkers.found import Found
 from checkers.sql import case
 from harness.model.errors import first_line
 
@@ -34,14 +34,14 @@ def attempt(name: str, work: Callable[[], Returned]) -> tuple[Returned | None, s
 
 
 def findings_of(
-    subject: FindingSubject,
+    rules: Sequence[FindingRule],
     facts: DataFrame,
     columns: Mapping[str, Column],
     *,
     evidence: Callable[[DataFrame], DataFrame] = lambda rows: rows,
-) -> tuple[DataFrame, list[str]]:
-    """The findings about a subject as `checkers.evidence.findings.FINDINGS`, and the problems of rules that
-    cannot be computed, which are left out.
+) -> Found:
+    """The findings of these classes, in the order in which they apply, without those whose rules cannot be
+    computed, which are problems.
 
     Args:
         columns: values of columns (`as_findings`).
@@ -53,12 +53,12 @@ def findings_of(
         sentences = [(F.col("finding") == rule.finding.value, rule.detail(Facts())) for rule in rules]
         return as_findings(evidence(rows).withColumn("detail", case(sentences)), columns)
 
-    rules = classes.of_subject(subject)
-    findings, _ = attempt(subject, lambda: found(rules))
+    findings, _ = attempt("all classes", lambda: found(rules))
     if findings is not None:
-        return findings, []
+        return Found(findings)
     problems = {rule: attempt(rule.finding.value, lambda rule=rule: found([rule]))[1] for rule in rules}  # type: ignore[misc]
-    return found([rule for rule in rules if not problems[rule]]), [one for one in problems.values() if one]
+    usable = found([rule for rule in rules if not problems[rule]])
+    return Found(usable).with_problems(*problems.values())
 
 
 def class_of(rules: Sequence[FindingRule]) -> Column:

@@ -144,27 +144,27 @@ def offset_jumps(live: DataFrame, sessions: DataFrame) -> DataFrame:
 
 
 def intervals(
-    views: Views, sessions: DataFrame, readers: DataFrame, owed: DataFrame | None = None
+    sessions: DataFrame, readers: DataFrame, commits: DataFrame | None, owed: DataFrame | None = None
 ) -> DataFrame:
     """The intervals of groups, and of sessions in order of readers without one: `INTERVAL`, `read_committed`,
-    `low` and `high` (bigint). That of a group with a row in `owed` (`checkers.groups.first_ownership`) begins
-    there."""
+    `low` and `high` (bigint). That of a group ends at its last delivery or `commits` (of
+    `checkers.deliveries.commits.commits_of_groups`); that of a subscriber with a row in `owed`
+    (`checkers.deliveries.owed.OWED`) begins there, and ends at its last offset or later."""
     known = sessions.where("in_group or in_order")
+    if owed is not None:
+        strict = readers.select(*SUBSCRIBER, "read_committed").distinct()
+        rows = owed.withColumnsRenamed({"owed": "first", "last_owed": "last"})
+        rows = rows.join(F.broadcast(strict), list(SUBSCRIBER))
+        columns = (*SUBSCRIBER, "read_committed", "session", "topic_partition", "first", "last")
+        known = known.select(*columns).unionByName(rows.select(*columns))
     keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
     found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
-    if views.files["commits"]:
+    if commits is not None:
         # A group commits the offset after the last record that it has processed.
-        members = readers.where("in_group").select("reader", *SUBSCRIBER)
-        commits = views.commits.where(F.col("error").isNull()).join(members, "reader")
         commits = commits.groupBy(*SUBSCRIBER, "topic_partition").agg(F.max("offset").alias("next"))
         found = found.join(commits, [*SUBSCRIBER, "topic_partition"], "left")
         to_next = F.greatest("high", F.try_subtract("next", F.lit(1).cast("bigint")))
         found = found.withColumn("high", to_next).drop("next")
-    if owed is not None:
-        of_groups = owed.select(F.col("group").alias("subscriber"), "topic_partition", "owed")
-        of_groups = F.broadcast(of_groups.withColumn("in_group", F.lit(True)))
-        found = found.join(of_groups, [*SUBSCRIBER, "topic_partition"], "left")
-        found = found.withColumn("low", F.least("low", "owed")).drop("owed")
     return found.withColumn("position", F.lit(0).cast("bigint"))
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
+from checkers.deliveries import classes
 from checkers.deliveries.delivered import (
     by_subscriber,
     consecutive,
@@ -20,15 +21,16 @@ from checkers.deliveries.delivered import (
     sessions,
     subscribers,
 )
+from checkers.deliveries.owed import PassedOver, commits_of_groups, owed, who_read_before
 from checkers.evidence.findings import as_findings
 from checkers.evidence.sentences import say, when
-from checkers.groups.first_ownership import owed_offsets
-from checkers.int64 import INT64_MIN
+from checkers.found import Found
+from checkers.journals.created_again import is_of_last, live_of_topics
 from checkers.journals.footers import distinct_values, rows_of
 from checkers.journals.offset_chunks import chunk_of
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views, readable
-from checkers.sql import conform
+from checkers.sql import comparable, conform
 from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 
@@ -41,29 +43,23 @@ DELIVERIES = {
 `kind` is the class of findings that it becomes, `subscriber` the name of the reader or group. `offset` is the
 first skipped one, the one that the reader went back to, or the one that was delivered again; `count` is the
 number of skipped offsets, or of deliveries; `before` is the previous offset of a reader that went back.
-`reason` is why the offsets were skipped, where it is known.
+`reason` is why the offsets were skipped, or delivered again, where it is known.
 `producer` and `seq` identify the record at the offset (null: not known).
 """
 
-RESET_TO_LATEST = (
-    ": it had owned the partition before they were written, had committed no offset, and was reset to the "
-    "end of the log (auto.offset.reset=latest)"
-)
+_CREATED_AGAIN = ", in the topic that had been created again while it read"
 DAMAGED = (ReadState.CORRUPT.value, ReadState.UNDECODABLE.value)
 _SHOWN_BYTES = 16
 _KEYS = ("reader", "topic_partition", "offset")
 
 
-def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
-    """Findings about deliveries as `checkers.evidence.findings.FINDINGS` (None: there are none), and reasons
-    for an unknown verdict."""
-    if not rows_of(views.files["live"]):
-        return None, []
-    facts, damaged = anomalies(views, scratch), damaged_live(views)
+def find(views: Views, scratch: Scratch, *, passed_over: PassedOver = lambda _views, _live: []) -> Found:
+    """Findings about deliveries; `passed_over` is what groups passed over."""
+    facts, damaged = anomalies(views, scratch, passed_over), damaged_live(views)
     if facts is None:
-        return damaged, []
-    found, problems = findings_of(
-        "delivery",
+        return Found(damaged)
+    found = findings_of(
+        classes.CLASSES,
         facts.withColumn("at", name_of(F.col("topic_partition"), views.topics)),
         {
             "partition": partition_of(F.col("topic_partition")),
@@ -71,18 +67,23 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
             "reader": F.col("subscriber"),
         },
     )
-    return (found if damaged is None else found.unionByName(damaged)), problems
+    return found.with_findings(damaged)
 
 
-def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
+def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFrame | None:
     """Rows of `DELIVERIES`; None: there are none."""
-    readers = subscribers(views)
-    chunks = scratch.materialize("delivered", delivered_chunks(views.live, readers))
+    readers, live = subscribers(views), live_of_topics(views)
+    if views.recreated_ns:
+        live = scratch.materialize("live-of-topics", live)
+    before, commits = who_read_before(views, live, readers), commits_of_groups(views, live, readers)
+    owing = owed(views, live, readers, before, commits, passed_over(views, live))
+    if not rows_of(views.files["live"]) and owing is None:
+        return None
+    chunks = scratch.materialize("delivered", delivered_chunks(live, readers))
     all_sessions, delivered = sessions(chunks), by_subscriber(chunks)
     unordered = all_sessions.where(~F.col("in_order"))
     repeated = delivered.where(F.col("in_group") & (F.col("deliveries") > F.bit_count("bits")))
-    owed = owed_offsets(views)
-    in_log = offsets_in_log(intervals(views, all_sessions, readers, owed), views)
+    in_log = offsets_in_log(intervals(all_sessions, readers, commits, owing), views)
     skipped = scratch.materialize("skipped", consecutive(not_delivered(in_log, delivered)))
     # One query says which of the three have rows.
     frames = {"unordered": unordered, "repeated": repeated, "skipped": skipped}
@@ -90,7 +91,7 @@ def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
     nonempty = {row["name"] for row in reduce(DataFrame.unionByName, first_rows).collect()}
     found = []
     if "unordered" in nonempty:
-        jumps = scratch.materialize("offset-jumps", offset_jumps(views.live, unordered))
+        jumps = scratch.materialize("offset-jumps", offset_jumps(live, unordered))
         back = jumps.where("back").withColumns({"subscriber": F.col("reader"), "count": F.lit(1)})
         found.append(_facts("nonmonotonic_read", back))
         one = F.lit(1).cast("bigint")
@@ -101,9 +102,15 @@ def anomalies(views: Views, scratch: Scratch) -> DataFrame | None:
             "all-skipped", skipped.unionByName(consecutive(offsets_in_log(gaps, views)))
         )
     if "skipped" in nonempty or "unordered" in nonempty:
-        found.append(_facts("skipped", with_reason(with_identity(skipped, views.reads), owed)))
+        found.append(_facts("skipped", with_reason(with_identity(skipped, views.reads), owing)))
     if "repeated" in nonempty:
-        found.append(_facts("redelivered", redelivered(views.live, repeated, readers)))
+        again = redelivered(live, repeated, readers)
+        if before is not None:
+            of_new = is_of_last(views) & F.col("read_before")
+            groups = before.where("in_group").select("subscriber", F.lit(True).alias("read_before"))
+            again = again.join(F.broadcast(groups), "subscriber", "left")
+            again = again.withColumn("reason", F.when(of_new, F.lit(_CREATED_AGAIN)))
+        found.append(_facts("redelivered", again))
     return reduce(DataFrame.unionByName, found) if found else None
 
 
@@ -111,14 +118,17 @@ def _facts(kind: str, rows: DataFrame) -> DataFrame:
     return conform(rows, DELIVERIES, {"kind": F.lit(kind)})
 
 
-def with_reason(skipped: DataFrame, owed: DataFrame | None) -> DataFrame:
-    """Rows of skipped offsets with `reason` (string, null if not known), by the rows of `owed_offsets`."""
-    if owed is None:
+def with_reason(skipped: DataFrame, owing: DataFrame | None) -> DataFrame:
+    """Rows of skipped offsets with `reason` (string, null if not known), by rows of
+    `checkers.deliveries.owed.OWED`."""
+    if owing is None:
         return skipped
-    groups = owed.select(F.col("group").alias("subscriber"), "topic_partition", "first_given")
-    groups = F.broadcast(groups.withColumn("in_group", F.lit(True)))
-    both = skipped.join(groups, ["subscriber", "in_group", "topic_partition"], "left")
-    return both.withColumn("reason", F.when(F.col("offset") < F.col("first_given"), F.lit(RESET_TO_LATEST)))
+    keys = ["subscriber", "in_group", "topic_partition"]
+    both = skipped.join(
+        F.broadcast(owing.select(*keys, "first_given", F.col("reason").alias("why"))), keys, "left"
+    )
+    before = F.coalesce(F.col("offset") < F.col("first_given"), F.lit(True))
+    return both.withColumn("reason", F.when(before, F.col("why")))
 
 
 def with_identity(offsets: DataFrame, reads: DataFrame) -> DataFrame:
@@ -145,11 +155,9 @@ def redelivered(live: DataFrame, chunks: DataFrame, readers: DataFrame) -> DataF
 def _least_identity(rows: DataFrame, *keys: str) -> DataFrame:
     """One row per combination of the keys: the least identity of its rows (null comes before all numbers) and
     `count` (bigint), their number."""
-    # Engines disagree on how nulls inside a struct are ordered.
-    numbers = [F.coalesce(F.col(name).cast("bigint"), F.lit(INT64_MIN)).alias(name) for name in IDENTITY]
-    least = rows.groupBy(*keys).agg(F.min(F.struct(*numbers)).alias("least"), F.count("*").alias("count"))
-    names = [F.nullif(F.col(f"least.{name}"), F.lit(INT64_MIN)).alias(name) for name in IDENTITY]
-    return least.select(*keys, *names, "count")
+    least = F.min(comparable(*IDENTITY)).alias("least")
+    found = rows.groupBy(*keys).agg(least, F.count("*").alias("count"))
+    return found.select(*keys, *(f"least.{name}" for name in IDENTITY), "count")
 
 
 def find_damaged(views: Views) -> DataFrame | None:
@@ -175,13 +183,14 @@ def damaged_live(views: Views) -> DataFrame | None:
         return None
     final = views.reads.where(~F.coalesce(readable(), F.lit(False))).select("topic_partition", "offset")
     rows = _damaged(views.live).join(final, ["topic_partition", "offset"], "left_anti")
-    shown = ("topic", "partition", "producer", "seq", "key", "state")
-    position = F.coalesce("position", F.lit(INT64_MIN))
-    first = F.min_by(F.struct(*shown), F.struct(position, "state")).alias("first")
+    shown = ("state", "topic", "partition", "producer", "seq", "key")
+    first = F.min(comparable("position", *shown)).alias("first")
     deliveries = rows.groupBy(*_KEYS).agg(first, F.count("*").alias("count"))
     reader = "live reader {reader} got what the final read does not hold: "
     return _as_findings(
-        deliveries.select(*_KEYS, "count", "first.*"), copies=0, detail=say(reader, _damage(views))
+        deliveries.select(*_KEYS, "count", *(f"first.{name}" for name in shown)),
+        copies=0,
+        detail=say(reader, _damage(views)),
     )
 
 

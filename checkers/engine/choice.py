@@ -146,7 +146,7 @@ def decide(
     if usual == "spark" and available is not None and available < heap + JVM_MARGIN:
         return Decision(
             replace(choice, engine="sail"),
-            f"checking with Sail, since Spark needs {(heap + JVM_MARGIN) / 2**30:.1f} GiB of memory and "
+            f"using Sail, since Spark needs {(heap + JVM_MARGIN) / 2**30:.1f} GiB of memory and "
             f"{available / 2**30:.1f} GiB are free",
         )
     return Decision(replace(choice, engine=usual))

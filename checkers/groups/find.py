@@ -8,6 +8,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from checkers.classes.classify import attempt
+from checkers.found import Found
+from checkers.groups import classes
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
 from checkers.groups.rules import OffsetRetention, ahead_rules, suspect_rules
@@ -25,15 +28,16 @@ _SHORTEST_SECONDS = 1.0
 _MOST_OWNERLESS_TIMES = 50
 
 
-def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
-    """Findings about the progress of all consumer groups of a run.
+def find(views: Views, scratch: Scratch) -> Found:
+    """Findings about the progress of all consumer groups of a run, and of the summary `ownerless`."""
+    ownerless, problem = attempt("owners of partitions", lambda: ownerless_times(views))
+    return _find(views, scratch).with_problems(problem).with_summary(ownerless=ownerless or ())
 
-    Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
-        that failed.
-    """
+
+def _find(views: Views, scratch: Scratch) -> Found:
     has_rows = any(rows_of(views.files[name]) for name in ("commits", "assignments", "offsets"))
     if not groups_of(views) or not has_rows:
-        return None, []
+        return Found()
     rules = partial(suspect_rules, retention=OffsetRetention.of(views.meta))
     rows = scratch.materialize("group-suspects", apply_rules(rules, _journals(views)))
     found, failed = kinds_and_problems(rows, "consumer groups")
@@ -47,10 +51,9 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
         failed += kinds_and_problems(parts[-1], "consumer groups")[1]
     problems = sorted({problem for _, problem in failed})
     if not kinds:
-        return None, problems
+        return Found(problems=tuple(problems))
     rows = reduce(DataFrame.unionByName, parts)
-    findings, unusable = anomaly_findings(rows, "group", views)
-    return findings, [*problems, *unusable]
+    return anomaly_findings(rows, classes.CLASSES, views).with_problems(*problems)
 
 
 def groups_of(views: Views) -> set[str]:

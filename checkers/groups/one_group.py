@@ -48,10 +48,10 @@ def group_findings(
 
     with engine_failures(folder), scratch_in(folder) as scratch:
         spark = session()
-        findings, problems = find(Views.of(spark, journals), Scratch(spark, scratch))
-        if problems:
-            raise _not_judged(folder, "; ".join(problems))
-        return [] if findings is None else findings.toArrow().to_pylist()
+        found = find(Views.of(spark, journals), Scratch(spark, scratch))
+        if found.problems:
+            raise _not_judged(folder, "; ".join(found.problems))
+        return [] if found.findings is None else found.findings.toArrow().to_pylist()
 
 
 def _has_suspects(journals: RunJournals) -> bool:

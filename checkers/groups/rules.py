@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from checkers.groups.anomalies import ANOMALIES, Row, integers, offsets_of, rows_of_journal
 from checkers.groups.journals import PartitionJournals, earliest_ns, latest_ns
-from checkers.int64 import INT64_MAX
+from checkers.int64 import INT64_MAX, INT64_MIN
 from harness.model.run import RunMeta
 
 
@@ -72,10 +72,16 @@ def ahead_rules(rows: pa.Table) -> list[pa.Table]:
 
 def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) -> Iterator[Row]:
     """Stretches of consecutive answers that lack a commit which was answered before they were asked for."""
-    times = [one["at_ns"] for one in journals.accepted]
-    highest = list(accumulate(journals.accepted, _higher))
+    kept: dict[int, tuple[list[int], list[Row]]] = {}
     answers: list[tuple[Row, Row | None]] = []
     for answer in journals.fetched:
+        # Commits are deleted with their topic, so those before it was created again are not missing.
+        begun = (ended for since, ended in retention.recreated if since <= answer["at_ns"])
+        gone = max(begun, default=INT64_MIN)
+        if gone not in kept:
+            commits = [one for one in journals.accepted if earliest_ns(one) > gone]
+            kept[gone] = [one["at_ns"] for one in commits], list(accumulate(commits, _higher))
+        times, highest = kept[gone]
         before = bisect_left(times, answer["asked_ns"])
         commit = highest[before - 1] if before else None
         lacked = commit if commit and not _explained(journals, commit, answer, retention) else None
@@ -103,12 +109,9 @@ def _higher(highest: Row, commit: Row) -> Row:
 
 def _explained(journals: PartitionJournals, commit: Row, answer: Row, retention: OffsetRetention) -> bool:
     """Whether the answer is right although this commit came before it: it has the commit or a higher offset,
-    another commit may have followed and set the answered offset, or the commit has expired or was deleted
-    with its topic."""
+    another commit may have followed and set the answered offset, or the commit has expired."""
     since, answered, until = earliest_ns(commit), answer["offset"], answer["at_ns"]
     if answered is not None and commit["offset"] <= answered:
-        return True
-    if any(since <= ended and begun <= until for begun, ended in retention.recreated):
         return True
     if answered is None:
         return bool(until - commit["at_ns"] >= retention.retention_ns)

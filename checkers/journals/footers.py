@@ -23,8 +23,8 @@ class JournalFile:
     def open(cls, path: StoragePath) -> JournalFile:
         """Raises OSError or pyarrow.ArrowException if its footer is none, or these columns cannot be read.
 
-        The columns are read, although the footer has their bounds: where it is damaged, pyarrow ends the
-        process when it is asked for those, and raises an error when the column is read.
+        The columns are read, although the footer has their bounds: statistics of a damaged footer are not
+        asked for.
         """
         with open_parquet(path) as file:
             footer = file.metadata

@@ -3,71 +3,60 @@ version does not know: reasons for an unknown verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from checkers.journals.footers import JournalFile, distinct_values, rows_of
-from harness.model import application_journal, journal, share_journal
+from checkers.journals.journal import Files, Journal, Readable
+from harness.model import journal
 from harness.model.errors import JournalError, first_line
-from harness.model.journal import UNMAPPED, ReadState, SendOutcome
+from harness.model.journal import ReadState, SendOutcome
 from harness.model.run import ReaderInfo, RunMeta
 from harness.model.storage import StoragePath, matching
 
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
 _PARTS = "part-*.parquet"
-Files = tuple[JournalFile, ...]
-
 JOURNALS = {
-    "sends": (journal.SENDS_DIR, journal.SENDS),
-    "opened": (journal.SENDS_DIR, journal.SENDS),
-    "final": (journal.READS_DIR, journal.READS),
-    "committed": (journal.COMMITTED_DIR, journal.READS),
-    "txns": (journal.TRANSACTIONS_DIR, journal.TRANSACTIONS),
-    "assignments": (journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS),
-    "commits": (journal.COMMITS_DIR, journal.COMMITS),
-    "offsets": (journal.OFFSETS_DIR, journal.OFFSETS),
-    "samples": (journal.SAMPLES_DIR, journal.SAMPLES),
-    "replicas": (journal.REPLICAS_DIR, journal.REPLICAS),
-    "outputs": (journal.OUTPUTS_DIR, application_journal.OUTPUTS),
-    "application": (journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS),
-    "deliveries": (share_journal.DELIVERIES_DIR, share_journal.DELIVERIES),
-    "share_offsets": (share_journal.SHARE_OFFSETS_DIR, share_journal.SHARE_OFFSETS),
-    "share_events": (share_journal.SHARE_EVENTS_DIR, share_journal.SHARE_EVENTS),
-    "live": (journal.LIVE_DIR, journal.READS),
+    "sends": Journal(journal.SENDS_DIR, journal.SENDS, names_topics=True),
+    "opened": Journal(journal.SENDS_DIR, journal.SENDS, names_topics=True),
+    "final": Journal(journal.READS_DIR, journal.READS, names_topics=True),
+    "committed": Journal(journal.COMMITTED_DIR, journal.READS, names_topics=True),
+    "txns": Journal(journal.TRANSACTIONS_DIR, journal.TRANSACTIONS),
+    "assignments": Journal(journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS),
+    "commits": Journal(journal.COMMITS_DIR, journal.COMMITS),
+    "offsets": Journal(journal.OFFSETS_DIR, journal.OFFSETS),
+    "samples": Journal(journal.SAMPLES_DIR, journal.SAMPLES),
+    "replicas": Journal(journal.REPLICAS_DIR, journal.REPLICAS),
+    "live": Journal(journal.LIVE_DIR, journal.READS, names_topics=True),
 }
-"""Folder and columns of each journal: `opened` are sends that a crash left open, `final` is the final read,
+"""The journals of every run. `opened` are sends that a crash left open, `final` is the final read,
 `committed` that of committed records, `live` what live readers got, in a folder each."""
 READS = ("final", "committed", "live")
+Missing = Callable[[RunMeta, Mapping[str, Readable]], Iterable[str]]
+"""What journals lack that the metadata mention: sentences, from the metadata and the journals by name."""
 
 
 @dataclass(frozen=True)
 class RunJournals:
-    """The journals of one run: its metadata, live readers and readable files by journal (`JOURNALS`).
-    `problems` says what is missing; each is a reason for an unknown verdict."""
+    """The journals of one run: its metadata, live readers and readable files by journal, whose columns are
+    those of `journals`. `problems` says what is missing; each is a reason for an unknown verdict."""
 
     meta: RunMeta
     readers: tuple[ReaderInfo, ...]
+    journals: Mapping[str, Journal]
     files: Mapping[str, Files]
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Readable:
-    """The readable files of one journal, and why the others cannot be read."""
-
-    files: Files
-    problems: tuple[str, ...]
-
-    def lacks(self, rows: int | None) -> bool:
-        """Whether its files, which can all be read, hold another number of rows than its writer counted
-        (None: not known)."""
-        return rows is not None and not self.problems and rows_of(self.files) != rows
-
-
 def load_run(
-    folder: StoragePath, *, reads_folder: StoragePath | None = None, meta: RunMeta | None = None
+    folder: StoragePath,
+    *,
+    reads_folder: StoragePath | None = None,
+    meta: RunMeta | None = None,
+    also: Mapping[str, Journal] | None = None,
+    missing: Iterable[Missing] = (),
 ) -> RunJournals:
     """Open the journals of a run folder; the journal of the final read, or the metadata, may be elsewhere.
 
@@ -75,6 +64,10 @@ def load_run(
     named in `problems`. A send in `sends/open.parquet`, which a crash leaves, is `indeterminate` unless a
     part file holds the same send. Files still being written (`*.tmp`) are ignored. Journals other than sends
     and reads may be absent; it is a problem if the run's metadata mention them.
+
+    Args:
+        also: journals beside those of every run, by name.
+        missing: what these lack.
 
     Raises:
         JournalError: no run folder, one of another version, no sends journal, a journal of which no file can
@@ -91,20 +84,21 @@ def load_run(
             next_step=_NEXT,
         )
     reads_folder = reads_folder or folder / journal.READS_DIR
+    journals = {**JOURNALS, **(also or {})}
     parts = {
         name: _parts(
-            reads_folder if name == "final" else folder / place,
-            schema,
+            reads_folder if name == "final" else folder / one.folder,
+            one.schema,
             journal.OPEN_SENDS if name == "opened" else _PARTS,
         )
-        for name, (place, schema) in JOURNALS.items()
+        for name, one in journals.items()
         if name != "live"
     }
     readers = _readers(folder, meta)
     live = {one: _parts(folder / journal.LIVE_DIR / one.name, journal.READS) for one in readers}
     for name in ("sends", "final"):
         if parts[name].problems and not parts[name].files:
-            place = JOURNALS[name][0]
+            place = JOURNALS[name].folder
             raise JournalError(
                 f"no file of the {place} journal can be read",
                 where=str(folder / place),
@@ -116,10 +110,19 @@ def load_run(
     return RunJournals(
         meta=meta,
         readers=readers,
+        journals=journals,
         files={name: one.files for name, one in parts.items()}
         | {"live": tuple(file for one in live.values() for file in one.files)},
-        problems=(*unreadable, *_missing(meta, parts, live, reads=reads_folder.is_dir())),
+        problems=(
+            *unreadable,
+            *_unknown(_missing(meta, parts, live, reads=reads_folder.is_dir())),
+            *(problem for of_subject in missing for problem in _unknown(of_subject(meta, parts))),
+        ),
     )
+
+
+def _unknown(problems: Iterable[str]) -> Iterator[str]:
+    return (f"{problem}, so the verdict is unknown" for problem in problems)
 
 
 def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
@@ -136,7 +139,7 @@ _COUNTED_WITHOUT = {
 """What a file that cannot be read does to the counts of findings."""
 
 
-def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> _Readable:
+def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> Readable:
     """The readable files of a journal; only their footers, topics and states are read."""
     files, problems = [], []
     for path in matching(folder, pattern):
@@ -151,11 +154,11 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> _Re
             continue
         _check_columns(path, found, schema)
         files.append(file)
-    return _Readable(tuple(files), tuple(problems))
+    return Readable(tuple(files), tuple(problems))
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
-    added_to = (journal.COMMITS, journal.ASSIGNMENTS, journal.TRANSACTIONS)
+    added_to = (journal.SENDS, journal.COMMITS, journal.ASSIGNMENTS, journal.TRANSACTIONS)
     may_lack = journal.ADDED_COLUMNS if schema in added_to else ()
     for field in schema:
         index = found.get_field_index(field.name)
@@ -183,14 +186,14 @@ def _without_encoding(kind: pa.DataType) -> pa.DataType:
 
 def _missing(
     meta: RunMeta,
-    parts: Mapping[str, _Readable],
-    live: Mapping[ReaderInfo, _Readable],
+    parts: Mapping[str, Readable],
+    live: Mapping[ReaderInfo, Readable],
     *,
     reads: bool,
 ) -> list[str]:
     """What is missing of the journals (`parts`, by their names in `JOURNALS`) and of those of readers
     (`live`); `reads`: there is a folder of the final read."""
-    final, application = meta.final_read, meta.application
+    final = meta.final_read
     transactional = "the run is transactional but has no"
     problems = []
     if not reads:
@@ -214,31 +217,27 @@ def _missing(
                 f"the journal of live reader '{reader.name}' holds {rows_of(found.files):,} records, "
                 f"its reader says {reader.records:,}"
             )
-    outputs = parts["outputs"]
-    # An output of several inputs has as many rows.
-    if application is not None and application.read_complete and not outputs.problems:
-        rows = rows_of(outputs.files)
-        if rows < application.records:
-            problems.append(
-                f"the outputs journal holds {rows:,} rows, the output had {application.records:,} records"
-            )
     if meta.transactional and not parts["txns"].files and not parts["txns"].problems:
         problems.append(f"{transactional} transactions journal")
-    return [f"{problem}, so the verdict is unknown" for problem in problems]
+    return problems
 
 
 def unknown_values(journals: RunJournals, outcomes: Iterable[str]) -> list[str]:
     """Outcomes of sends, and states of values, that this version does not know; `outcomes` are those in the
     sends journal."""
-    files, states = journals.files, set(ReadState)
+    files = journals.files
     reads = [file for name in READS for file in files[name]]
     return [
         f"the {name} journal holds the {what} '{value}', which this version does not know, "
         "so the verdict is unknown"
         for name, what, found, known in (
-            ("sends", "outcome", set(outcomes), set(SendOutcome)),
-            ("reads", "state", distinct_values(reads, "state"), states),
-            ("outputs", "state", distinct_values(files["outputs"], "state"), {*states, UNMAPPED}),
+            ("sends", "outcome", set(outcomes), frozenset(SendOutcome)),
+            ("reads", "state", distinct_values(reads, "state"), frozenset(ReadState)),
+            *(
+                (name, column, distinct_values(files[name], column), known)
+                for name, one in journals.journals.items()
+                for column, known in one.known.items()
+            ),
         )
         for value in sorted(found - known)
     ]

@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checkers.sql import case
+from harness.model.partition_words import UNNAMED_PARTITION
 
 _TOPIC = 2**32
 _HALF = 2**31
@@ -20,6 +21,11 @@ _HALF = 2**31
 def number_of(topics: Sequence[str], topic: str, partition: int) -> int:
     """The number of a partition of one of the run's topics."""
     return topics.index(topic) * _TOPIC + partition
+
+
+def numbered(topic: Column, partition: Column) -> Column:
+    """The number (bigint) of a partition of the topic with this number."""
+    return topic.cast("bigint") * _TOPIC + partition.cast("bigint")
 
 
 def topic_partition(topics: Sequence[str]) -> Column:
@@ -40,8 +46,9 @@ def has_no_partition(number: Column) -> Column:
 
 
 def name_of(number: Column, topics: Sequence[str]) -> Column:
-    """`topic-partition` (string) of a `topic_partition`; null where that is null."""
-    return F.concat(topic_of(number, topics), F.lit("-"), partition_of(number).cast("string"))
+    """`topic-partition` (string) of a `topic_partition`, or that the client named none; null where null."""
+    name = F.concat(topic_of(number, topics), F.lit("-"), partition_of(number).cast("string"))
+    return F.when(has_no_partition(number), F.lit(UNNAMED_PARTITION)).otherwise(name)
 
 
 def topic_of(number: Column, topics: Sequence[str]) -> Column:

@@ -1,15 +1,17 @@
 """The journals of a run as DataFrames: what the pipeline, and `kafka-chaos sql`, ask their questions of.
 
 Each view has the columns of its journal (`harness.model.journal`), of the files that can be read; a journal
-without files has no rows. Rows with a topic and a partition also have `topic_partition` (bigint,
-`checkers.journals.topic_partition`).
+without files has no rows. The journals of a subject are asked for by their names (`Views.journal`). Rows with
+a topic and a partition also have `topic_partition` (bigint, `checkers.journals.topic_partition`).
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -17,10 +19,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.footers import JournalFile, distinct_values, rows_of
-from checkers.journals.load import JOURNALS, READS, RunJournals
+from checkers.journals.footers import distinct_values, rows_of
+from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import number_of, topic_partition
-from checkers.sql import ddl, sql_types
+from checkers.judgement.policy import recreated
+from checkers.sql import ddl, sql_types, union
 from harness.model.journal import ReadState, SendOutcome
 from harness.model.storage import StoragePath, spark_path, storage_path
 
@@ -33,37 +36,45 @@ _PATTERN = re.compile(r"([\[\]{}*?\\])")
 
 def _view(name: str) -> cached_property[DataFrame]:
     """The view of the journal of this name in `checkers.journals.load.JOURNALS`."""
-    return cached_property(lambda views: views.rows(name))
+    return cached_property(lambda views: views.journal(name))
 
 
 @dataclass(frozen=True)
 class Views(RunJournals):
     """The journals of one run, each also as a DataFrame.
 
-    `embedded`: the session is one of Sail, which names files by URLs. `topics` are the names of all topics in
-    the run's journals, sorted.
+    `topics` are the names of all topics in the run's journals, sorted, and then that of the run's topic once
+    for each time that it was created again, for the topics that were deleted
+    (`checkers.journals.created_again`). `repeated_sends` is the number of rows by which the journal of sends
+    has sends more than once (None: not known yet).
     """
 
     spark: SparkSession
     topics: tuple[str, ...]
-    embedded: bool
+    repeated_sends: int | None = None
 
     @classmethod
     def of(cls, spark: SparkSession, journals: RunJournals) -> Views:
         meta, files = journals.meta, journals.files
         bounds = meta.final_read.bounds if meta.final_read is not None else ()
         topics = {meta.topic, *(bound.topic for bound in bounds)}
-        of_records = (file for name in ("sends", "opened", "outputs", *READS) for file in files[name])
-        topics |= distinct_values(of_records, "topic")
-        return cls(**vars(journals), spark=spark, topics=tuple(sorted(topics)), embedded=is_embedded(spark))
+        naming = (name for name, one in journals.journals.items() if one.names_topics)
+        topics |= distinct_values((file for name in naming for file in files[name]), "topic")
+        earlier = [meta.topic] * len(recreated(meta))
+        return cls(**vars(journals), spark=spark, topics=(*sorted(topics), *earlier))
+
+    @property
+    def recreated_ns(self) -> tuple[int, ...]:
+        """When the run's topic was deleted and created again, in order of time."""
+        return recreated(self.meta)
 
     @cached_property
     def sends(self) -> DataFrame:
         """All sends, with `run`, the run's id. One that a crash left open is `indeterminate`, unless a part
         file holds it too."""
-        sends = self.rows("sends")
+        sends = self.journal("sends")
         if rows_of(self.files["opened"]):
-            opened = self.rows("opened").withColumn("outcome", F.lit(SendOutcome.INDETERMINATE.value))
+            opened = self.journal("opened").withColumn("outcome", F.lit(SendOutcome.INDETERMINATE.value))
             sends = sends.unionByName(opened.join(sends, ["producer", "seq"], "left_anti"))
         return sends.withColumn("run", F.lit(self.meta.run_id).cast("bigint"))
 
@@ -77,7 +88,7 @@ class Views(RunJournals):
         """What the live readers got, with `read_committed` (boolean): the reader reads committed records
         only."""
         names = [reader.name for reader in self.readers if reader.committed]
-        rows = self.rows("live")
+        rows = self.journal("live")
         return rows.withColumn("read_committed", F.col("reader").isin(names) if names else F.lit(False))
 
     transactions = _view("txns")
@@ -86,12 +97,6 @@ class Views(RunJournals):
     offsets = _view("offsets")
     samples = _view("samples")
     replicas = _view("replicas")
-    outputs = _view("outputs")
-    application = _view("application")
-    deliveries = _view("deliveries")
-    """The deliveries to the members of share groups."""
-    share_offsets = _view("share_offsets")
-    share_events = _view("share_events")
 
     @cached_property
     def bounds(self) -> DataFrame:
@@ -110,29 +115,24 @@ class Views(RunJournals):
             rows, "topic_partition bigint, log_start_offset bigint, end_offset bigint, leader int"
         )
 
-    def rows(self, name: str) -> DataFrame:
-        """The rows of the files of a journal."""
-        files, schema = self.files[name], JOURNALS[name][1]
-        coded = [file for file in files if self.embedded and _has_dictionary(file)]
-        plain = [storage_path(file.path) for file in files if file not in coded]
-        parts = [self._decoded(file, schema) for file in coded]
-        if plain:
-            parts.append(read_parquet(self.spark, ddl(schema), *plain))
-        if not parts:
-            parts = [self.spark.createDataFrame([], ddl(schema))]
-        rows = reduce(DataFrame.unionByName, parts)
+    def journal(self, name: str) -> DataFrame:
+        """The rows of the files of a journal, by its name in `journals`."""
+        if name not in self._read:
+            self._read[name] = self._rows(name)
+        return self._read[name]
+
+    @cached_property
+    def _read(self) -> dict[str, DataFrame]:
+        """The journals that were asked for."""
+        return {}
+
+    def _rows(self, name: str) -> DataFrame:
+        schema = self.journals[name].schema
+        files = [(storage_path(file.path), file.footer.schema.to_arrow_schema()) for file in self.files[name]]
+        rows = read_files(self.spark, schema, files)
         if {"topic", "partition"} <= set(schema.names):
             return rows.withColumn("topic_partition", topic_partition(self.topics))
         return rows
-
-    def _decoded(self, file: JournalFile, schema: pa.Schema) -> DataFrame:
-        """A file whose columns Sail is left to find out, but cannot tell."""
-        present = file.footer.schema.to_arrow_schema().names
-        columns = [
-            (F.col(name) if name in present else F.lit(None)).cast(kind).alias(name)
-            for name, kind in sql_types(schema).items()
-        ]
-        return self.spark.read.parquet(readable_path(self.spark, storage_path(file.path))).select(*columns)
 
 
 def readable() -> Column:
@@ -146,9 +146,28 @@ def read_parquet(spark: SparkSession, columns: str, *paths: StoragePath) -> Data
     return spark.read.schema(columns).parquet(*(readable_path(spark, one) for one in paths))
 
 
-def _has_dictionary(file: JournalFile) -> bool:
-    """Whether a column is one of categories to Arrow, which Sail does not read as a string."""
-    return any(pa.types.is_dictionary(field.type) for field in file.footer.schema.to_arrow_schema())
+def read_files(
+    spark: SparkSession, schema: pa.Schema, files: Iterable[tuple[StoragePath, pa.Schema]]
+) -> DataFrame:
+    """The rows of journal files, each with its own Arrow schema, with the columns of `schema`; a column that
+    a file lacks is null. No files have no rows."""
+    types, columns = sql_types(schema), ddl(schema)
+    # Sail reads files together only if Arrow has encoded their columns alike, and a column of categories only
+    # if it is left to find out the types, which it cannot tell. To Apache Spark all are the same.
+    alike: defaultdict[tuple[pa.DataType | None, ...], list[str]] = defaultdict(list)
+    for path, found in files:
+        kinds = (found.field(name).type if name in found.names else None for name in types)
+        alike[tuple(kinds) if is_embedded(spark) else ()].append(readable_path(spark, path))
+    parts = []
+    for encoding, paths in alike.items():
+        if not any(kind is not None and pa.types.is_dictionary(kind) for kind in encoding):
+            parts.append(spark.read.schema(columns).parquet(*paths))
+            continue
+        known = zip(types.items(), encoding, strict=True)
+        values = ((name, sql, F.lit(None) if kind is None else F.col(name)) for (name, sql), kind in known)
+        typed = (value.cast(sql).alias(name) for name, sql, value in values)
+        parts.append(spark.read.parquet(*paths).select(*typed))
+    return union(parts) if parts else spark.createDataFrame([], columns)
 
 
 def engine_path(spark: SparkSession, path: StoragePath) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from checkers.judgement.promise import Bound, bounds_of, parse_promise, ruled_out
+from checkers.judgement.promise import IDLE, Bound, bounds_of, parse_promise, ruled_out
 from harness.model.journal import SendOutcome
 from harness.model.result import (
     ABORTED_INPUT,
+    DOUBTFUL_REPORTS,
+    FALSE_REPORTS,
     INPUT_NOT_IN_LOG,
     Breaks,
     BrokenPromise,
@@ -22,8 +24,9 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
 
     `unknown` comes first: a run that cannot be trusted proves neither loss nor its absence. `invalid` means
     that something was found which the settings rule out; which classes those are, and when, is
-    `FindingClass.breaks` (`Breaks.WHEN_ORDERED`: idempotence, or one request in flight). Else `valid`. A loss
-    can be promised (a control arm): then the run is `invalid` and yet as promised.
+    `FindingClass.breaks` (`Breaks.WHEN_ORDERED`: idempotence, or one request in flight). Else `valid`, or
+    `unknown` where a fault hit nothing of the run. A loss can be promised (a control arm): then the run is
+    `invalid` and yet as promised.
 
     Args:
         summary: counts of the check, None if there was no check (the run's problems say why).
@@ -43,6 +46,8 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
         if not bound.holds(summary.count(finding))
     )
     violations = _violations(meta, summary, bounds)
+    if not violations and summary.idle_faults and meta.promise.get(IDLE) != "any":
+        return Judgement(verdict=VerdictWord.UNKNOWN, reasons=(_idle(summary),), as_promised=None)
     return Judgement(
         verdict=VerdictWord.INVALID if violations else VerdictWord.VALID,
         reasons=tuple(violations or _valid_reasons(meta, summary)),
@@ -79,7 +84,7 @@ def _unknown_reasons(meta: RunMeta, summary: Summary | None) -> list[str]:
         for key, text in meta.promise.items()
         if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
     ]
-    if meta.final_read is None or not meta.final_read.began:
+    if meta.final_read is None or not meta.read_began:
         return reasons
     unexamined = 0 if meta.final_read.attested else summary.lost_unexamined
     for count, why in (
@@ -90,6 +95,15 @@ def _unknown_reasons(meta: RunMeta, summary: Summary | None) -> list[str]:
             absent = _count_phrase(count, "acknowledged records are absent from the read")
             reasons.append(absent + why)
     return reasons
+
+
+def _idle(summary: Summary) -> str:
+    """Why a run in which nothing was found proves nothing all the same."""
+    were = "it was" if len(summary.idle_faults) == 1 else "they were"
+    return (
+        f"{', '.join(summary.idle_faults)} hit nothing of this arm: no record was sent, waited for or read "
+        f"while {were} open (`promise: {{{IDLE}: any}}` allows that)"
+    )
 
 
 def _application_reasons(meta: RunMeta) -> list[str]:
@@ -126,7 +140,7 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
             ]
         elif finding is FindingClass.LOST and summary.lost_places:
             places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
-            violations.append(f"{phrase} ({places})")
+            violations += [f"{phrase} ({places})", *_false_reports(summary)]
         elif finding.breaks is Breaks.ALWAYS:
             violations.append(phrase)
         elif reason:
@@ -136,6 +150,21 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
                 f"{phrase}, the experiment allows {_promise_text(meta, finding, bounds[finding])}"
             )
     return violations
+
+
+def _false_reports(summary: Summary) -> list[str]:
+    """That success reports name one offset, where at most one of one leader epoch can be true."""
+    words = {
+        FALSE_REPORTS: "more success reports name the offset than there were leader epochs, each of which "
+        "gives an offset away once, so some are false: look at the client and its sequence numbers",
+        DOUBTFUL_REPORTS: "several success reports name the offset, of which at most one can be true in one "
+        "leader epoch: unless the leader changed between them, look at the client and its sequence numbers",
+    }
+    return [
+        f"{summary.same_offset[doubt]:,} of the lost records: {why}"
+        for doubt, why in words.items()
+        if summary.same_offset.get(doubt)
+    ]
 
 
 def _valid_reasons(meta: RunMeta, summary: Summary) -> list[str]:
@@ -158,7 +187,9 @@ def _valid_reasons(meta: RunMeta, summary: Summary) -> list[str]:
         shown.append(f"{read_back} acknowledged records were read back{once}{rest}")
     for finding in (FindingClass.REORDERED, FindingClass.DUPLICATE):
         if count := summary.count(finding):
-            shown.append(f"{_count_phrase(count, finding.reason)}, as the settings allow")
+            unordered = meta.order == "none" and finding is FindingClass.REORDERED
+            allowed = "`own: {order: none}` allows" if unordered else "the settings allow"
+            shown.append(f"{_count_phrase(count, finding.reason)}, as {allowed}")
     if summary.inputs is not None and summary.processed is not None:
         complete = summary.processed == summary.inputs
         processed = f"all {summary.inputs:,}" if complete else f"{summary.processed:,} of {summary.inputs:,}"

@@ -55,22 +55,39 @@ def compacts(topic: Mapping[str, str], brokers: Mapping[str, str]) -> bool:
     return "compact" in _cleanup(topic, brokers)
 
 
+def age_by_own_time(topic: Mapping[str, str], brokers: Mapping[str, str]) -> bool:
+    """Whether brokers tell the age of a record by the time that its producer gave it, as they do unless the
+    topic has their own time, that of the append to the log (message.timestamp.type)."""
+    default = brokers.get("log.message.timestamp.type", "CreateTime")
+    return topic.get("message.timestamp.type", default) != "LogAppendTime"
+
+
 def _cleanup(topic: Mapping[str, str], brokers: Mapping[str, str]) -> list[str]:
     policy = topic.get("cleanup.policy", brokers.get("log.cleanup.policy")) or "delete"
     return [word.strip() for word in policy.split(",")]
+
+
+def recreated(meta: RunMeta) -> tuple[int, ...]:
+    """When steps deleted the run's topic and created it again (ns), in order of time."""
+    return tuple(
+        sorted(one.at_ns for one in meta.deletions if one.before is None and one.topic == meta.topic)
+    )
 
 
 @dataclass(frozen=True)
 class Policy:
     """What may have deleted records of a run.
 
-    `newest_deletable_ns`: retention may have deleted what was sent up to then (None: nothing). `compacts`:
-    the topic keeps only the newest record of each key. Steps and faults of the experiment deleted the records
-    below the offsets `deleted_before`, by partition (None: every partition), and created the topic again at
-    `recreated_ns`; the last of them was at `deleted_ns` (None: there was none).
+    `newest_deletable_ns`: retention may have deleted what has a time up to then (None: nothing). `own_times`:
+    whether that is the record's own time (`age_by_own_time`), the time of its append, or, since the setting
+    was changed, either of them. `compacts`: the topic keeps only the newest record of each key. Steps and
+    faults of the experiment deleted the records below the offsets `deleted_before`, by partition (None: every
+    partition), and created the topic again at `recreated_ns`; the last of them was at `deleted_ns` (None:
+    there was none).
     """
 
     newest_deletable_ns: int | None
+    own_times: frozenset[bool]
     compacts: bool
     deleted_before: Mapping[int | None, int]
     recreated_ns: int | None
@@ -90,6 +107,7 @@ class Policy:
         newest = (retention(config, brokers).newest_deletable_ns(until) for config, until in in_force)
         return cls(
             newest_deletable_ns=max((one for one in newest if one is not None), default=None),
+            own_times=frozenset(age_by_own_time(config, brokers) for config, _ in in_force),
             compacts=any(compacts(config, brokers) for config, _ in in_force),
             deleted_before=before,
             recreated_ns=max((step.at_ns for step in steps if step.before is None), default=None),

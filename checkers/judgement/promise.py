@@ -10,6 +10,8 @@ from harness.model.errors import BadInput, did_you_mean
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import Guarantee, RunMeta
 
+IDLE = "idle"
+"""The only promise that is not about findings: `idle: any` allows faults that hit nothing of the arm."""
 FORMS = '"0", "12", ">= 1", "<= 5", "any" or "acked in STEP"'
 
 
@@ -70,8 +72,16 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
     Raises:
         BadInput: the first thing that is wrong, with the nearest name that would be right.
     """
-    classes = [finding.value for finding in FindingClass]
+    classes = [*(finding.value for finding in FindingClass), IDLE]
     for key, text in mapping.items():
+        if key == IDLE and text.strip() != "any":
+            raise BadInput(
+                "the promise on faults that hit nothing is not a number",
+                where=f"promise.{key}",
+                expected='"any": such faults are allowed',
+                found=repr(text),
+                next_step="write `idle: any`, or leave it out: then the verdict of such a run is unknown",
+            )
         if key not in classes:
             raise BadInput(
                 "a promise is made about an unknown class of findings",
@@ -107,13 +117,18 @@ def ruled_out(meta: RunMeta) -> dict[Breaks, str]:
     """When a finding breaks the verdict of this run because its settings rule it out, and which setting does.
 
     Idempotence, and one request in flight, keep the records of one producer and partition in order (Kafka
-    documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`).
+    documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`), if the
+    client numbers them in the order in which it was called (`RunMeta.order`).
     """
     reasons: dict[Breaks, str] = {}
     if meta.idempotent:
         reasons = dict.fromkeys((Breaks.WHEN_IDEMPOTENT, Breaks.WHEN_ORDERED), "the producer is idempotent")
     elif meta.max_in_flight == 1:
         reasons = {Breaks.WHEN_ORDERED: "one request was in flight at a time"}
+    if meta.order == "none":
+        reasons.pop(Breaks.WHEN_ORDERED, None)
+    elif meta.client == "own" and Breaks.WHEN_ORDERED in reasons:
+        reasons[Breaks.WHEN_ORDERED] += " and keeps the order of its sends (`own: {order: sent}`)"
     polls = [reader for reader in meta.readers if reader.producer is not None]
     if polls and all(reader.committed for reader in polls):
         reasons[Breaks.WHEN_READ_COMMITTED] = "each had to commit before another could poll its records"

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from harness.model.fault_times import when_acknowledged
-from harness.model.result import Breaks, CountRow, Example, FindingClass, Summary
+from harness.model.partition_words import partition_in_words
+from harness.model.result import (
+    DOUBTFUL_REPORTS,
+    FALSE_REPORTS,
+    Breaks,
+    CountRow,
+    Example,
+    FindingClass,
+    Summary,
+)
 from harness.model.run import RunMeta
 
 Name = TypeVar("Name", bound=str)
@@ -18,6 +27,7 @@ Name = TypeVar("Name", bound=str)
 _COUNT_ROW = ("finding", "producer", "partition", "step", "windows", "count")
 
 MOST_SENTENCES = 100
+NO_FAULT = "no fault was in force"
 NOT_COMMITTED = "not committed"
 """Place of a lost record that the log holds, so it is not looked for in the replicas' files."""
 
@@ -36,27 +46,30 @@ READER_CLASSES = (
 class FindingCounts:
     """Counts of the findings of a run.
 
-    `totals` are numbers of findings by class, place, step and whether the leader's own files hold the record;
-    they are complete. `count_rows` are the largest numbers by class, producer, partition, step and windows,
+    `totals` are numbers of findings by class, place, step, whether the leader's own files hold the record,
+    and what the success reports of its offset are (`FALSE_REPORTS`, `DOUBTFUL_REPORTS`, None); they are
+    complete. `count_rows` are the largest numbers by class, producer, partition, step and windows,
     `blame_groups` those by `BlameGroup`, the largest first. `extra_copies` is the number of copies beyond the
-    first of all duplicates. `examples` are a few of each class, as columns of `harness.model.result.Example`.
+    first of all duplicates, `indeterminate_present` that of indeterminate sends that are in the log.
+    `examples` are a few of each class, as columns of `harness.model.result.Example`.
     """
 
-    totals: dict[tuple[str, str | None, int | None, bool], int] = field(default_factory=dict)
+    totals: dict[tuple[str, str | None, int | None, bool, str | None], int] = field(default_factory=dict)
     count_rows: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
     blame_groups: list[tuple[BlameGroup, int]] = field(default_factory=list)
     extra_copies: int = 0
+    indeterminate_present: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Reports:
     """The delivery reports of a run's sends: numbers of sends by outcome, of acknowledged ones by step index,
-    and the longest time without a success report in any partition and write step."""
+    and the longest time without a success report in any partition and write step (None: not known)."""
 
     outcomes: dict[str, int]
     acked_by_step: dict[int, int]
-    unavailable_seconds: float
+    unavailable_seconds: float | None
 
     @property
     def sends(self) -> int:
@@ -68,7 +81,7 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
     `check_seconds` is left 0.0 for the caller to fill in."""
     rows = [
         (FindingClass(name), str(place), step, held, number)
-        for (name, place, step, held), number in counts.totals.items()
+        for (name, place, step, held, _), number in counts.totals.items()
     ]
     by_class = _sums((finding, number) for finding, *_, number in rows)
     # A lost record was sent, so its step and place are known.
@@ -85,9 +98,11 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
         acked_by_step=acked_by_step,
         lost_by_step=_sums((meta.step_name(step), number) for _, _, step, _, number in lost),
         lost_places=_sums((place, number) for _, place, _, _, number in lost),
+        same_offset=_sums((doubt, number) for (*_, doubt), number in counts.totals.items() if doubt),
         lost_held_by_leader=sum(number for *_, held, number in absent if held),
         lost_unexamined=0 if inspected else sum(number for *_, number in absent),
         extra_copies=counts.extra_copies,
+        indeterminate_present=counts.indeterminate_present,
         counts=tuple(
             CountRow.model_validate(dict(zip(_COUNT_ROW, (*row, count), strict=True)))
             for row, count in counts.count_rows
@@ -122,7 +137,8 @@ class BlameGroup(NamedTuple):
 
     Of lost records, `ended` are the faults that were open after the send and ended before the report,
     `during` those that were open at the report, `later` those that began after it
-    (`checkers.evidence.windows.split_windows`).
+    (`checkers.evidence.windows.split_windows`), and `same_offset` is `FALSE_REPORTS` or
+    `DOUBTFUL_REPORTS` where other success reports name the offset as well.
     """
 
     finding: str
@@ -137,6 +153,25 @@ class BlameGroup(NamedTuple):
     replaced_epoch: int | None
     reader: str | None
     checkpoint: int | None = None
+    same_offset: str | None = None
+
+
+_SAME_OFFSET = {
+    FALSE_REPORTS: "at offsets that more success reports name than can be true",
+    DOUBTFUL_REPORTS: "at offsets that several success reports name",
+}
+
+
+_NO_FAULT = {
+    FindingClass.UNPROCESSED.value: f"{NO_FAULT}: the application passed over it",
+    FindingClass.REPROCESSED.value: f"{NO_FAULT} between its first output and its last one",
+}
+"""What is said of findings about outputs for which no fault can be the reason."""
+
+
+def _no_fault(group: BlameGroup) -> str:
+    # Retention may have overtaken the application.
+    return NO_FAULT if group.place is not None else _NO_FAULT[group.finding]
 
 
 def blame(groups: Mapping[BlameGroup, int], meta: RunMeta) -> tuple[str, ...]:
@@ -156,24 +191,29 @@ def sentence(group: BlameGroup, count: int, meta: RunMeta) -> str:
     """The sentence about a group and the number of its findings."""
     parts = []
     if group.step is not None:
-        parts.append(f"sent in {meta.step_name(group.step)} to partition {group.partition}")
+        to = f" to {partition_in_words(group.partition)}" if group.partition is not None else ""
+        parts.append(f"sent in {meta.step_name(group.step)}{to}")
     elif group.partition is not None:
-        parts.append(f"in partition {group.partition}")
+        parts.append(f"in {partition_in_words(group.partition)}")
     if group.reader is not None and group.finding not in OUTPUT_CLASSES:
         parts.append(f"by {group.reader}")
     when = when_acknowledged(group.ended, group.during)
     if group.acked_by is not None:
-        acknowledged = f"acknowledged by broker {group.acked_by} in epoch {group.acked_epoch}"
-        parts.append(f"{acknowledged} {when}".strip())
+        epoch = f"in epoch {group.acked_epoch}" if group.acked_epoch is not None else ""
+        parts.append(" ".join(filter(None, (f"acknowledged by broker {group.acked_by}", epoch, when))))
     elif when:
         parts.append(when)
     if group.place is not None:
         place = {"tail": "the log ends before", "unknown": "not in the log"}.get(group.place, group.place)
         replaced = group.place == "overwritten" and group.replaced_epoch is not None
         parts.append(f"{place} in epoch {group.replaced_epoch}" if replaced else place)
+    if group.same_offset is not None:
+        parts.append(_SAME_OFFSET[group.same_offset])
     if group.finding in OUTPUT_CLASSES:
         parts += [f"after {group.reader} was started again"] if group.reader is not None else []
         parts += [f"last checkpoint at offset {group.checkpoint}"] if group.checkpoint is not None else []
+    if group.finding in _NO_FAULT and not group.during and meta.windows:
+        parts.append(_no_fault(group))
     if group.later:
         parts.append(f"{'missing' if group.place == NOT_COMMITTED else 'gone'} after {group.later}")
     return f"{count:,} {group.finding}{': ' if parts else ''}{', '.join(parts)}"

@@ -18,14 +18,15 @@ from checkers.outputs.inputs import (
     outputs_of_run,
     reads_of_run,
 )
-from checkers.sql import case, conform
+from checkers.sql import case, comparable, conform
 from harness.model.journal import UNMAPPED, ReadState
 from harness.model.run import ApplicationMeta
 
 _FLAGS = ("sent", "in_log", "aborted", "by_policy", "expected", "in_order", "complete")
 _NUMBERS = (
     *("key", "in_topic_partition", "in_offset", "per_input", "allowed", "outputs", "out_topic_partition"),
-    *("out_offset", "last_topic_partition", "last_offset", "written_ns", "overtaken_by"),
+    *("out_offset", "first_ns", "last_topic_partition", "last_offset", "written_ns", "passed_from_ns"),
+    *("passed_until_ns", "overtaken_by"),
 )
 FACTS = {
     "producer": "int",
@@ -42,11 +43,12 @@ FACTS = {
 `checkers.outputs.inputs.INPUT_COLUMNS`. `complete`: the application was drained, and its output was read to
 its end. `per_input` is the number of outputs that an input should have, `allowed` the most that it may have:
 a record that the input holds twice may be processed twice. `outputs` is the number of its outputs, at
-different offsets; the first in time is `out_offset` of `out_topic_partition`, the last `last_offset` of
-`last_topic_partition`, written at `written_ns` (null: it has no time). `offsets` are the first few of them,
-ascending. `overtaken_by`: the application promises an order, and the output of a later input, which is at
-this offset, comes before the first output of this one. `why` and `place` say of an output without an input
-how that is known. Booleans and numbers of outputs are never null.
+different offsets; the first in time is `out_offset` of `out_topic_partition`, written at `first_ns`, the last
+`last_offset` of `last_topic_partition`, written at `written_ns` (null: it has no time). `passed_from_ns` and
+`passed_until_ns` are as in `checkers.outputs.passing.passing_times`, of inputs that have too few outputs.
+`offsets` are the first few of them, ascending. `overtaken_by`: the application promises an order, and the
+output of a later input, which is at this offset, comes before the first output of this one. `why` and `place`
+say of an output without an input how that is known. Booleans and numbers of outputs are never null.
 """
 
 _WHY = {
@@ -83,8 +85,8 @@ def facts_of_inputs(
     """Rows of `FACTS` of inputs that this run sent (rows of `checkers.outputs.inputs.INPUT_COLUMNS`) and
     their outputs (`outputs_of`)."""
     reads = reads_of_run(views).join(inputs.select(*INPUT), list(INPUT), "left_semi")
-    offset = F.struct("topic_partition", "offset")
-    copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(offset)).alias("copies"))
+    place = comparable("topic_partition", "offset")
+    copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(place)).alias("copies"))
     found = inputs.drop("rows", "out_topic_partition", "out_offset", "written_ns")
     found = found.join(copies, list(INPUT), "left").join(_outputs_per_input(outputs), list(INPUT), "left")
     first = F.element_at("copies", 1)
@@ -106,10 +108,8 @@ def _outputs_per_input(outputs: DataFrame) -> DataFrame:
     """The outputs of each input: their number, the first and the last in time, and the first offsets."""
     # Outputs without a time come first. Engines compute lists faster than least and greatest structs, or
     # windows of a few rows each.
-    written = F.coalesce("written_ns", F.lit(INT64_MIN)).alias("written")
-    listed = outputs.groupBy(*INPUT).agg(
-        F.sort_array(F.collect_list(F.struct(written, "topic_partition", "offset"))).alias("all")
-    )
+    output = comparable("written_ns", "topic_partition", "offset")
+    listed = outputs.groupBy(*INPUT).agg(F.sort_array(F.collect_list(output)).alias("all"))
     first, last = F.element_at("all", 1), F.element_at("all", -1)
     offsets = F.sort_array(F.transform("all", lambda output: output["offset"]))
     return listed.select(
@@ -117,9 +117,10 @@ def _outputs_per_input(outputs: DataFrame) -> DataFrame:
         F.size("all").cast("bigint").alias("outputs"),
         first["topic_partition"].alias("out_topic_partition"),
         first["offset"].alias("out_offset"),
+        first["written_ns"].alias("first_ns"),
         last["topic_partition"].alias("last_topic_partition"),
         last["offset"].alias("last_offset"),
-        F.nullif(last["written"], F.lit(INT64_MIN)).alias("written_ns"),
+        last["written_ns"].alias("written_ns"),
         F.slice(offsets, 1, MOST_OFFSETS).alias("offsets"),
     )
 

@@ -7,7 +7,6 @@ journal.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row, Window
@@ -16,13 +15,24 @@ from pyspark.sql import functions as F
 from checkers.classes.classify import attempt, findings_of
 from checkers.evidence.findings import is_of
 from checkers.evidence.windows import open_windows
+from checkers.found import Found
 from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.topic_partition import name_of, number_of, partition_of
 from checkers.journals.views import Scratch, Views
+from checkers.outputs import classes
 from checkers.outputs.facts import as_facts, facts_of_inputs, outputs_of, unsent_outputs
-from checkers.outputs.inputs import INPUT, counted_outputs, inputs_of, known_identity, nameless, sends_of
+from checkers.outputs.inputs import (
+    INPUT,
+    counted_outputs,
+    inputs_of,
+    known_identity,
+    nameless,
+    outputs_of_run,
+    sends_of,
+)
+from checkers.outputs.passing import PLACE, passing_times, times_are_known, with_times
 from checkers.records.facts import OUTCOMES
-from checkers.sql import case
+from checkers.sql import case, comparable
 from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, FindingClass
 from harness.model.run import ApplicationMeta
 
@@ -43,19 +53,6 @@ _INTEGERS = range(INT64_MIN, INT64_MAX + 1)
 _BY_OFFSET, _PARTITION, _BOUND, _ROW = "by_offset__", "partition__", "bound__", "row__"
 
 
-@dataclass(frozen=True)
-class OutputFound:
-    """Findings about outputs (`FINDINGS`; None: there are none), and problems. `inputs`: the number of inputs
-    that the application had to process; `processed`: of those, the number that have as many outputs as they
-    should, or more (None: no output names its input, so it is not known; both None: the run has no
-    application)."""
-
-    findings: DataFrame | None = None
-    problems: tuple[str, ...] = ()
-    inputs: int | None = None
-    processed: int | None = None
-
-
 class ApplicationHistory(NamedTuple):
     """`restarts` are times (ns) and instances, in order of time; `checkpoints` are the partition of the input
     (`topic_partition`), the time (ns) and the offset of each. Their numbers do not grow with the number of
@@ -65,21 +62,22 @@ class ApplicationHistory(NamedTuple):
     checkpoints: tuple[tuple[int, int, int], ...] = ()
 
 
-def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFound:
-    """Findings about the outputs of a run's application, if it has one; `repeated`: the journal may hold
-    sends more than once."""
+def find(views: Views, scratch: Scratch) -> Found:
+    """Findings about the outputs of a run's application, if it has one. Of the summary: `inputs`, the number
+    of inputs that it had to process, and `processed`: of those, the number that have as many outputs as they
+    should, or more (None: no output names its input, so it is not known)."""
     application = views.meta.application
     if application is None:
-        return OutputFound()
-    sends = sends_of(views, repeated=repeated)
+        return Found()
+    sends = sends_of(views, repeated=views.repeated_sends != 0)
     inputs = inputs_of(views, application, sends)
     overview = _overview(views, application, inputs)
     if overview["nameless"] and overview["nameless"] == overview["outputs"]:
         # Neither what is missing nor what is there says anything about the application.
         why = _without_identity(application, overview["outputs"], overview["error"])
-        return OutputFound(problems=(why,), inputs=overview["inputs"])
+        return Found(problems=(why,)).with_summary(inputs=overview["inputs"])
     if not (overview["differing"] or overview["late"] or overview["others"]):
-        return OutputFound(inputs=overview["inputs"], processed=overview["processed"])
+        return Found().with_summary(inputs=overview["inputs"], processed=overview["processed"])
 
     ordered = application.order != "none"
     kept = scratch.materialize("outputs-inputs", inputs if ordered else inputs.where(~F.col("ordinary")))
@@ -87,8 +85,16 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
     sent = differing.where(F.col("sent"))
     outputs = scratch.materialize("outputs-of-differing", outputs_of(views, application, sent))
     facts = scratch.materialize("outputs-facts", facts_of_inputs(views, application, sent, outputs))
-    enough = F.col("expected") & (F.col("outputs") >= F.col("per_input"))
-    processed = overview["processed"] + facts.agg(F.count_if(enough)).collect()[0][0]
+    enough, missing = F.col("outputs") >= F.col("per_input"), F.col("outputs") < F.col("per_input")
+    missing &= F.col("complete") & F.col("in_order")
+    counts = facts.where("expected").agg(F.count_if(enough), F.count_if(missing)).collect()[0]
+    processed = overview["processed"] + counts[0]
+    if counts[1] and times_are_known(views.meta):
+        places = (kept if ordered else inputs).where("in_order").select(*INPUT, "key", *PLACE)
+        first = _first_in_partitions(places, outputs_of_run(views, application))
+        passed = passing_times(facts.where(F.col("expected") & missing), first, views.meta.windows)
+        passed = scratch.materialize("outputs-passed", passed)
+        facts = facts.drop("passed_from_ns", "passed_until_ns").join(passed, list(PLACE), "left")
     all_facts = facts.unionByName(unsent_outputs(views, application, differing.where(~F.col("sent"))))
     if ordered:
         first = kept.where(F.col("ordinary") & _with_order(application)).select(*_FIRST_OUTPUTS)
@@ -98,8 +104,8 @@ def find(views: Views, scratch: Scratch, *, repeated: bool = True) -> OutputFoun
         columns = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
         all_facts = all_facts.unionByName(as_facts(_late(first, application), application, columns))
     history, problem = attempt("the application's restarts and checkpoints", lambda: read_application(views))
-    findings, problems = _findings(all_facts, sends, views, history or ApplicationHistory())
-    return OutputFound(findings, (*([problem] if problem else []), *problems), overview["inputs"], processed)
+    found = _findings(all_facts, sends, views, history or ApplicationHistory()).with_problems(problem)
+    return found.with_summary(inputs=overview["inputs"], processed=processed)
 
 
 def _overview(views: Views, application: ApplicationMeta, inputs: DataFrame) -> Row:
@@ -175,18 +181,16 @@ def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
         outputs: `topic_partition`, `offset` and `written_ns` of their outputs.
     """
     first = outputs.groupBy(*INPUT, F.col("topic_partition").alias("out_topic_partition")).agg(
-        F.element_at(F.sort_array(F.collect_list(F.struct("offset", "written_ns"))), 1).alias("first")
+        F.element_at(F.sort_array(F.collect_list(comparable("offset", "written_ns"))), 1).alias("first")
     )
     first = first.withColumns({"out_offset": F.col("first.offset"), "written_ns": F.col("first.written_ns")})
     of_input = facts.select(*INPUT, "key", "in_topic_partition", "in_offset")
     return first.join(of_input, list(INPUT)).select(*_FIRST_OUTPUTS)
 
 
-def _findings(
-    facts: DataFrame, sends: DataFrame, views: Views, history: ApplicationHistory
-) -> tuple[DataFrame, list[str]]:
-    """Findings about inputs and their outputs (rows of `checkers.outputs.facts.FACTS`), as `FINDINGS`, and
-    the problems of rules that failed; `sends` are of `checkers.outputs.inputs.sends_of`."""
+def _findings(facts: DataFrame, sends: DataFrame, views: Views, history: ApplicationHistory) -> Found:
+    """Findings about inputs and their outputs (rows of `checkers.outputs.facts.FACTS`); `sends` are of
+    `checkers.outputs.inputs.sends_of`."""
     rows = facts.join(sends.select(*INPUT, *_OF_SEND), list(INPUT), "left")
     # What was never sent has an identity that no send has, or one of another run that one may have.
     of_send = {name: F.when(F.col("sent"), F.col(name)) for name in ("key", *_OF_SEND)}
@@ -195,13 +199,9 @@ def _findings(
     rows = rows.withColumns(of_send)
     rows = rows.withColumns({name: name_of(F.col(column), views.topics) for name, column in _NAMES.items()})
     invented, unprocessed = is_of(FindingClass.INVENTED), is_of(FindingClass.UNPROCESSED)
-    written = F.col("written_ns")
-    # The faults that were open between the send of the input and its last output; of an unprocessed input,
-    # those at any time since the send; of an invented output, those when it was written.
-    begin = F.when(invented, written).otherwise(F.col("sent_ns"))
     early = F.when(F.col("aborted"), F.lit(ABORTED_INPUT)).otherwise(F.lit(INPUT_NOT_IN_LOG))
     return findings_of(
-        "output",
+        classes.CLASSES,
         rows,
         {
             "partition": partition_of(
@@ -212,22 +212,21 @@ def _findings(
             .when(is_of(FindingClass.PREMATURE), early)
             .when(unprocessed & ~F.col("in_log"), F.lit("expired")),
             "reader": F.col("instance"),
-            "windows": open_windows(
-                views.meta.windows, begin, F.when(written >= begin, written), unprocessed
-            ),
+            "windows": open_windows(views.meta.windows, F.col("from_ns"), F.col("until_ns"), F.lit(False)),
         },
-        evidence=lambda found: _with_history(found, history),
+        evidence=lambda found: _with_history(with_times(found, views.meta), history),
     )
 
 
 def _with_history(rows: DataFrame, history: ApplicationHistory) -> DataFrame:
-    """The rows with `instance` (string), the one that was started again last between the send and the last
-    output, and `checkpoint` (bigint): the last offset of the input's partition that had been checkpointed
-    before that output, of an unprocessed input the highest one that is not beyond it. Null where none is
-    known."""
-    unprocessed, sent, written = is_of(FindingClass.UNPROCESSED), F.col("sent_ns"), F.col("written_ns")
+    """The rows with `instance` (string), the one that was started again last between the send (of a
+    reprocessed input: its first output) and the last output, and `checkpoint` (bigint): the last offset of
+    the input's partition that had been checkpointed before that output, of an unprocessed input the highest
+    one that is not beyond it. Null where none is known."""
+    unprocessed, written = is_of(FindingClass.UNPROCESSED), F.col("written_ns")
+    begin = F.when(is_of(FindingClass.REPROCESSED), F.col("from_ns")).otherwise(F.col("sent_ns"))
     restarted = [
-        ((sent <= at) & (written >= at), F.lit(instance)) for at, instance in reversed(history.restarts)
+        ((begin <= at) & (written >= at), F.lit(instance)) for at, instance in reversed(history.restarts)
     ]
     number = case(restarted).cast("int").cast("string")
     instance = F.when(~unprocessed, F.concat(F.lit("instance "), number))
@@ -266,7 +265,7 @@ def read_application(views: Views) -> ApplicationHistory:
         PySparkException: the journal cannot be read.
     """
     restarts, checkpoints = [], []
-    for row in views.application.collect():
+    for row in views.journal("application").collect():
         if row["event"] == "restarted":
             restarts.append((row["at_ns"], row["instance"]))
         found = json.loads(row["detail"] or "{}").get("checkpoint", {})

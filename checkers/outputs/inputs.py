@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.views import Views, readable
 from checkers.judgement.policy import Policy
-from checkers.records.context import deleted_on_purpose, sent_by
+from checkers.records.context import deleted_on_purpose, old_enough, sent_by
 from checkers.records.facts import deduplicated, with_txn_outcome
 from harness.model.journal import UNMAPPED, ReadState, SendOutcome, TxnOutcome
 from harness.model.run import ApplicationMeta
@@ -38,7 +38,7 @@ written at `written_ns`. `ordinary` (boolean): the input certainly has as many o
 if the application promises an order, its offset and that of its output are known.
 """
 
-_MS = 1_000_000
+NS_OF_MS = 1_000_000
 
 
 def sends_of(views: Views, *, repeated: bool) -> DataFrame:
@@ -51,6 +51,7 @@ def sends_of(views: Views, *, repeated: bool) -> DataFrame:
         F.col("topic_partition").alias("sent_to"),
         F.col("offset").alias("acked_offset"),
         *("key", "step", "outcome", "sent_ns", "closed_ns", "txn", "txn_outcome", "log_start_offset"),
+        "timestamp_ms",
         F.lit(True).alias("sent"),
     )
 
@@ -105,13 +106,13 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
 def counted_outputs(views: Views, application: ApplicationMeta) -> DataFrame:
     """Rows of the outputs journal that count (under exactly-once only those that readers of committed records
     get), with `written_ns` (bigint): the output's own time; null: it has none."""
-    rows = views.outputs
+    rows = views.journal("outputs")
     if application.guarantee == "exactly-once":
         rows = rows.where(F.coalesce("committed", F.lit(True)))
-    ms, least, most = F.col("timestamp_ms"), INT64_MIN // _MS + 1, INT64_MAX // _MS - 1
+    ms, least, most = F.col("timestamp_ms"), INT64_MIN // NS_OF_MS + 1, INT64_MAX // NS_OF_MS - 1
     inside = F.when(ms > most, F.lit(most)).when(ms < least, F.lit(least)).otherwise(ms)
     # The end of the millisecond, so that an output is never earlier than the send of its input.
-    return rows.withColumn("written_ns", inside * _MS + (_MS - 1))
+    return rows.withColumn("written_ns", inside * NS_OF_MS + (NS_OF_MS - 1))
 
 
 def outputs_of_run(views: Views, application: ApplicationMeta) -> DataFrame:
@@ -170,7 +171,7 @@ def _removed_by_policy(policy: Policy) -> tuple[Column, Column]:
     offset = F.col("acked_offset")
     known = offset.isNotNull()
     below = F.coalesce(offset < F.col("log_start_offset"), F.lit(False))
-    old = sent_by(policy.newest_deletable_ns)
+    old = old_enough(policy)
     recreated = known & sent_by(policy.recreated_ns)
     removed = recreated | (below & (old | deleted_on_purpose(policy, offset, F.col("sent_to"))))
     compacted = F.col("key").isNotNull() & F.lit(policy.compacts)

@@ -3,6 +3,7 @@ read, and what the check found), and queries over them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -13,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.classes import of_subject
 from checkers.engine.failures import cause_of, is_failure, is_gone
 from checkers.evidence.findings import FINDINGS, is_of
-from checkers.journals.load import RunJournals, load_run
+from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import partition_of, topic_of
-from checkers.journals.views import Views, read_parquet
+from checkers.journals.views import Views, is_embedded, read_parquet
+from checkers.questions.differences import differences_in
 from checkers.questions.query import (
     FINDING_COLUMNS,
     QUERY_ERRORS,
@@ -27,8 +28,10 @@ from checkers.questions.query import (
     query_error,
     query_words,
 )
+from checkers.records.classes import CLASSES
 from checkers.records.facts import facts_of_records, with_txn_outcome
-from checkers.sql import ddl
+from checkers.registry import load_whole_run
+from checkers.sql import comparable, ddl
 from harness.model.errors import CheckError
 from harness.model.journal import (
     ANSWERS,
@@ -81,13 +84,22 @@ class RunViews(Mapping[str, DataFrame]):
         return f"RunViews({str(self.folder)!r}: {', '.join(self)})"
 
     def sql(self, query: str) -> pa.Table:
-        """The answer to a query in Spark's SQL over the views; `.to_pandas()` makes a DataFrame of pandas.
+        """The answer to a query in Spark's SQL over the views; `.to_pandas()` makes a DataFrame of pandas
+        (with `types_mapper=pandas.ArrowDtype` integers beside nulls stay integers).
+        Warns of what Sail may answer otherwise than Apache Spark.
 
         Raises:
             BadInput: the query is wrong.
             CheckError: the engine failed.
         """
+        for difference in self.differences(query):
+            warnings.warn(f"Sail may answer otherwise than Apache Spark. {difference}", stacklevel=2)
         return ask(self, query).table
+
+    def differences(self, query: str) -> list[str]:
+        """What the engine of these views may answer otherwise than Apache Spark, and what to write instead; a
+        sentence each. Empty if it is Apache Spark."""
+        return differences_in(query) if is_embedded(self.spark) else []
 
     def _makers(self) -> dict[str, Callable[[], DataFrame]]:
         """How each view that the run has is made."""
@@ -119,7 +131,8 @@ class RunViews(Mapping[str, DataFrame]):
 
     def _journal(self, name: str) -> DataFrame:
         """A journal with the columns of docs/reference/journals.md, without those that the pipeline adds."""
-        rows: DataFrame = getattr(self._views, name)
+        views = self._views
+        rows: DataFrame = getattr(views, name) if hasattr(views, name) else views.journal(name)
         return rows.drop("topic_partition", "read_committed")
 
 
@@ -130,7 +143,7 @@ def views_of(spark: SparkSession, folder: StoragePath) -> RunViews:
         JournalError: as `checkers.journals.load.load_run`.
     """
     folder = folder.resolve()
-    return RunViews(spark, folder, load_run(folder))
+    return RunViews(spark, folder, load_whole_run(folder))
 
 
 class Answer(NamedTuple):
@@ -224,11 +237,11 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
         return rows
     # A phantom of another run may have the number of a record of this one. Damaged values name a record
     # that they may not be.
-    names = [rule.finding.value for rule in of_subject("record")]
+    names = [rule.finding.value for rule in CLASSES]
     about = findings.where(F.col("finding").isin(names) & F.col("seq").isNotNull())
     about = about.where(~is_of(FindingClass.CORRUPT) | F.col("sent_ns").isNotNull())
     sent = (~is_of(FindingClass.PHANTOM)).alias("was_sent")
-    found = about.groupBy("producer", "seq", sent).agg(F.min(F.struct(*FINDING_COLUMNS)).alias("found"))
-    found = found.select("producer", "seq", "was_sent", "found.*")
+    found = about.groupBy("producer", "seq", sent).agg(F.min(comparable(*FINDING_COLUMNS)).alias("found"))
+    found = found.select("producer", "seq", "was_sent", *(f"found.{name}" for name in FINDING_COLUMNS))
     every = rows.withColumn("was_sent", F.col("times_sent") > 0)
     return every.join(found, ["producer", "seq", "was_sent"], "left").select(*rows.columns, *FINDING_COLUMNS)

@@ -1,2 +1,3 @@
 """Loss and duplication rates over many run folders: `rows.py` judges each run in a task of Spark,
-`aggregate.py` adds up groups of runs, and their latencies from the sends."""
+`figures.py` makes the figures of a group of runs (of matrices too), `aggregate.py` a table of all groups,
+with latencies from the sends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,37 +12,31 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from checkers.engine.failures import cause_of, is_failure
-from checkers.journals.views import engine_path, is_embedded, readable_path
-from checkers.rates.rows import COUNTS, rows_of
-from checkers.statistics.rates import per_million, percentile, share_of
+from checkers.journals.views import engine_path, is_embedded, read_files, readable_path
+from checkers.rates.counts import COUNTS
+from checkers.rates.figures import Run, figures_of
+from checkers.rates.rows import rows_of
+from checkers.sql import ddl, union
+from checkers.statistics.rates import percentile
 from harness.model.errors import BadInput, CheckError, JournalError
-from harness.model.journal import SCHEMA_VERSION, SENDS_DIR, SendOutcome
-from harness.model.storage import StoragePath, storage_path
+from harness.model.journal import SCHEMA_VERSION, SENDS, SENDS_DIR, SendOutcome
+from harness.model.storage import StoragePath, matching, open_parquet, storage_path
 
 LATENCIES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 MOST_LEFT_OUT_SHOWN = 50
+_PARTS = "part-*.parquet"
 _DIGITS = 4
 """Latencies are counted by their first digits, so that a group has some ten thousand different ones at most.
 """
-RATES = {
-    "lost": "acked",
-    "unconfirmed_absent": "unconfirmed",
-    "duplicates": "sent",
-    "unprocessed": "inputs",
-    "reprocessed": "inputs",
-}
-"""What is counted per million of what. Inputs are those of applications under test."""
 _COUNTS = ("runs", "left_out", "runs_with_loss", *COUNTS)
 
-Run = Mapping[str, Any]
-"""A row of `checkers.rates.rows.ROWS`."""
 Groups = Mapping[tuple[str, ...], list[Run]]
 """Runs by their values on the axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """`rows`: one per group, ordered by its values of the axes (string), with the figures of `figures_of` and
+    """`rows`: one per group, ordered by its values of the axes (string), with the columns of `columns_of` and
     of LATENCIES. `left_out`: which runs do not count and why (at most `MOST_LEFT_OUT_SHOWN`, then the number
     of the others)."""
 
@@ -74,10 +68,10 @@ def rates_of_runs(
         for run in runs:
             if run["known"] is not None:
                 groups[tuple(run["keys"])].append(run)
-        columns = [*by, *figures_of(()), *(LATENCIES if latencies else ())]
+        columns = [*by, *columns_of(()), *(LATENCIES if latencies else ())]
         of_sends = latencies_of(spark, groups) if latencies else {}
         rows = [
-            {**dict(zip(by, keys, strict=True)), **figures_of(groups[keys]), **of_sends.get(keys, {})}
+            {**dict(zip(by, keys, strict=True)), **columns_of(groups[keys]), **of_sends.get(keys, {})}
             for keys in sorted(groups)
         ]
         types = dict.fromkeys(columns, pa.float64())
@@ -132,30 +126,28 @@ def _refuse(runs: Sequence[Run], folder: StoragePath, by: Sequence[str]) -> None
             )
 
 
-def figures_of(runs: Sequence[Run]) -> dict[str, float | None]:
-    """The figures of one group: numbers of the `runs` that count and of those `left_out`, counts over the
-    runs that count, the interval of the share of runs with loss, rates per million with their intervals
-    (None: none), unavailable seconds."""
-    good = [run for run in runs if run["problem"] is None]
-    share = share_of(sum(run["lost"] > 0 for run in good), len(good))
-    figures: dict[str, float | None] = {
-        "runs": len(good),
-        "left_out": len(runs) - len(good),
+def columns_of(runs: Sequence[Run]) -> dict[str, float | None]:
+    """The figures of one group as columns: numbers of the `runs` that count and of those `left_out`, counts
+    over the runs that count, the interval of the share of runs with loss, rates per million with their
+    intervals (None: none), unavailable seconds."""
+    found = figures_of(runs)
+    share = found.with_any["lost"]
+    columns: dict[str, float | None] = {
+        "runs": found.runs,
+        "left_out": found.left_out,
         "runs_with_loss": share.k,
-        **{name: sum(run[name] for run in good) for name in COUNTS},
+        **found.counts,
         "loss_share_low": share.interval.low,
         "loss_share_high": share.interval.high,
     }
-    for what, of in RATES.items():
-        rate = per_million([run[what] for run in good], [run[of] for run in good])
-        figures[f"{what}_per_million"] = rate.value
-        figures[f"{what}_low"] = rate.interval.low if rate.interval else None
-        figures[f"{what}_high"] = rate.interval.high if rate.interval else None
-    seconds = [run["unavailable"] for run in good]
-    return figures | {
-        "unavailable_median_s": percentile(seconds, 0.5),
-        "unavailable_p95_s": percentile(seconds, 0.95),
-        "unavailable_most_s": max(seconds, default=None),
+    for what, rate in found.per_million.items():
+        columns[f"{what}_per_million"] = rate.value
+        columns[f"{what}_low"] = rate.interval.low if rate.interval else None
+        columns[f"{what}_high"] = rate.interval.high if rate.interval else None
+    return columns | {
+        "unavailable_median_s": percentile(found.unavailable, 0.5),
+        "unavailable_p95_s": percentile(found.unavailable, 0.95),
+        "unavailable_most_s": max(found.unavailable, default=None),
     }
 
 
@@ -201,21 +193,31 @@ def latencies_of(spark: SparkSession, groups: Groups) -> dict[tuple[str, ...], d
 
 def _sends_of(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
     """The sends of these runs: `folder`, `outcome`, `sent_ns`, `closed_ns`."""
-
-    def read(*of: str) -> DataFrame:
-        return (
-            spark.read.option("pathGlobFilter", "part-*.parquet")
-            .schema("outcome string, sent_ns bigint, closed_ns bigint")
-            .parquet(*(readable_path(spark, storage_path(folder) / SENDS_DIR) for folder in of))
-        )
-
+    schema = pa.schema([SENDS.field(name) for name in ("outcome", "sent_ns", "closed_ns")])
     if is_embedded(spark):
         # Sail does not say which file a row is from; Spark takes long for a plan with hundreds of sources.
-        return _union([read(folder).withColumn("folder", F.lit(folder)) for folder in folders])
+        return union(
+            [
+                read_files(spark, schema, _files_of(folder)).withColumn("folder", F.lit(folder))
+                for folder in folders
+            ]
+        )
     # A URI: what is no letter is encoded, but the plus sign, which `url_decode` takes for a space.
     file = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
     folder = F.regexp_replace(F.regexp_replace(file, f"/{SENDS_DIR}/[^/]*$", ""), "^file:/*", "/")
-    return read(*folders).select(folder.alias("folder"), "outcome", "sent_ns", "closed_ns")
+    rows = (
+        spark.read.option("pathGlobFilter", _PARTS)
+        .schema(ddl(schema))
+        .parquet(*(readable_path(spark, storage_path(one) / SENDS_DIR) for one in folders))
+    )
+    return rows.select(folder.alias("folder"), *schema.names)
+
+
+def _files_of(folder: str) -> Iterator[tuple[StoragePath, pa.Schema]]:
+    """The files of a run's journal of sends with their Arrow schemas, from their footers."""
+    for path in matching(storage_path(folder) / SENDS_DIR, _PARTS):
+        with open_parquet(path) as file:
+            yield path, file.schema_arrow
 
 
 def _rounded(number: Column) -> Column:
@@ -223,11 +225,3 @@ def _rounded(number: Column) -> Column:
     more = F.greatest(F.floor(F.log10(F.greatest(number, F.lit(1)))) - (_DIGITS - 1), F.lit(0))
     unit = F.pow(F.lit(10.0), more).cast("bigint")
     return F.when(number > 0, number - number % unit).otherwise(number)
-
-
-def _union(rows: Sequence[DataFrame]) -> DataFrame:
-    """All rows. Halves are joined, since an engine refuses a plan that is nested hundreds deep."""
-    if len(rows) == 1:
-        return rows[0]
-    half = len(rows) // 2
-    return _union(rows[:half]).unionAll(_union(rows[half:]))

@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 
 from checkers.journals.views import readable_path
 from checkers.judgement.judge import judge
+from checkers.rates.counts import COUNTS, counts_of
 from checkers.sql import ddl
 from harness.model.errors import KafkaChaosError, first_line
-from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, SendOutcome
-from harness.model.result import FindingClass, Summary, VerdictWord
+from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE
+from harness.model.result import Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath, files_below
 
@@ -27,10 +28,6 @@ SET_ASIDE_PREFIX = "cut-short-"
 """Prefix of the names of folders that a resumed matrix has set aside."""
 MISSING = "-"
 
-COUNTS = (
-    *("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates"),
-    *("inputs", "unprocessed", "reprocessed"),
-)
 ROWS = pa.schema(
     {
         "folder": pa.string(),
@@ -119,18 +116,11 @@ def row_of(
         return row | {"problem": f"it cannot be read: {first_line(error)}"}
     if judgement.verdict is VerdictWord.UNKNOWN:
         row["problem"] = "; ".join(judgement.reasons)
-    return row | {
-        "sent": counts.sent,
-        "acked": counts.outcomes.get(SendOutcome.ACKED, 0),
-        "unconfirmed": counts.outcomes.get(SendOutcome.UNCONFIRMED, 0),
-        "lost": counts.count(FindingClass.LOST),
-        "unconfirmed_absent": counts.count(FindingClass.UNCONFIRMED_ABSENT),
-        "duplicates": counts.count(FindingClass.DUPLICATE),
-        "inputs": counts.inputs or 0,
-        "unprocessed": counts.count(FindingClass.UNPROCESSED),
-        "reprocessed": counts.count(FindingClass.REPROCESSED),
-        "unavailable": counts.unavailable_seconds,
-    }
+    return (
+        row
+        | counts_of(counts.sent, counts.outcomes, counts.findings, counts.inputs or 0)
+        | {"unavailable": counts.unavailable_seconds}
+    )
 
 
 def axis_values(meta: RunMeta, labels: dict[str, str]) -> dict[str, str]:

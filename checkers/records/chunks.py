@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from checkers.journals.footers import rows_of
 from checkers.journals.views import IDENTITY, Scratch, Views, readable
-from harness.model.journal import SendOutcome, TxnOutcome
+from checkers.records.facts import ordinary_send
 
 SEQ_CHUNK_BITS = 6
 """A chunk has 2^6 sequence numbers, as many as a bigint has bits."""
@@ -83,9 +83,7 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
 def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
     """The chunks that differ: `producer`, `chunk`, `rows` (rows of sends and final read) and `repeated`, all
     bigint but the producer (int)."""
-    ended = F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
-    as_acked = (F.col("outcome") == SendOutcome.ACKED.value) & F.col("offset").isNotNull()
-    plain = F.coalesce(as_acked & (F.col("partition") >= 0) & ended, F.lit(False))
+    plain = ordinary_send(F.col("offset"), F.col("partition") < 0)
     place_in_chunk = F.col("seq").bitwiseAND((1 << bits) - 1).cast("int")
     bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place_in_chunk)
     reads = {_FINAL: views.reads}
@@ -153,7 +151,8 @@ def _of_live(views: Views, bits: int) -> DataFrame:
     Readers may get a record never or several times, so their rows are compared one by one.
     """
     compared = [*IDENTITY, *_PLACE, "known_key"]
-    known = F.coalesce(F.xxhash64("key"), F.lit(0)).alias("known_key")
+    # The hash of a key, which also stands for a record without one.
+    known = F.xxhash64("key").alias("known_key")
     live = views.live.where(readable()).select(*IDENTITY, *_PLACE, known)
     final = views.reads.where(readable()).select(*IDENTITY, *_PLACE, known)
     odd = live.join(final, compared, "left_anti").select("producer", seq_chunk(bits).alias("chunk"))

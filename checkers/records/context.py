@@ -9,7 +9,10 @@ from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import IDENTITY, Views, readable
 from checkers.judgement.policy import Policy
+from checkers.sql import case
 from harness.model.journal import SendOutcome, TxnOutcome
+
+_MS = 1_000_000
 
 
 def with_context(facts: DataFrame, views: Views) -> DataFrame:
@@ -17,11 +20,13 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
 
     `log_start_offset`, `end_offset` (bigint): of the partition sent to; null: not known.
     `reported_offset` (bigint): the acknowledged offset, else the lowest at which a live reader got it.
+    `own_time_ms` (bigint): of `own_time_ms`.
     Flags (boolean, never null), of which the first three explain that it is absent:
 
     - `deleted`: a step or a fault `delete_records` removed it.
     - `recreated`: a recreate_topic step deleted the topic after it had been sent or, if its offset is not
       known, after it had been acknowledged.
+    - `acked_in_earlier`: its acknowledgement, with its offset, is of a topic that was deleted since.
     - `may_expire`: either of these, or retention.
     - `not_committed`: acknowledged in a committed transaction and in the log, but not in the final read of
       committed records.
@@ -37,13 +42,14 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
     ).withColumn("reported_offset", reported)
     below = F.col("reported_offset") < F.col("log_start_offset")
     never = F.lit(False)
-    deleted = recreated = never
+    deleted = recreated = acked_in_earlier = never
     if policy.deleted_before:
         deleted = below & deleted_on_purpose(policy, F.col("reported_offset"), F.col("topic_partition"))
     if policy.recreated_ns is not None:
         # A record without an offset was in the old topic if it was acknowledged before there was a new one.
         last = F.when(F.col("reported_offset").isNotNull(), F.col("sent_ns")).when(acked, F.col("closed_ns"))
         recreated = last <= policy.recreated_ns
+        acked_in_earlier = acked & (F.col("closed_ns") <= policy.recreated_ns)
     present = F.col("read_rows") > 0
     ended_well = acked & (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
     not_committed = ended_well & present & (F.col("committed_rows") == 0)
@@ -56,22 +62,27 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
     flags: dict[str, Column] = {
         "deleted": deleted,
         "recreated": recreated,
+        "acked_in_earlier": acked_in_earlier,
         "not_committed": not_committed if views.files["committed"] else never,
         "compaction_asked": asked if policy.compacts else never,
     }
     found = bounded.withColumns({name: F.coalesce(flag, never) for name, flag in flags.items()})
-    old = F.coalesce(below & sent_by(policy.newest_deletable_ns), never)
-    return found.withColumn("may_expire", old | F.col("deleted") | F.col("recreated"))
+    old = F.coalesce(below & old_enough(policy), never)
+    return found.withColumns(
+        {"own_time_ms": own_time_ms(policy), "may_expire": old | F.col("deleted") | F.col("recreated")}
+    )
 
 
 def deleted_on_purpose(policy: Policy, offset: Column, topic_partition: Column) -> Column:
     """Whether a step or a fault of the experiment has deleted what was at this offset."""
     of_all = policy.deleted_before.get(None, 0)
-    partition, before = partition_of(topic_partition), F.lit(of_all)
-    for number, own in policy.deleted_before.items():
-        if number is not None:
-            before = F.when(partition == number, max(own, of_all)).otherwise(before)
-    return offset < before
+    partition = partition_of(topic_partition)
+    of_one = [
+        (partition == number, F.lit(max(before, of_all)))
+        for number, before in policy.deleted_before.items()
+        if number is not None
+    ]
+    return offset < F.coalesce(case(of_one), F.lit(of_all))
 
 
 def sent_by(time_ns: int | None) -> Column:
@@ -79,6 +90,26 @@ def sent_by(time_ns: int | None) -> Column:
     if time_ns is None:
         return F.lit(False)
     return F.coalesce(F.col("sent_ns") <= min(max(time_ns, INT64_MIN), INT64_MAX), F.lit(False))
+
+
+def own_time_ms(policy: Policy) -> Column:
+    """The time (bigint, ms) that the producer gave a record, by which brokers tell its age; null: that of its
+    append, which is at or after its send. A batch without a time has a negative one, and is as old as its
+    file."""
+    told = (F.col("timestamp_ms") >= 0) & F.lit(True in policy.own_times)
+    return F.when(told, F.col("timestamp_ms"))
+
+
+def old_enough(policy: Policy) -> Column:
+    """Which records are so old that retention may have deleted them, never null."""
+    limit_ns = policy.newest_deletable_ns
+    if limit_ns is None:
+        return F.lit(False)
+    # What is deleted by size may have any time.
+    limit_ms = INT64_MAX if limit_ns >= INT64_MAX else max(limit_ns // _MS, INT64_MIN)
+    by_own_time = own_time_ms(policy) <= limit_ms
+    sent = sent_by(limit_ns)
+    return F.coalesce(by_own_time | sent if False in policy.own_times else by_own_time, sent)
 
 
 def newest_of_keys(reads: DataFrame, facts: DataFrame) -> DataFrame:

@@ -25,7 +25,7 @@ RowFilter = Callable[[DataFrame], DataFrame]
 
 _OF_SEND = (
     *("send_rows", "topic_partition", "key", "step", "outcome", "sent_ns", "closed_ns", "acked_offset"),
-    *("error", "txn", "txn_outcome"),
+    *("error", "txn", "txn_outcome", "timestamp_ms"),
 )
 _NUMBERS_READ = ("read_rows", "committed_rows", "live_rows", "live_committed")
 
@@ -68,8 +68,8 @@ def facts_of_records(views: Views, sends: DataFrame, keep_rows: RowFilter, *, re
     """One row per record that was sent or read, of those that `keep_rows` keeps.
 
     Columns of the send (null if the record was never sent): `topic_partition` (bigint, where it was sent to),
-    `key`, `step`, `outcome`, `sent_ns`, `closed_ns`, `acked_offset`, `error`, `txn`, `txn_outcome`; and
-    `send_rows` (bigint), the number of rows that the journal has of it (0: never sent).
+    `key`, `step`, `outcome`, `sent_ns`, `closed_ns`, `acked_offset`, `error`, `txn`, `txn_outcome`,
+    `timestamp_ms`; and `send_rows` (bigint), the number of rows that the journal has of it (0: never sent).
 
     Columns of what was read, of all readers together: `read_from` (bigint, the least topic_partition),
     `read_elsewhere` (bigint, one that it was not sent to), `first_key`, `read_key` (bigint, one that differs
@@ -103,16 +103,23 @@ def ordinary(*, transactional: bool) -> Column:
     with its key, and by no live reader. `checkers.records.chunks` leaves out only records of which the same
     holds, but for live readers, which may have got them where the final read holds them. `transactional`: the
     final read of committed records holds it once, too."""
-    acked = (F.col("outcome") == SendOutcome.ACKED.value) & (F.col("send_rows") == 1)
-    acked &= F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
+    sent = ordinary_send(F.col("acked_offset"), has_no_partition(F.col("topic_partition")))
+    sent &= F.col("send_rows") == 1
     as_acked = (F.col("first_offset") == F.col("acked_offset")) & (
         F.col("read_from") == F.col("topic_partition")
     )
     once_read = (F.col("read_rows") == 1) & F.col("read_elsewhere").isNull() & ~F.col("wrong_key")
     others = (F.col("live_rows") == 0) & (F.col("committed_rows") == (1 if transactional else 0))
-    return F.coalesce(
-        acked & as_acked & once_read & others & ~has_no_partition(F.col("topic_partition")), F.lit(False)
-    )
+    return F.coalesce(sent & as_acked & once_read & others, F.lit(False))
+
+
+def ordinary_send(offset: Column, unnamed: Column) -> Column:
+    """Whether a send, with `outcome`, `txn` and `txn_outcome`, may be of an ordinary record: acknowledged at
+    an offset of a partition that the client named, in no transaction or a committed one. The one rule of
+    `ordinary` and of `checkers.records.chunks`."""
+    ended = F.col("txn").isNull() | (F.col("txn_outcome") == TxnOutcome.COMMITTED.value)
+    acked = (F.col("outcome") == SendOutcome.ACKED.value) & offset.isNotNull()
+    return F.coalesce(acked & ~unnamed & ended, F.lit(False))
 
 
 def read_of_records(views: Views, keep_rows: RowFilter) -> DataFrame:

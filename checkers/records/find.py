@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.evidence.findings import is_of
-from checkers.evidence.leadership import leader_spans, leaders_in_time
+from checkers.evidence.leadership import acknowledger, leader_spans, with_tenures
+from checkers.evidence.same_offset import with_reports
 from checkers.evidence.windows import open_windows
+from checkers.found import Found
 from checkers.journals.footers import rows_of
-from checkers.journals.topic_partition import partition_of
+from checkers.journals.topic_partition import has_no_partition, partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views
 from checkers.judgement.summary import NOT_COMMITTED
+from checkers.records import classes
 from checkers.records.chunks import SEQ_CHUNK_BITS, compare_chunks
 from checkers.records.context import with_context
 from checkers.records.facts import RowFilter, facts_of_records, ordinary, with_txn_outcome
@@ -24,18 +25,11 @@ from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 
 
-@dataclass(frozen=True)
-class RecordsFound:
-    """Findings about records as `checkers.evidence.findings.FINDINGS` (None: there are none), reasons for an
-    unknown verdict, and the number of rows by which the journal of sends has sends more than once."""
+def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) -> tuple[Found, int]:
+    """Find the class of every record; 2^chunk_bits sequence numbers are compared as a whole first.
 
-    findings: DataFrame | None
-    problems: tuple[str, ...]
-    repeated: int
-
-
-def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) -> RecordsFound:
-    """Find the class of every record; 2^chunk_bits sequence numbers are compared as a whole first."""
+    Returns: also the number of rows by which the journal of sends has sends more than once.
+    """
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
 
@@ -66,12 +60,12 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     elif lookups.records and facts is not None:
         facts = facts.withColumn("late", F.lit(False))
     else:
-        return RecordsFound(None, (), chunks.repeated)
+        return Found().with_problems(_again(chunks.repeated)), chunks.repeated
     facts = facts.withColumn("this_run", F.lit(views.meta.run_id).cast("bigint"))
     rows = with_lookups(views, sends, facts, chunks, lookups)
 
-    findings, problems = findings_of(
-        "record",
+    found = findings_of(
+        classes.CLASSES,
         rows,
         {
             "partition": partition_of(F.coalesce("topic_partition", "read_from")),
@@ -81,12 +75,18 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         },
         evidence=lambda found: with_evidence(views, found, facts, lookups),
     )
-    return RecordsFound(findings, tuple(problems), chunks.repeated)
+    return found.with_problems(_again(chunks.repeated)), chunks.repeated
+
+
+def _again(repeated: int) -> str | None:
+    if not repeated:
+        return None
+    return f"the sends journal holds {repeated:,} sends more than once, so the verdict is unknown"
 
 
 def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Lookups) -> DataFrame:
     """Classified records (`rows` of `with_lookups`, with `finding`) with `place` (string), `held_by`
-    (array<int>), `acked_by`, `acked_epoch` (int) and `windows` (string) added, as
+    (array<int>), `acked_by`, `acked_epoch`, `reports`, `true_reports` (int) and `windows` (string) added, as
     `checkers.evidence.findings.FINDINGS` has them. `facts` are of all records, from which the lost ones are.
     """
     lost = is_of(FindingClass.LOST)
@@ -98,6 +98,10 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
         if lookups.absent:
             rows = rows.join(held_by(views.replicas, facts.where(acked_but_absent())), list(IDENTITY), "left")
             held = F.when(missing, F.coalesce("held_by", nobody))
+            # Where the client has named no partition, a replica's file tells which it was.
+            place = F.col("topic_partition")
+            known = F.when(missing & has_no_partition(place), F.coalesce("held_in", place)).otherwise(place)
+            rows = rows.withColumn("topic_partition", known)
     until_the_end = lost | is_of(FindingClass.VANISHED)
     columns = {
         "place": F.when(lost, _place()),
@@ -105,24 +109,27 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
         "epoch_at_acked_offset": F.when(missing, F.col("epoch_at_acked_offset")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
-    asked = views.files["samples"] and (lookups.absent + lookups.not_committed)
-    spans = leader_spans(views.samples, views.meta.topic) if asked else ()
-    if spans:
-        schema = "leader_partition int, begun bigint, ended bigint, acked_by int, acked_epoch int"
-        leaders = F.broadcast(views.spark.createDataFrame(list(map(tuple, leaders_in_time(spans))), schema))
-        led = F.when(lost, partition_of(F.col("topic_partition"))) == F.col("leader_partition")
-        rows = rows.join(leaders, led & F.col("closed_ns").between(F.col("begun"), F.col("ended")), "left")
-    else:
-        columns |= dict.fromkeys(("acked_by", "acked_epoch"), F.lit(None).cast("int"))
-    return rows.withColumns(columns)
+    found = ("acked_by", "acked_epoch", "reports", "true_reports")
+    if not lookups.absent + lookups.not_committed:
+        return rows.withColumns(columns | dict.fromkeys(found, F.lit(None).cast("int")))
+    spans = leader_spans(views.samples, views.meta.topic) if views.files["samples"] else ()
+    read = views.meta.final_read
+    bounds = [one for one in (read.bounds if read is not None else ()) if one.topic == views.meta.topic]
+    rows = with_tenures(rows, spans, bounds, lost)
+    rows = with_reports(rows, views, facts.where(acked_but_absent()), missing)
+    replaced_in = F.when(missing & F.col("overwritten"), F.col("epoch_at_acked_offset"))
+    return rows.withColumns(columns | acknowledger(replaced_in))
 
 
 def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:
     """One row per record of `missing` (with the identity) that a replica's file holds, by the journal
-    `replicas`: the identity and `held_by` (array<int>, node ids of the brokers, ascending)."""
-    mine = replicas.where(F.col("state") == ReadState.OK.value).select(*IDENTITY, "broker")
+    `replicas`: the identity, `held_by` (array<int>, node ids of the brokers, ascending), and `held_in`, the
+    (lowest) `topic_partition` in which they hold it."""
+    mine = replicas.where(F.col("state") == ReadState.OK.value).select(*IDENTITY, "broker", "topic_partition")
     mine = mine.join(missing.select(*IDENTITY), list(IDENTITY), "left_semi").distinct()
-    return mine.groupBy(*IDENTITY).agg(F.sort_array(F.collect_list("broker")).alias("held_by"))
+    return mine.groupBy(*IDENTITY).agg(
+        F.sort_array(F.collect_set("broker")).alias("held_by"), F.min("topic_partition").alias("held_in")
+    )
 
 
 def _place() -> Column:

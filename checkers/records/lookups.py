@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.evidence.findings import MOST_OFFSETS
+from checkers.journals.created_again import live_of_topics
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import bits_of, chunk_of
 from checkers.journals.topic_partition import name_of
@@ -204,7 +205,9 @@ def with_lookups(
     columns |= dict.fromkeys(("other_at_live", "may_compact", "torn"), no)
     columns["newer_offset"] = F.lit(None).cast("bigint")
     if lookups.live:
-        rows = rows.join(other_at_live(views.live, views.reads, chunks.rows_to_check), _IDENTITY, "left")
+        rows = rows.join(
+            other_at_live(live_of_topics(views), views.reads, chunks.rows_to_check), _IDENTITY, "left"
+        )
         columns["other_at_live"] = F.coalesce("other_at_live", no)
     if lookups.compaction:
         rows = rows.join(newest_of_keys(views.reads, facts), ["topic_partition", "key"], "left")

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from checkers.journals.topic_partition import partition_of
+from checkers.journals.topic_partition import has_no_partition
+from checkers.journals.views import IDENTITY
 from checkers.judgement.summary import Reports
-from harness.model.journal import SendOutcome
+from harness.model.journal import ReadState, SendOutcome
 from harness.model.run import RunMeta
 
 SHORTEST_NS = 1_000_000_000
 """Shorter stretches without a success report are not reports: batching and scheduling cause them too."""
 
-_GROUP = ("topic_partition", "step")
+_BUCKET_BITS = 29
+"""Reports within 2^29 ns are less than the shortest stretch apart, so only the first and the last of them
+matter. The number of such buckets grows with the time that a run takes, not with its records."""
 
 
-def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
+def reports_of(sends: DataFrame, reads: DataFrame, meta: RunMeta) -> Reports:
     """The reports of all sends (columns of `checkers.journals.views.Views.sends`).
 
     Within one write step and partition, time runs from the first send to the last report of any outcome;
     where a send never got a report, to the end of the step if that is later. Stretches below a second do not
-    count. Sends of unknown partition (-1) do not count for it.
+    count. Where the client has not named the partition of a send (-1), there are three cases: the topic has a
+    single partition, which it is; the final read (`reads`) holds the record, so its partition is known; or
+    neither. The second only counts while such a record was sent and not reported, as a client may leave a
+    partition out for a while. For the third, all sends of a producer without a partition count as one.
     """
-    rows = _by_partition(sends).collect()
+    if _partitions(meta) == 1:
+        only = F.col("topic_partition") + has_no_partition(F.col("topic_partition")).cast("bigint")
+        sends = sends.withColumn("topic_partition", only)
+    rows = _by(sends, "topic_partition", has_no_partition(F.col("topic_partition"))).collect()
     outcomes: Counter[str] = Counter()
     acked: Counter[int] = Counter()
     for row in rows:
@@ -34,40 +43,78 @@ def reports_of(sends: DataFrame, meta: RunMeta) -> Reports:
         if row.outcome == SendOutcome.ACKED and row.step is not None:
             acked[row.step] += row.sends
     ends = {step.index: step.ended_ns for step in meta.steps if step.kind == "write"}
-    groups: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
-    for row in rows:
-        if row.step is not None and row.step in ends and row.partition >= 0:
-            groups[row.topic_partition, row.step].append(row)
-    longest = max((_longest(several, ends[step]) for (_, step), several in groups.items()), default=0)
-    return Reports(dict(outcomes), dict(acked), longest / 1e9 if longest >= SHORTEST_NS else 0.0)
+    named = [row for row in rows if row.unnamed is not None and not row.unnamed]
+    stretches = _stretches(named, ends)
+    if any(row.unnamed and row.step in ends for row in rows):
+        unnamed = sends.where(has_no_partition(F.col("topic_partition")))
+        stretches += _stretches(_by(unnamed, "producer", F.lit(True)).collect(), ends)
+        stretches += [row.gap for row in _while_open(unnamed, reads).collect() if row.step in ends]
+    longest = max(stretches, default=None)
+    seconds = None if longest is None else longest / 1e9 if longest >= SHORTEST_NS else 0.0
+    return Reports(dict(outcomes), dict(acked), seconds)
 
 
-def _by_partition(sends: DataFrame) -> DataFrame:
-    """One row per `topic_partition`, write `step` and `outcome` (null: never reported): its `partition`, the
-    number of `sends`, when the first was `sent` and the last report came (`closed`), whether one was never
-    reported (`left_open`); and of success reports the `first`, the `last`, and the longest `gap` from one to
-    the next. Times in ns."""
+def _partitions(meta: RunMeta) -> int:
+    """How many partitions the topic has at the end."""
+    bounds = meta.final_read.bounds if meta.final_read is not None else ()
+    return max(meta.partitions, *(bound.partition + 1 for bound in bounds if bound.topic == meta.topic), 0)
+
+
+def _succeeded() -> Column:
     succeeded = F.col("outcome").isin(SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value)
-    succeeded = F.coalesce(succeeded, F.lit(False)) & F.col("closed_ns").isNotNull()
-    # Reports within 2^29 ns are less than the shortest stretch apart, so only the first and last matter. The
-    # number of rows grows with the time that a run takes, not with its records.
-    half_second = F.when(succeeded, F.shiftright("closed_ns", 29)).alias("half_second")
-    several = sends.groupBy(*_GROUP, "outcome", half_second).agg(
+    return F.coalesce(succeeded, F.lit(False)) & F.col("closed_ns").isNotNull()
+
+
+def _bucket() -> Column:
+    return F.shiftright("closed_ns", _BUCKET_BITS)
+
+
+def _by(sends: DataFrame, place: str, unnamed: Column) -> DataFrame:
+    """One row per `place` (a column of the sends), write `step` and `outcome` (null: never reported): whether
+    its partition is `unnamed`, the number of `sends`, when the first was `sent` and the last report came
+    (`closed`), whether one was never reported (`left_open`); and of success reports the `first`, the `last`,
+    and the longest `gap` from one to the next. Times in ns."""
+    group = (place, "step")
+    several = sends.groupBy(*group, "outcome", F.when(_succeeded(), _bucket()).alias("bucket")).agg(
+        F.max(unnamed).alias("unnamed"),
         F.count("*").alias("sends"),
         F.min("sent_ns").alias("sent"),
         F.max("closed_ns").alias("closed"),
         F.max(F.col("closed_ns").isNull()).alias("left_open"),
-        F.min(F.when(succeeded, F.col("closed_ns"))).alias("first"),
-        F.max(F.when(succeeded, F.col("closed_ns"))).alias("last"),
+        F.min(F.when(_succeeded(), F.col("closed_ns"))).alias("first"),
+        F.max(F.when(_succeeded(), F.col("closed_ns"))).alias("last"),
     )
-    earlier = Window.partitionBy(*_GROUP).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
+    earlier = Window.partitionBy(*group).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
     several = several.withColumn("gap", F.try_subtract("first", F.max("last").over(earlier)))
-    return several.groupBy(*_GROUP, "outcome").agg(
-        partition_of(F.col("topic_partition")).alias("partition"),
+    return several.groupBy(F.col(place).alias("place"), "step", "outcome").agg(
         F.sum("sends").alias("sends"),
         *(F.min(name).alias(name) for name in ("sent", "first")),
-        *(F.max(name).alias(name) for name in ("closed", "left_open", "last", "gap")),
+        *(F.max(name).alias(name) for name in ("unnamed", "closed", "left_open", "last", "gap")),
     )
+
+
+def _while_open(sends: DataFrame, reads: DataFrame) -> DataFrame:
+    """One row per partition that the final read shows of these sends, and `step`: the longest `gap` (ns)
+    without a success report in which one of them was sent and not reported."""
+    ours = reads.where(F.col("state") == ReadState.OK.value)
+    read = ours.groupBy(*IDENTITY).agg(F.min("topic_partition").alias("place"))
+    found = sends.where(_succeeded()).join(read, list(IDENTITY))
+    several = found.groupBy("place", "step", _bucket().alias("bucket")).agg(
+        F.min("sent_ns").alias("sent"), F.min("closed_ns").alias("first"), F.max("closed_ns").alias("last")
+    )
+    earlier = Window.partitionBy("place", "step").orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
+    begun = F.greatest("sent", F.coalesce(F.max("last").over(earlier), "sent"))
+    gaps = several.withColumn("gap", F.try_subtract("first", begun)).where(F.col("gap").isNotNull())
+    return gaps.groupBy("place", "step").agg(F.max("gap").alias("gap"))
+
+
+def _stretches(rows: Sequence[Row], ends: Mapping[int, int | None]) -> list[int]:
+    """The longest stretch (ns) of each place and write step, by the rows of `_by`; `ends` of the steps."""
+    groups: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.step is not None and row.step in ends:
+            groups[row.place, row.step].append(row)
+    return [_longest(several, ends[step]) for (_, step), several in groups.items()]
 
 
 def _longest(rows: list[Row], step_end: int | None) -> int:

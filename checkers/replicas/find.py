@@ -8,9 +8,12 @@ from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.evidence.sentences import say
+from checkers.found import Found
 from checkers.journals.footers import rows_of
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Scratch, Views
+from checkers.replicas import classes
+from checkers.sql import comparable
 
 HOLDINGS = ("topic_partition", "offset", "broker", "held", "leader_holds", "as_leader", "all_alike", "within")
 """The facts: one row per broker and offset of a partition, of all brokers with a file of the partition and
@@ -25,20 +28,19 @@ _OFFSET = ("topic_partition", "offset")
 _CONTENT = ("state", "control", "leader_epoch", "run", "producer", "seq", "crc")
 
 
-def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
-    """Findings about replicas as `checkers.evidence.findings.FINDINGS`, one per offset at which brokers
-    differ (None: there are none), and reasons for an unknown verdict."""
+def find(views: Views, scratch: Scratch) -> Found:
+    """Findings about replicas, one per offset at which brokers differ."""
     final = views.meta.final_read
     if final is None or not final.bounds or not rows_of(views.files["replicas"]):
-        return None, []
+        return Found()
     rows = replica_rows(views)
     spans = scratch.materialize("replica-spans", broker_spans(rows))
     unequal = scratch.materialize("unequal-offsets", unequal_offsets(rows, spans))
     if not unequal.limit(1).collect():
-        return None, []
+        return Found()
     at = name_of(F.col("topic_partition"), views.topics)
     return findings_of(
-        "replica",
+        classes.CLASSES,
         holdings(rows, spans, unequal),
         {"partition": partition_of(F.col("topic_partition")), "offsets": F.array("offset")},
         evidence=lambda differing: by_offset(differing).withColumn("at", at),
@@ -53,7 +55,7 @@ def by_offset(differing: DataFrame) -> DataFrame:
     """
     since = F.min("offset").over(Window.partitionBy("topic_partition", "broker")).alias("since")
     rows = differing.select("finding", "topic_partition", "offset", "broker", since)
-    brokers = F.sort_array(F.collect_list(F.struct("broker", "since"))).alias("brokers")
+    brokers = F.sort_array(F.collect_list(comparable("broker", "since"))).alias("brokers")
     said = F.transform(
         "brokers", lambda one: say("broker ", one["broker"], " differs from offset ", one["since"], " on")
     )
@@ -70,7 +72,8 @@ def replica_rows(views: Views) -> DataFrame:
     `broker`, `leader` (int, that of the final read) and `content` (bigint, a hash of the record)."""
     rows = views.replicas.join(views.bounds, "topic_partition")
     rows = rows.where((F.col("offset") >= 0) & (F.col("offset") < F.col("end_offset")))
-    # A hash passes over nulls, so that it would be the same for (null, 1) and (1, null).
+    # A hash passes over nulls, so that it would be the same for (null, 1) and (1, null)
+    # (findings/spark-hashes-pass-over-nulls.sh).
     known = [F.col(name).isNull() for name in ("run", "producer", "seq", "crc")]
     return rows.select(*_OFFSET, "broker", "leader", F.xxhash64(*_CONTENT, *known).alias("content"))
 

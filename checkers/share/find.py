@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from itertools import chain
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from checkers.classes.classify import attempt
 from checkers.evidence.leadership import leader_changes, leader_spans
+from checkers.found import Found
 from checkers.groups.anomalies import BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
+from checkers.journals.created_again import of_topics, since_created
 from checkers.journals.footers import rows_of
 from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
 from checkers.journals.views import Scratch, Views
+from checkers.share import classes
 from checkers.share.deliveries import ShareGroup, disruptions_of
 from checkers.share.rules import share_rules
 from harness.model.result import ShareCount
@@ -22,20 +26,26 @@ from harness.model.run import ShareInfo
 _UNKNOWN_TOPIC = -(2**32)
 
 
-def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
-    """Findings about the share groups of a run.
+def find(views: Views, scratch: Scratch) -> Found:
+    """Findings about the share groups of a run, and of the summary `shares`; journals that are not whole are
+    problems."""
+    shares, problem = attempt("share groups", lambda: share_counts(views))
+    return _find(views, scratch).with_problems(problem).with_summary(shares=shares or ())
 
-    Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
-        that failed and of journals that are not whole.
-    """
+
+def _find(views: Views, scratch: Scratch) -> Found:
     infos = views.meta.share
     if not infos or not any(rows_of(views.files[name]) for name in ("deliveries", "share_offsets")):
-        return None, [problem for info in infos for problem in _missing(info, 0, start_known=False)]
+        missing = (_missing(info, 0, start_known=False) for info in infos)
+        return Found(problems=tuple(chain.from_iterable(missing)))
     of_groups = F.col("group").isin(*(info.group for info in infos))
     # A topic that the run does not know has no number; its partitions get numbers that no others have.
     number = F.coalesce("topic_partition", F.lit(_UNKNOWN_TOPIC) + F.col("partition"))
-    deliveries = views.deliveries.where(of_groups).withColumn("topic_partition", number)
-    answers = views.share_offsets.where(of_groups & F.col("error").isNull())
+    deliveries = of_topics(views, views.journal("deliveries").where(of_groups), "acquired_ns")
+    deliveries = deliveries.withColumn("topic_partition", number)
+    # A group begins anew in a topic that was created again.
+    answers = views.journal("share_offsets").where(of_groups & F.col("error").isNull())
+    answers = since_created(views, answers, "asked_ns")
     answers = answers.withColumn("topic_partition", number)
     answered = F.broadcast(answers.select(*BY_PARTITION).distinct())
     log = offset_chunks(views.reads, "topic_partition").join(answered, "topic_partition")
@@ -55,20 +65,19 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     started = answers.where(F.col("start_offset").isNotNull()).select("group").distinct().collect()
     # A group to which nothing at all was delivered has no start offset, which is a finding of its own.
     known = {row.group for row in started} | {group for group, kind in kinds if kind == "share_stuck"}
-    problems = []
+    problems: list[str] = []
     for info in infos:
         problems += _missing(info, journaled.get(info.group, 0), start_known=info.group in known)
         problems += [problem for group, problem in failed if group == info.group]
     if not kinds:
-        return None, problems
-    findings, unusable = anomaly_findings(rows, "share", views)
-    return findings, [*problems, *unusable]
+        return Found(problems=tuple(problems))
+    return anomaly_findings(rows, classes.CLASSES, views).with_problems(*problems)
 
 
 def _share_groups(views: Views) -> dict[str, ShareGroup]:
     """The share groups of a run by group.id."""
     events = defaultdict(list)
-    for row in views.share_events.select("group", "at_ns", "event", "member").collect():
+    for row in views.journal("share_events").select("group", "at_ns", "event", "member").collect():
         events[row.group].append((row.at_ns, row.event, row.member))
     disruptions = partial(
         disruptions_of,
@@ -112,9 +121,13 @@ def share_counts(views: Views) -> tuple[ShareCount, ...]:
     }
     # Records are counted as bits of offset chunks, so that no list of offsets is kept.
     offset = F.col("offset")
-    chunks = views.deliveries.groupBy("group", "topic_partition", chunk_of(offset).alias("chunk")).agg(
-        F.bit_count(F.bit_or(bits_of(offset))).alias("records"),
-        *(F.count_if(condition).alias(name) for name, condition in counted.items()),
+    chunks = (
+        of_topics(views, views.journal("deliveries"), "acquired_ns")
+        .groupBy("group", "topic_partition", chunk_of(offset).alias("chunk"))
+        .agg(
+            F.bit_count(F.bit_or(bits_of(offset))).alias("records"),
+            *(F.count_if(condition).alias(name) for name, condition in counted.items()),
+        )
     )
     groups = chunks.groupBy("group").agg(*(F.sum(name).alias(name) for name in ("records", *counted)))
     found = {row.group: row.asDict() for row in groups.collect()}

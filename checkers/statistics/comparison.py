@@ -32,7 +32,8 @@ def rank_test(new: Sequence[float], base: Sequence[float], *, seed: int = 0) -> 
     Conditional on the values seen, so ties are exact; of values that are 0 or 1 it is Fisher's exact test,
     one-sided. All assignments of the values to the sides are counted by dynamic programming over doubled
     mid-ranks if there are at most EXACT_WAYS or both sides have at most 50 runs; above that DRAWS are drawn
-    by `seed`, with (1 + hits) / (1 + DRAWS) (Phipson and Smyth, 2010). No runs on a side: p = 1.
+    by `seed`, with (1 + hits) / (1 + DRAWS) (Phipson and Smyth, 2010). No runs on a side: p = 1. scipy's is
+    approximate where values are tied (findings/scipy-p-below-the-least-possible.sh).
     """
     from scipy.stats import rankdata
 

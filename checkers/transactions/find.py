@@ -10,10 +10,12 @@ from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.evidence.windows import open_windows
+from checkers.found import Found
 from checkers.groups.anomalies import FAILED
 from checkers.journals.footers import rows_of
 from checkers.journals.views import Scratch, Views, readable
 from checkers.sql import ddl
+from checkers.transactions import classes
 from checkers.transactions.cycles import CYCLES, TXN_BITS, cycle_rules
 from harness.model.journal import TxnOutcome
 from harness.model.run import ReaderInfo
@@ -22,15 +24,11 @@ _RECORD = ("producer", "seq")
 _ABOUT = ("topic_partition", "offset", "next_offset")
 
 
-def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
-    """Findings about the transactions of producers that poll in them.
-
-    Returns: a DataFrame with the columns of `FINDINGS`, or None if there are none, and the problems of rules
-        that failed.
-    """
+def find(views: Views, scratch: Scratch) -> Found:
+    """Findings about the transactions of producers that poll in them."""
     readers = [reader for reader in views.readers if reader.producer is not None]
     if not readers or not rows_of(views.files["txns"]):
-        return None, []
+        return Found()
     rules = partial(cycle_rules, topics=views.topics)
     edges = edges_of(views, scratch, readers).withColumn("all", F.lit(0))
     cycles = scratch.materialize(
@@ -38,11 +36,12 @@ def find(views: Views, scratch: Scratch) -> tuple[DataFrame | None, list[str]]:
     )
     kinds = {row.kind: row.reason for row in cycles.select("kind", "reason").distinct().collect()}
     if FAILED in kinds:
-        return None, [f"the check of transactions failed ({kinds[FAILED]}), so the verdict is unknown"]
+        why = f"the check of transactions failed ({kinds[FAILED]}), so the verdict is unknown"
+        return Found().with_problems(why)
     if not kinds:
-        return None, []
+        return Found()
     columns = {"windows": open_windows(views.meta.windows, F.col("at_ns"), F.col("until_ns"), F.lit(False))}
-    return findings_of("transaction", cycles, columns)
+    return findings_of(classes.CLASSES, cycles, columns)
 
 
 def edges_of(views: Views, scratch: Scratch, readers: list[ReaderInfo]) -> DataFrame:

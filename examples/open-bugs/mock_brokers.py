@@ -10,7 +10,7 @@ from pathlib import Path
 
 import confluent_kafka
 
-PRODUCE, LIST_OFFSETS, OFFSET_FETCH, END_TXN = 0, 2, 9, 26
+PRODUCE, LIST_OFFSETS, OFFSET_FETCH = 0, 2, 9
 """API keys: https://kafka.apache.org/protocol#protocol_api_keys"""
 
 

@@ -60,7 +60,7 @@ class Member:
             self.first[message.partition()] = message.offset()
 
     def leave(self) -> None:
-        """Close it, polled before: otherwise `close()` may not return (`close_keeps_the_lock.py`)."""
+        """Give up its partitions, and close it."""
         self._consumer.unsubscribe()
         for _ in range(50):
             self._consumer.poll(0.1)

@@ -146,11 +146,6 @@ class Echoes:
         return self.sent - len(self._first)
 
     @property
-    def copies(self) -> int:
-        """The number of answers beyond the first of each echo."""
-        return len(self.answers) - len(self._first)
-
-    @property
     def overtaking(self) -> int:
         """The number of echoes whose answer arrived before that of an earlier one."""
         count, lowest = 0, math.inf
@@ -205,21 +200,17 @@ def parse_flood(text: str) -> Flow | None:
     return Flow(back, int(passed[1]) * 8e-6 / float(passed[2]) if passed else None)
 
 
-def bounds(trials: int, share: float, variance: float | None = None) -> tuple[int, int]:
+def bounds(trials: int, share: float) -> tuple[int, int]:
     """The counts between which nearly all such trials end: four standard deviations to each side and, for
-    rare events, four more counts. `variance` is that of one trial, if it is not hit or miss. The lower bound
-    is never 0: an effect that was not seen is not proved."""
-    each = share * (1 - share) if variance is None else variance
-    reach = _SIGMAS * math.sqrt(trials * each) + 4
+    rare events, four more counts. The lower bound is never 0: an effect that was not seen is not proved."""
+    reach = _SIGMAS * math.sqrt(trials * share * (1 - share)) + 4
     return max(1, math.ceil(trials * share - reach)), math.floor(trials * share + reach)
 
 
-def judge_share(
-    count: int, sent: int, asked: float, words: str, variance: float | None = None
-) -> tuple[bool, str]:
+def judge_share(count: int, sent: int, asked: float, words: str) -> tuple[bool, str]:
     """Whether `count` of the echoes `sent` is the share that was asked for, and the measured share in words
     (`words` says what was counted)."""
-    low, high = bounds(sent, asked, variance)
+    low, high = bounds(sent, asked)
     return low <= count <= high, f"{100 * count / sent:.1f} % of {sent} {words}, {100 * asked:.3g} % asked"
 
 

@@ -7,7 +7,7 @@ Source: the definitions in kafka-clients (`common/message/*.json`) of 2.8.2, 3.9
 from __future__ import annotations
 
 from harness.model.errors import did_you_mean
-from harness.model.kafka_protocol import API_KEYS, ERROR_CODES, HEADERS_ONLY
+from harness.model.kafka_protocol import API_KEYS, ERROR_CODES, HEADERS_ONLY, NEWER_THAN_KIO
 
 _SINCE = {
     (3, 0): "DescribeTransactions ListTransactions AllocateProducerIds",
@@ -55,6 +55,18 @@ def refusal(api: str, version: tuple[int, ...], metadata: str) -> str | None:
         found, wanted = (".".join(map(str, one)) for one in (version, first))
         return f"Kafka {found} does not speak {api}, {wanted} is the first"
     return None
+
+
+def unreadable(api: str, version: tuple[int, ...]) -> str | None:
+    """Why proxies cannot read every body of an API on this version of Kafka (empty: not known); None: they
+    can."""
+    since, newest = NEWER_THAN_KIO.get(api, ((), 0))
+    if not since or not version or version < since:
+        return None
+    found = ".".join(map(str, version))
+    return (
+        f"proxies cannot read version {newest} of {api}, which Kafka {found} has, so no topic or error of it"
+    )
 
 
 def checked_api(name: str) -> str:

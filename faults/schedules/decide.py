@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from faults.schedules.brokers_down import Begun, most_brokers_down
 from faults.schedules.entries import StepCondition
 from faults.schedules.state import (
     Cursor,
@@ -254,15 +255,18 @@ class Simulation:
     cut: bool
 
 
-def simulate(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Simulation:
+def simulate(
+    schedule: Schedule, *, down_before: int = 0, open_before: Sequence[Begun] = (), each: int = 10
+) -> Simulation:
     """All faults that do not depend on brokers or workload; at most `each` faults per track if the step's end
-    is not known."""
+    is not known. `down_before` is what the schedule's limit counts of the faults that are `open_before`."""
     found: list[Start] = []
-    most = down_before
+    most = most_brokers_down(open_before, schedule.shape)
     limit = each if schedule.seconds is None else None
     for start, state in _played(schedule, down_before, limit):
         found.append(start)
-        most = max(most, down_before + sum(one.downs for one in state.open))
+        mine = [Begun(one.start.fault, one.start.at) for one in state.open]
+        most = max(most, most_brokers_down([*open_before, *mine], schedule.shape))
     cut = limit is not None and any(one.occurrence.number >= limit - 1 for one in found)
     return Simulation(tuple(found), most, cut)
 

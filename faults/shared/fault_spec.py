@@ -261,6 +261,14 @@ class FaultSpec(Frozen, ABC):
         """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""
         return 0
 
+    def taken_down(self, shape: ClusterShape) -> Any:  # noqa: ARG002
+        """The target whose brokers do not serve while this is open; None: none, or it is not sure which."""
+        return None
+
+    def may_move_leaders(self, shape: ClusterShape, *, at_once: bool) -> bool:  # noqa: ARG002
+        """Whether leaders may change while this is open; `at_once`: in the moment in which it begins."""
+        return True
+
     def seconds_to_effect(self, shape: ClusterShape) -> float:  # noqa: ARG002
         """About how many seconds it takes until it has taken effect, where that is more than a moment."""
         return 0.0

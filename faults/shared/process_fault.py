@@ -62,6 +62,9 @@ class ProcessFault(FaultSpec):
     def max_brokers_down(self, shape: ClusterShape) -> int:
         return self.target.max_brokers(shape)
 
+    def taken_down(self, shape: ClusterShape) -> BaseTarget:  # noqa: ARG002
+        return self.target
+
 
 def resolve_nodes(context: InjectionContext, target: BaseTarget) -> dict[str, Any]:
     """The fields of an `OnNodes` for a target as it is now.

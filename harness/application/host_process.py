@@ -1,5 +1,4 @@
-"""An instance of an application as a process of this machine, in a process group of its own; and the end of
-those whose harness is gone.
+"""An instance of an application as a process of this machine, in a process group of its own.
 
 It is signalled as a group, which the harness made for it, and never by a name. Its first process is not
 reaped before the rest of its group has been killed, so the number of the group cannot belong to others.
@@ -19,13 +18,11 @@ from typing import Any
 from harness.cluster.node_control import RunningNodes
 from harness.host import processes
 from harness.host.fetched import last_lines
-from harness.host.processes import owner_has_ended, owner_label
+from harness.host.orphans import MARK, end_marked
 from harness.model.environment import users_environment
 from harness.model.errors import BadInput, FaultError
 from harness.model.polling import poll_within
 
-MARK = "KAFKA_CHAOS_APPLICATION"
-"""Environment variable of the processes of an application: name of the cluster, and owner label."""
 STOP_SECONDS = 20.0
 _KILLED = 128
 
@@ -215,25 +212,3 @@ class HostProcess:
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None and self.is_running():
             processes.send(self._process.pid, number)
-
-
-def mark_of(cluster: str) -> str:
-    """The value of the variable for an application that this process starts beside `cluster`."""
-    return f"{cluster} {owner_label(os.getpid())}"
-
-
-def end_marked(mark: str) -> int:
-    """Kill the processes with exactly this mark, also those that have left their group; returns how many."""
-    return processes.end_carrying(MARK, lambda value: value == mark)
-
-
-def end_orphans(cluster: str | None = None, *, everything: bool = False) -> int:
-    """Kill the processes of applications whose harness has ended, or, with `everything`, of all harnesses of
-    this machine; with `cluster` only those beside it. Returns how many. Containers of applications carry the
-    labels of the cluster's own, and are removed with these."""
-
-    def wanted(value: str) -> bool:
-        name, _, owner = value.partition(" ")
-        return cluster in (None, name) and (everything or owner_has_ended(owner))
-
-    return processes.end_carrying(MARK, wanted)

@@ -17,11 +17,12 @@ from harness.application.container_instance import (
     require_image,
 )
 from harness.application.group_watch import GroupWatch
-from harness.application.host_process import Command, HostProcess, mark_of
+from harness.application.host_process import Command, HostProcess
 from harness.application.running_application import RunningApplication
 from harness.application.source_input import FOLDER, SourceWatch
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
+from harness.host.orphans import mark_of
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink

@@ -12,13 +12,16 @@ from typing import Any
 from harness.application.conditions import Drain, describe_table_flood, describe_topic_flood, describe_unready
 from harness.application.container_instance import Instance
 from harness.application.group_watch import GroupWatch
-from harness.model.errors import ClusterError, KafkaChaosError
+from harness.application.log_errors import log_errors
+from harness.application.start_up import await_no_other_members, await_ready
+from harness.model.errors import KafkaChaosError
 from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 from harness.model.progress import SEPARATOR, report_progress
 from harness.model.run import ApplicationExit
-from harness.spec.application import ApplicationSpec, ApplicationState, DrainedWhen, ReadyWhen
+from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+from harness.spec.wait_conditions import ApplicationState
 
 _DRAINING = "waiting until the application has nothing left to do"
 _WATCH_SECONDS = 0.25
@@ -72,28 +75,11 @@ class RunningApplication:
             BadInput: an instance cannot be started.
             ClusterError: its group has members already, an instance ends, or it is not ready in time.
         """
-        taken: tuple[str, ...] = ()
-
-        def others() -> str | None:
-            nonlocal taken
-            taken = self.group.strangers()
-            if taken:
-                report_progress("waiting until the members of an earlier application have left the group")
-            return "members" if taken else None
-
-        # Members of an earlier run that were killed stay until their session has timed out.
-        if poll_within(OTHERS_SECONDS, others, every=0.5) is not None:
-            raise ClusterError(
-                "the application's consumer group has members already",
-                where=f"group {self.group.group}",
-                expected="no other member: each would get a part of the records",
-                found=", ".join(taken),
-                next_step="end the other application, or choose another `group`",
-            )
+        await_no_other_members(self.group, OTHERS_SECONDS)
         for node in self.instances:
             self.start_instance(node)
         report_progress("waiting until the application is ready")
-        self._await_ready()
+        await_ready(tuple(self.instances.values()), self._unready, self._ready.within)
         for node in self.instances:
             self._note(node, "ready")
         self._watcher.start()
@@ -154,15 +140,21 @@ class RunningApplication:
             self.problems.append(f"the application has not drained within {within:g} s: {left}")
             return
         if self._output is not None and not self.output_records() and any(self.group.ends().values()):
-            one = next(iter(self.instances.values()))
-            self.problems.append(
-                f"the application has written nothing to its output topic {self._output.topic}: does it "
-                f"write to another one? Its last lines: {one.last_lines()}"
-            )
+            self.problems.append(self._nothing_written(self._output.topic))
             return
         self.drained = True
         for node in self.instances:
             self._note(node, "drained", checkpoint=self._checkpoint())
+
+    def _nothing_written(self, topic: str) -> str:
+        """Why its output may be empty: the errors of its log, and what its group has committed."""
+        with self._lock:
+            errors = str(log_errors(one.log_since(0) for one in self.instances.values()))
+            lines = next(iter(self.instances.values())).last_lines()
+        done = self.group.group is not None and self.group.describe_lag(0) is None
+        passed = f", and its group {self.group.group} has committed all of its input" if done else ""
+        why = f"Its log has {errors}" if errors else f"Does it write to another one? Its last lines: {lines}"
+        return f"the application has written nothing to its output topic {topic}{passed}. {why}"
 
     def _checkpoint(self) -> dict[int, int] | None:
         """The offsets up to which the input is processed, by partition; None: it leaves none."""
@@ -226,33 +218,6 @@ class RunningApplication:
     def _table_folders(self) -> Iterator[tuple[Instance, str]]:
         """Each instance with the folder of its table."""
         return zip(self.instances.values(), self._tables, strict=True)
-
-    def _await_ready(self) -> None:
-        instances, within = tuple(self.instances.values()), self._ready.within
-        dead: list[Instance] = []
-
-        def missing() -> str | None:
-            dead[:] = [one for one in instances if not one.is_running()]
-            return None if dead else self._unready()
-
-        left = poll_within(within, missing)
-        if dead:
-            one = dead[0]
-            raise ClusterError(
-                "the application ended before it was ready",
-                where=one.name,
-                expected="a process that runs until the end of the run",
-                found=f"exit code {one.exit_code()}; its last lines:\n            {one.last_lines()}",
-                next_step="correct the application, or its arguments and `env`",
-            )
-        if left is not None:
-            raise ClusterError(
-                f"the application was not ready within {within:g} s",
-                where=instances[0].name,
-                expected="what `ready` below `application` says",
-                found=f"{left}; its last lines:\n            {instances[0].last_lines()}",
-                next_step="correct the application, or give it more time with `ready: {within: ...}`",
-            )
 
     def _watch(self) -> None:
         looked = time.monotonic()

@@ -54,16 +54,14 @@ def _named_by_spark(folder: Path) -> Iterator[Path]:
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    try:
+    with JournalError.for_errors(
+        (OSError, ValueError),
+        "the log of a table of Spark cannot be read",
+        where=path,
+        expected="v1 and a line of JSON for each file",
+        next_step="look at what the application printed, in application/ of the run folder",
+    ):
         version, *lines = path.read_text().splitlines()
         if version != "v1":
             raise ValueError(f"version {version}")
         yield from (json.loads(line) for line in lines if line.strip())
-    except (OSError, ValueError) as error:
-        raise JournalError(
-            "the log of a table of Spark cannot be read",
-            where=str(path),
-            expected="v1 and a line of JSON for each file",
-            found=str(error),
-            next_step="look at what the application printed, in application/ of the run folder",
-        ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Sequence
 
-from harness.audit import other_rules, producer_rules, topic_rules
+from harness.audit import framework_rules, other_rules, producer_rules, retention_rules, topic_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.kafka_version import VersionNumbers, read_version
 from harness.audit.known_settings import (
@@ -19,13 +19,19 @@ from harness.audit.known_settings import (
     known_settings,
 )
 from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
-from harness.audit.setting_values import PLACEHOLDERS, expected_values
+from harness.audit.setting_values import PLACEHOLDERS, expected_values, read_as_number
 from harness.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.frozen import Frozen
 from harness.model.secrets import MASK, masked
 
-RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *topic_rules.RULES, *other_rules.RULES)
+RULES: tuple[AuditRule, ...] = (
+    *producer_rules.RULES,
+    *topic_rules.RULES,
+    *retention_rules.RULES,
+    *framework_rules.RULES,
+    *other_rules.RULES,
+)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
@@ -76,8 +82,8 @@ class UnknownSetting(Frozen):
 
 
 class Audit(Frozen):
-    """The result of an audit; `kafka` is the version of the brokers and of the Java client, `read` says which
-    files were read as what."""
+    """The result of an audit; `kafka` is the version of the brokers and of the Java client, `kafka_from` what
+    in the files names it, `read` says which files were read as what, `notes` what they leave open."""
 
     client: ClientLibrary
     kafka: str
@@ -85,6 +91,8 @@ class Audit(Frozen):
     findings: tuple[AuditFinding, ...]
     unknown: tuple[UnknownSetting, ...]
     read: tuple[str, ...] = ()
+    kafka_from: str | None = None
+    notes: tuple[str, ...] = ()
 
     def exit_code(self) -> int:
         """1 if something is refused, contradictory or misspelt; else 0, with or without risks."""
@@ -111,10 +119,12 @@ def audit(
     *,
     server_defaults: bool = True,
     kinds: frozenset[SettingKind] = frozenset(),
+    silent: frozenset[str] = frozenset(),
 ) -> Audit:
     """Audit a configuration for a version of Kafka; `client` None: the client whose settings have these
     names. `server_defaults`: brokers and topics have Kafka's defaults where `entries` say nothing; otherwise
-    no rule is built on what they have. `kinds` is what it configures, if its names need not tell.
+    no rule is built on what they have. `kinds` is what it configures, if its names need not tell; no rule is
+    applied to names that are `silent`.
 
     Raises:
         BadInput: the rules of this version are not known.
@@ -124,12 +134,13 @@ def audit(
     counting = [entry for entry in entries if last[entry.file, canonical(entry.name)] is entry]
     subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
     refused = {canonical(name): one for name, one in _refused_values(counting, subject)}
-    silent = {*refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
-    rules = [rule for rule in RULES if silent.isdisjoint(rule.settings) and rule.speaks(subject)]
+    unsaid = {*silent, *refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
+    rules = [rule for rule in RULES if unsaid.isdisjoint(rule.settings) and rule.speaks(subject)]
     findings = [
         *refused.values(),
         *(_finding_of(rule, subject) for rule in rules),
         *_comments(counting, refused, subject.kafka),
+        *_cut_numbers(counting, refused, subject),
     ]
     names = known_settings(subject.kafka)
     return Audit(
@@ -230,6 +241,24 @@ def _refused_values(
                     source=source_of(subject.client, kind),
                     settings={entry.name: value},
                 ),
+            )
+
+
+def _cut_numbers(
+    entries: Iterable[PropertyLine], refused: Container[str], subject: EffectiveSettings
+) -> Iterable[AuditFinding]:
+    """One finding for each value that librdkafka takes for another number than is written there."""
+    for entry in entries:
+        value = entry.value.strip()
+        found = read_as_number(entry.name, value, subject.client, subject.kafka)
+        if found is not None and canonical(entry.name) not in refused:
+            yield AuditFinding(
+                rule="number-cut",
+                severity=Severity.RISK,
+                says=f"librdkafka takes {entry.name}={value} for {found[0]:,}: {found[1]}",
+                do=f"write the whole number in decimal in {entry.file}, line {entry.line}",
+                source="librdkafka reads numbers by strtol; it refuses only what begins with none",
+                settings={entry.name: value},
             )
 
 

@@ -3,36 +3,44 @@ that it meets."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
 
 from harness.audit.audit import Audit, AuditFinding, audit, by_severity
-from harness.audit.effective_settings import client_of
-from harness.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical, known_settings
+from harness.audit.configurations import Unit, repeated, together, units
+from harness.audit.effective_settings import EffectiveSettings, client_of
+from harness.audit.kafka_version import oldest_version, read_version
+from harness.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical
 from harness.audit.parts import ConfigFile, Part
+from harness.audit.shared_ids import shared_ids
 from harness.model.defaults import DEFAULT_VERSION
-from harness.model.errors import BadInput
 
-_MOST_TOGETHER = 2000
 _OF_ONE_SETTING = ("value", "comment")
 """Rules that need no other part."""
-_ORDER = [SettingKind.BROKER, SettingKind.TOPIC, None, SettingKind.CONSUMER, SettingKind.PRODUCER]
-"""Of two entries with one name the later one counts: rules about such names are those of producers."""
+_LEAST = "min.insync.replicas"
+_NO_LEAST = (
+    f"{_LEAST} was not given, and is 1 by default: with acks=all a leader whose followers have all left "
+    "the ISR acknowledges alone, as with acks=1. Audit the settings of the topic or of the brokers, too: "
+    f"with replication.factor=3 and {_LEAST}=2 acks=all keeps its promise"
+)
 
 
 def audit_files(
-    files: Sequence[ConfigFile], client: ClientLibrary | None = None, kafka: str = DEFAULT_VERSION
+    files: Sequence[ConfigFile], client: ClientLibrary | None = None, kafka: str | None = None
 ) -> Audit:
     """Audit files as one configuration. Parts of one kind in one file, such as two producers, are judged one
-    after the other, each with the parts of other kinds. `client`, `kafka`: as for `read_config`.
+    after the other, each with the parts of other kinds. `client`: as for `read_config`; `kafka`: the version
+    of the brokers and of the Java client (None: that of the brokers' image in the files, else the newest).
 
     Raises:
         BadInput: there are too many clients and topics to judge each with each, or the rules of this version
             are not known.
     """
-    parts = list(_parts(files, client))
-    done = [audit(part.entries, part.client, kafka, kinds=_kinds((part,))) for part in parts]
+    version, kafka_from = (kafka, None) if kafka else _version(files)
+    found_units = units(files, client)
+    parts = [one.part for one in found_units]
+    done = [
+        audit(part.entries, part.client, version, kinds=_kinds((part,)), silent=part.silent) for part in parts
+    ]
     several = len(parts) > 1
     settings, unknown = [], []
     found: dict[tuple[str | None, str], AuditFinding] = {}
@@ -42,17 +50,20 @@ def audit_files(
         unknown += list(one.unknown)
         values = (finding for finding in one.findings if finding.rule in _OF_ONE_SETTING)
         found |= {(of, finding.says): finding.model_copy(update={"of": of}) for finding in values}
-    for together in _together(files, parts):
-        entries = [entry for part in together for entry in part.entries]
-        whose = next((part.client for part in together if part.client), None)
-        judged = audit(entries, whose, kafka, kinds=_kinds(together))
+    for combination in together(found_units):
+        entries = [entry for part in combination for entry in part.entries]
+        whose = next((part.client for part in combination if part.client), None)
+        judged = audit(entries, whose, version, kinds=_kinds(combination), silent=_silent(combination))
         for finding in (one for one in judged.findings if one.rule not in _OF_ONE_SETTING):
-            of = " with ".join(_concerned(finding, together)) if several else ""
+            of = " with ".join(_concerned(finding, combination)) if several else ""
             found.setdefault((of, finding.rule + finding.says), finding.model_copy(update={"of": of or None}))
+    found |= {(None, finding.says): finding for finding in shared_ids(files)}
     library = next((part.client for part in parts if part.client), done[0].client)
     return Audit(
         client=library,
-        kafka=kafka,
+        kafka=version,
+        kafka_from=kafka_from,
+        notes=tuple(_notes(found_units, version)),
         settings=tuple(settings),
         findings=by_severity(found.values()),
         unknown=tuple(unknown),
@@ -69,36 +80,33 @@ def _read(files: Iterable[ConfigFile], client: ClientLibrary) -> Iterator[str]:
         yield from (f"    {note}" for note in file.notes)
 
 
-def _parts(files: Iterable[ConfigFile], client: ClientLibrary | None) -> Iterator[Part]:
-    """All parts; those of which only the names tell what they are, in whatever files, are one."""
-    whole = [part for file in files for part in file.parts]
-    entries = tuple(entry for part in whole if part.kind is None for entry in part.entries)
-    if entries:
-        given = client or next((part.client for part in whole if part.kind is None and part.client), None)
-        known = (known_settings().get(canonical(entry.name)) for entry in entries)
-        of_servers = all(one is None or not one.kinds.isdisjoint(SERVER_KINDS) for one in known)
-        yield Part(None, ("",), given or (None if of_servers else client_of(entries)), entries)
-    yield from (part for part in whole if part.kind is not None)
+def _version(files: Sequence[ConfigFile]) -> tuple[str, str | None]:
+    """The oldest version of Kafka that the files name, and what names it; else the newest known one."""
+    found = oldest_version(file.kafka[1] for file in files if file.kafka)
+    return found or (DEFAULT_VERSION, None)
 
 
-def _together(files: Iterable[ConfigFile], parts: Sequence[Part]) -> Iterator[tuple[Part, ...]]:
-    """The configurations to judge: one part of each kind and file, whose clients are of one library."""
-    yield from ((part,) for part in parts if part.alone)
-    groups = [[part for part in parts if part.kind is None]]
-    for file in files:
-        groups += [[one for one in file.parts if one.kind is kind and not one.alone] for kind in SettingKind]
-    groups = [group for group in groups if group]
-    if math.prod(map(len, groups)) > _MOST_TOGETHER:
-        counts = ", ".join(f"{len(group)} of kind {group[0].kind}" for group in groups if len(group) > 1)
-        raise BadInput(
-            "these files have too many clients and topics to judge each with each",
-            found=counts,
-            next_step="audit fewer files at a time",
+def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
+    """What the files leave open: names that two of them set, and the minimum ISR behind acks=all."""
+    yield from repeated(found)
+    parts = [one.part for one in found if not one.part.alone]
+    if any(part.kind in SERVER_KINDS for part in parts):
+        return
+    version = read_version(kafka)
+    subjects = [
+        EffectiveSettings(
+            part.entries, part.client or client_of(part.entries), version, declared=_kinds((part,))
         )
-    for chosen in product(*groups):
-        for library in dict.fromkeys(part.client for part in chosen if part.client) or [None]:
-            fitting = [part for part in chosen if part.client in (None, library)]
-            yield tuple(sorted(fitting, key=lambda part: _ORDER.index(part.kind)))
+        for part in parts
+    ]
+    stored = any(not one.kinds.isdisjoint(SERVER_KINDS) or _LEAST in one.written for one in subjects)
+    told = stored or not _silent(parts).isdisjoint((_LEAST, "acks"))
+    if not told and any(one.producing and one.acks == "all" for one in subjects):
+        yield _NO_LEAST
+
+
+def _silent(parts: Iterable[Part]) -> frozenset[str]:
+    return frozenset(name for part in parts for name in part.silent)
 
 
 def _kinds(parts: Iterable[Part]) -> frozenset[SettingKind]:

@@ -17,7 +17,8 @@ def lines(found: Audit) -> Iterator[str]:
         if read_version(found.kafka) <= NEWEST
         else f", of which only changes up to {DEFAULT_VERSION} are known"
     )
-    yield f"for Kafka {found.kafka} (--kafka-version names another one, from {OLDEST} on){newer}"
+    by = f"of {found.kafka_from}; " if found.kafka_from else ""
+    yield f"for Kafka {found.kafka} ({by}--kafka-version names another one, from {OLDEST} on){newer}"
     yield ""
     whose = None
     for setting in found.settings:
@@ -41,7 +42,11 @@ def lines(found: Audit) -> Iterator[str]:
         yield from _finding_lines(finding)
     if not found.findings and not found.unknown:
         yield ""
-        yield "no contradictions, and no setting that is known to lose records"
+        rest = " in what was given" if found.notes else ", and no setting that is known to lose records"
+        yield f"no contradictions{rest}"
+    for note in found.notes:
+        yield ""
+        yield f"NOTE {note}"
 
 
 def _finding_lines(one: AuditFinding) -> Iterator[str]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from harness.audit.kafka_version import NEWEST, VersionNumbers
 from harness.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical, known_settings
+from harness.audit.setting_values import c_number
 from harness.config.properties import PropertyLine
 
 ASSIGNORS = "partition.assignment.strategy"
@@ -52,9 +53,12 @@ class EffectiveSettings:
         return self.written.get(name) or (known.default(self.client) if known else None)
 
     def number(self, name: str, otherwise: int = 0) -> int:
-        """As `value`, as an integer; `otherwise` if it is not one."""
+        """As `value`, as an integer; `otherwise` if it is not one. librdkafka reads numbers as C does."""
+        text = self.value(name) or str(otherwise)
+        if self.client is ClientLibrary.LIBRDKAFKA and (read := c_number(text)[0]) is not None:
+            return read
         try:
-            return int(float(self.value(name) or otherwise))
+            return int(text) if text.lstrip("+-").isdecimal() else int(float(text))
         except (ValueError, OverflowError):
             return otherwise
 

@@ -12,7 +12,7 @@ import yaml
 from pydantic import Field, TypeAdapter
 
 from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings
-from harness.config.flat_files import FlatDocument, Syntax
+from harness.config.flat_files import FOREIGN, FlatDocument, Syntax
 from harness.model.frozen import Frozen
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "B": 1}
@@ -25,12 +25,18 @@ class Row(Frozen):
     """Which lines, and what they set; formats.yaml explains the fields."""
 
     pattern: str = Field(alias="is")
-    of: Literal["producer", "consumer", "topic", "broker", "clients", "named", "ours"] | None = None
+    of: (
+        Literal["producer", "consumer", "topic", "broker", "connector", "streams", "clients", "named", "ours"]
+        | Literal["copies", "version"]
+        | None
+    ) = None
     name: str | None = Field(None, alias="as")
     known: bool = False
     into: str | None = None
     only: str | None = None
     alone: bool = False
+    value: str | None = None
+    pairs: bool = False
     implies: dict[str, dict[SettingKind, dict[str, str]]] = {}
 
 
@@ -43,6 +49,8 @@ class Format(Frozen):
     client: ClientLibrary | None = None
     relaxed: bool = False
     profiles: bool = False
+    processes: bool = False
+    sections: bool = False
     default_of: str | None = None
     names: dict[str, str] = {}
     label: str | None = None
@@ -51,13 +59,16 @@ class Format(Frozen):
     defaults: dict[SettingKind, dict[str, str]] = {}
     rows: tuple[Row, ...] = ()
     not_read: str | None = None
+    instead: str | None = None
 
-    def row_of(self, name: str) -> tuple[Row, dict[str, str]] | None:
-        """The row for a line's name, and the groups of its expression."""
+    def row_of(self, name: str, value: str) -> tuple[Row, dict[str, str]] | None:
+        """The row for a line, and the groups of its expression."""
         for row in self.rows:
             match = re.fullmatch(row.pattern, name)
-            if match is not None and (not row.known or name in known_settings()):
-                return row, {group: text for group, text in match.groupdict().items() if text}
+            if match is not None and (row.value is None or re.search(row.value, value)):
+                groups = {group: text for group, text in match.groupdict().items() if text}
+                if not row.known or _has(groups.get("name", name), row.of):
+                    return row, groups
         return None
 
     def setting_name(self, name: str, kind: SettingKind | None) -> str:
@@ -94,9 +105,21 @@ def format_of(document: FlatDocument) -> Format:
     return next(
         one
         for one in formats().values()
-        if (one.syntax is None or document.syntax in one.syntax)
+        if (document.syntax in one.syntax if one.syntax is not None else _may_be(one, document.syntax))
         and all(re.search(has, text, re.MULTILINE) for has in one.has)
     )
+
+
+def _may_be(format_: Format, syntax: str) -> bool:
+    """Whether a format that names no syntax may have this one: lines that are no settings are not read."""
+    return syntax not in FOREIGN or format_.not_read is not None
+
+
+def _has(name: str, kind: str | None) -> bool:
+    """Whether Kafka has this name, for this kind if one is named."""
+    known = known_settings().get(name)
+    kinds = tuple(known.kinds) if known else ()
+    return bool(kinds) and (kind not in tuple(SettingKind) or kind in kinds)
 
 
 def _squash(name: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 
@@ -45,6 +48,42 @@ def version_or_newest(text: str) -> str:
     except BadInput:
         return DEFAULT_VERSION
     return text
+
+
+_IMAGE = re.compile(
+    r"(?:.*/)?(?P<name>kafka(?:-native)?|cp-(?:enterprise-)?(?:kafka|server))"
+    r":(?:.*kafka-|v|latest-)?(?P<version>\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)(?:[^\d.].*)?(?:@.*)?"
+)
+"""Images of apache, Bitnami, Strimzi (0.45.0-kafka-3.9.0), kafka-chaos and Confluent."""
+_LONGEST = 20
+"""Characters of a version; a longer text is none."""
+_CONFLUENT = {"6": (2, 6), "7": (3, 0), "8": (4, 0)}
+"""Confluent Platform's major version -> the version of Kafka in its first minor one; each later one has the
+next one (Confluent's table of supported versions)."""
+
+
+def version_of_image(image: str) -> str | None:
+    """The version of Kafka in an image, or a version as it is; None: it is not an image of brokers, or its
+    rules are not known."""
+    found = _IMAGE.fullmatch(image.strip())
+    version = found["version"] if found else image.strip()[:_LONGEST]
+    if found and found["name"].startswith("cp-"):
+        major, minor = version.split(".")[:2]
+        if major not in _CONFLUENT:
+            return None
+        kafka_major, first = _CONFLUENT[major]
+        version = f"{kafka_major}.{first + int(minor)}"
+    try:
+        read_version(version)
+    except BadInput:
+        return None
+    return version
+
+
+def oldest_version(texts: Iterable[str]) -> tuple[str, str] | None:
+    """The oldest version that these texts name, and the text that does; None: none names one."""
+    found = [(version, text) for text in texts if (version := version_of_image(text)) is not None]
+    return min(found, key=lambda one: read_version(one[0]), default=None)
 
 
 NEWEST = read_version(DEFAULT_VERSION)

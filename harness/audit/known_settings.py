@@ -52,6 +52,8 @@ class SettingKind(StrEnum):
     CONSUMER = "consumer"
     TOPIC = "topic"
     BROKER = "broker"
+    CONNECTOR = "connector"
+    STREAMS = "streams"
 
 
 SERVER_KINDS = (SettingKind.TOPIC, SettingKind.BROKER)

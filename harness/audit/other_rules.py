@@ -13,11 +13,49 @@ from harness.audit.rule import (
     refused,
     risk,
 )
+from harness.audit.value_forms import seconds_of
 from harness.model.result import FindingClass
 
 _COOPERATIVE = "cooperative-sticky"
 _MECHANISMS = ("GSSAPI", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LATEST = ("latest", "largest", "end")
+_BY_DURATION = "by_duration:"
+
+
+def _by_brokers(subject: EffectiveSettings) -> bool:
+    """Whether brokers assign partitions (KIP-848): a group then hears of new ones with a heartbeat, not with
+    the next refresh of metadata."""
+    return subject.has("group.protocol", "consumer")
+
+
+def _discovery_ms(subject: EffectiveSettings) -> int:
+    """How long a group may not know of a new partition."""
+    return subject.number(
+        "group.consumer.heartbeat.interval.ms" if _by_brokers(subject) else "metadata.max.age.ms",
+        5_000 if _by_brokers(subject) else 300_000,
+    )
+
+
+def _starts_too_late(subject: EffectiveSettings) -> bool:
+    """Whether a group goes back by less than the time in which it may not know of a new partition."""
+    value = subject.written.get("auto.offset.reset", "")
+    back = seconds_of(value.removeprefix(_BY_DURATION)) if value.startswith(_BY_DURATION) else None
+    return back is not None and back * 1000 < _discovery_ms(subject)
+
+
+def _instead_of_latest(subject: EffectiveSettings) -> str:
+    """What keeps a group from passing over records: by_duration is Java's since Kafka 4.0 (KIP-1106)."""
+    if subject.client is ClientLibrary.LIBRDKAFKA or subject.kafka < (4,):
+        return "set auto.offset.reset=earliest where every record counts"
+    if _by_brokers(subject):
+        time, longer = f"PT{-(-_discovery_ms(subject) // 1000)}S", "group.consumer.heartbeat.interval.ms"
+    else:
+        time, longer = f"PT{_discovery_ms(subject) // 60_000 + 1}M", "metadata.max.age.ms and a rebalance"
+    return (
+        "set auto.offset.reset=earliest where every record counts. Where old records are not wanted, set "
+        f"auto.offset.reset={_BY_DURATION}{time}, which is longer than {longer}: a new partition is then "
+        "read from its start"
+    )
 
 
 def _other_mechanism(subject: EffectiveSettings) -> bool:
@@ -64,10 +102,25 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: s.consuming and s.has("auto.offset.reset", *_LATEST),
         "auto.offset.reset={auto.offset.reset}: a group without a committed offset (new, expired or out of "
         "range) starts at the end and never gets earlier records. One that owned an empty partition has "
-        "often committed nothing: what is written while it is away is skipped, too",
-        "set auto.offset.reset=earliest where every record counts",
-        f"{CONSUMER_DOCS}, auto.offset.reset",
+        "often committed nothing: what is written while it is away is skipped, too. So is what is written to "
+        "added partitions before a group that is reading learns of them",
+        _instead_of_latest,
+        f"{CONSUMER_DOCS}, auto.offset.reset (KAFKA-20539)",
         FindingClass.SKIPPED,
+    ),
+    risk(
+        "by-duration-short",
+        ("auto.offset.reset", "group.protocol", "metadata.max.age.ms"),
+        lambda s: s.consuming and _starts_too_late(s),
+        "auto.offset.reset={auto.offset.reset}: a group may learn of an added partition only after "
+        "metadata.max.age.ms={metadata.max.age.ms} and a rebalance (with group.protocol=consumer after "
+        "group.consumer.heartbeat.interval.ms). It then goes back by too little, and skips what was written "
+        "before",
+        _instead_of_latest,
+        f"{CONSUMER_DOCS}, auto.offset.reset (KAFKA-20539)",
+        FindingClass.SKIPPED,
+        client=ClientLibrary.JAVA,
+        since="4.0",
     ),
     risk(
         "auto-commit-java",

@@ -18,11 +18,22 @@ _OWN_NAMES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """What runs a client, such as a service of a Compose file. `copies` says how many times, if it is more
+    than once: "3 copies"."""
+
+    name: str
+    copies: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """The settings of one client, of a topic, or of brokers; several with one configuration are one part.
 
     `kind` and `client` None: told by the names. `labels` tell parts of one kind apart. `alone`: an internal
     topic, which the clients of the same file do not write to. An entry in line 0 is a default of the format.
+    `process`: what runs it, if the file says so. `silent`: names that the file sets below keys that are not
+    read, so that no rule may take their defaults.
     """
 
     kind: SettingKind | None
@@ -30,6 +41,8 @@ class Part:
     client: ClientLibrary | None
     entries: tuple[PropertyLine, ...]
     alone: bool = False
+    process: Process | None = None
+    silent: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
@@ -43,12 +56,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file, its format by name, and its parts. `notes` say what was not read of it."""
+    """A file, its format by name, and its parts. `notes` say what was not read of it; `clients` are all parts
+    with an id, also those that are judged once; `kafka` is the version of Kafka that the file names, with the
+    text that does: of several the oldest."""
 
     path: Path
     format: str
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
+    clients: tuple[Part, ...] = ()
+    kafka: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         titles = list(filter(None, (part.title for part in self.parts)))
@@ -66,7 +83,7 @@ def without_repetition(parts: Iterable[Part]) -> tuple[Part, ...]:
         pairs = ((canonical(entry.name), entry.value.strip()) for entry in part.entries)
         # Of two entries with one name the later one counts.
         settings = {name: str(bool(value)) if name in _OWN_NAMES else value for name, value in pairs}
-        key = (part.kind, part.client, part.alone, frozenset(settings.items()))
+        key = (part.kind, part.client, part.alone, part.silent, frozenset(settings.items()))
         found.setdefault(key, part)
         told = labels.setdefault(key, [])
         # A profile that has what all have is not told.

@@ -8,6 +8,9 @@ from harness.audit.rule import JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, R
 from harness.model.result import FindingClass
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
+_TRIES = 3
+"""With time for fewer tries a batch may time out unanswered: with 1,500 and 1,000 ms 33 records were written
+twice."""
 
 
 def _too_many_in_flight(subject: EffectiveSettings) -> bool:
@@ -18,6 +21,10 @@ def _may_repeat(subject: EffectiveSettings) -> bool:
     """Whether a record that was sent again may be in the log twice."""
     may = subject.producing and not subject.idempotent and subject.acks != "0"
     return may and subject.number("retries") > 0
+
+
+def _gives_up_at_once(subject: EffectiveSettings) -> bool:
+    return subject.written.get("retries") == "0" and subject.acks != "0" and not subject.wants_idempotence
 
 
 def _short_delivery(subject: EffectiveSettings) -> bool:
@@ -144,9 +151,10 @@ RULES: tuple[AuditRule, ...] = (
         "acks-1",
         ("acks",),
         lambda s: s.producing and s.acks == "1",
-        "acks=1: records that only the leader has are lost if it fails before followers have fetched them",
+        "acks=1: records that only the leader has are lost if it fails, or leadership is moved as planned (a "
+        "preferred election, a reassignment, a broker that is stopped), before followers have fetched them",
         _acks_all,
-        f"{JAVA_DOCS}, acks",
+        f"{JAVA_DOCS}, acks; KAFKA-20554",
         FindingClass.LOST,
         RuleProof("cut-then-kill", ("acks=1",)),
     ),
@@ -192,10 +200,20 @@ RULES: tuple[AuditRule, ...] = (
     risk(
         "no-retries",
         ("retries",),
-        lambda s: s.written.get("retries") == "0" and s.acks != "0" and not s.wants_idempotence,
+        lambda s: _gives_up_at_once(s) and s.client is not ClientLibrary.LIBRDKAFKA,
         "retries=0: sends fail at every leader election, and the application must handle each failure",
         "leave retries out; delivery.timeout.ms limits the time of the retries",
         f"{JAVA_DOCS}, retries",
+    ),
+    risk(
+        "no-retries-librdkafka",
+        ("retries",),
+        lambda s: _gives_up_at_once(s) and s.client is ClientLibrary.LIBRDKAFKA,
+        "retries=0: most errors fail a send at once, but after an answer that names another leader "
+        "librdkafka sends the batch again all the same, and it may be in the log twice",
+        "set enable.idempotence=true, and leave retries out; delivery.timeout.ms limits their time",
+        "librdkafka, rd_kafka_handle_Produce_error; findings/retries-0-sends-again.sh; KAFKA-13574",
+        FindingClass.DUPLICATE,
     ),
     risk(
         "unanswered-until-delivery-timeout",
@@ -205,12 +223,12 @@ RULES: tuple[AuditRule, ...] = (
             and s.idempotent
             and not s.transactional
             and s.names("delivery.timeout.ms", "socket.timeout.ms")
-            and 0 < s.number("delivery.timeout.ms") <= s.number("socket.timeout.ms")
+            and 0 < s.number("delivery.timeout.ms") < _TRIES * s.number("socket.timeout.ms")
         ),
-        "delivery.timeout.ms={delivery.timeout.ms} is not longer than "
-        "socket.timeout.ms={socket.timeout.ms}: a request without an answer is given up only when its batch "
-        "times out. The producer then takes a new epoch, and writes again what was in flight behind that "
-        "batch, though it is idempotent",
+        "socket.timeout.ms={socket.timeout.ms} is more than a third of "
+        "delivery.timeout.ms={delivery.timeout.ms}: after a request without an answer there is no time to "
+        "send it again, and its batch times out. The producer then takes a new epoch, and writes again what "
+        "was in flight behind that batch, though it is idempotent",
         "set socket.timeout.ms to a third of delivery.timeout.ms or less, or raise delivery.timeout.ms",
         f"{RDK_DOCS}, socket.timeout.ms; librdkafka 4953",
         FindingClass.DUPLICATE,

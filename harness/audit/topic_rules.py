@@ -41,6 +41,12 @@ def _least(subject: EffectiveSettings) -> int:
     return subject.number("min.insync.replicas")
 
 
+def _is_no_controller(subject: EffectiveSettings) -> bool:
+    """Whether this is the file of a broker in KRaft mode whose controllers are nodes of their own."""
+    roles = subject.listed("process.roles")
+    return "broker" in roles and "controller" not in roles
+
+
 def _asks_for_all(subject: EffectiveSettings) -> bool:
     """Whether acks=all needs every replica, of several; more than there are means all since Kafka 3.7."""
     copies, least = _copies(subject) or 0, _least(subject)
@@ -130,6 +136,19 @@ RULES: tuple[AuditRule, ...] = (
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
     risk(
+        "minisr-of-broker-file",
+        ("min.insync.replicas", "process.roles"),
+        lambda s: _is_no_controller(s) and "min.insync.replicas" in s.written and _least(s) > 1,
+        "min.insync.replicas={min.insync.replicas} in the file of a broker that is no controller: in a "
+        "cluster that was formatted with eligible leader replicas, as all new ones since Kafka 4.1 are, the "
+        "active controller writes its own value as the cluster's default, which wins",
+        "set it in the controllers' files too before the cluster first starts; in a cluster that runs, on "
+        "each topic or with kafka-configs (--entity-type brokers --entity-default)",
+        "KIP-966; findings/min-insync-of-the-broker-file-is-ignored.sh (Kafka 4.4.0)",
+        FindingClass.LOST,
+        since="4.1",
+    ),
+    risk(
         "one-copy",
         ("replication.factor", "default.replication.factor"),
         lambda s: _copies(s) == 1,
@@ -159,6 +178,20 @@ RULES: tuple[AuditRule, ...] = (
         f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
         FindingClass.LOST,
         UNCLEAN,
+    ),
+    risk(
+        "unclean-with-transactions",
+        ("unclean.leader.election.enable", "transactional.id", "isolation.level"),
+        lambda s: (
+            s.says("unclean.leader.election.enable", "true")
+            and (s.transactional or s.says("isolation.level", "read_committed"))
+        ),
+        "unclean.leader.election.enable=true with transactions: the new leader may lack the marker that ends "
+        "a transaction. Readers with isolation.level=read_committed then stop before it, until an operator "
+        "aborts it, and a transaction may be read in part",
+        "set unclean.leader.election.enable=false; `kafka-transactions.sh find-hanging` finds what is open",
+        f"{TOPIC_DOCS}, unclean.leader.election.enable; KAFKA-20716, KIP-664",
+        FindingClass.TORN_TRANSACTION,
     ),
     contradiction(
         "transactions-above-copies",

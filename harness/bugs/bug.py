@@ -66,6 +66,7 @@ class Bug(SuiteItem):
         "brokers", description="what has to be of that version; a client's or application's is in the arm"
     )
     not_moved: str = Field("", description="why there is no `fixed_in`")
+    order: int = Field(0, description="where it stands among the built-in bugs: the lowest is the first")
     pinned: bool = True
 
 
@@ -75,30 +76,6 @@ BUG = kind_of(
     example="`kafka-chaos bugs --show KIP-903` prints the file of a built-in bug",
 )
 BUGS: tuple[Bug, ...] = tuple(
-    BUG.builtin(name)[0]
-    for name in (
-        "kip-101-loss",
-        "kip-101-divergence",
-        "kip-279",
-        "kip-966",
-        "kip-903",
-        "kafka-17754",
-        "kafka-19446",
-        "kafka-19367",
-        "kip-890",
-        "kafka-19690",
-        "kafka-20785",
-        "kafka-19012",
-        "kafka-19479",
-        "kafka-15905",
-        "flink-35749",
-        "librdkafka-4844",
-        "kafka-19163",
-        "kafka-17507",
-        "kafka-20634",
-        "kafka-19846",
-        "kafka-pr-23074",
-        "kafka-18641",
-    )
+    sorted((BUG.builtin(name)[0] for name in BUG.builtin_names()), key=lambda bug: (bug.order, bug.id))
 )
 """Every known bug, in order."""

@@ -3,22 +3,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from checkers import EngineChoice, engine_word
+from checkers import ENGINE_VARIABLE, Decision, EngineChoice, engine_word
 from harness.check_jobs import engines
-from harness.model.errors import JournalError
+from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath, matching, storage_path
 
 if TYPE_CHECKING:
-    from checkers import Rates, RunViews
+    import pyarrow as pa
+
+    from checkers import Comparison, Rates, RunViews
 
 RATES_DIR = "rates.parquet"
+_BOTH = {"Apache Spark": "spark", "Sail": "sail"}
 
 
 def views(run: str | Path, engine: str | None = None) -> RunViews:
@@ -30,7 +35,9 @@ def views(run: str | Path, engine: str | None = None) -> RunViews:
 
     Args:
         run: folder of one run: a path or a URL.
-        engine: "spark" (Apache Spark) or "sail" (embedded); None: the one that `kafka-chaos check` would use.
+        engine: "spark" (Apache Spark) or "sail" (embedded); None: Apache Spark, or Sail where there is no
+            Java or too little memory, since Sail answers some queries otherwise
+            (docs/explanation/engines.md).
 
     Raises:
         JournalError: the folder holds no run, or one of another version.
@@ -51,9 +58,52 @@ def views(run: str | Path, engine: str | None = None) -> RunViews:
             next_step=f"name one of them: {arms[0].parent}",
         )
     RunMeta.load(folder)  # refuses an unusable folder before an engine starts
-    started = engines.open_engine(engines.decide_for(choice, folder))
+    started = engines.open_engine(decide_for_questions(choice, folder))
     with engine_failures(folder):
         return views_of(started.session(), folder)
+
+
+def decide_for_questions(choice: EngineChoice, folder: StoragePath) -> Decision:
+    """The engine for a user's own questions about a saved run: if nothing else is said, Apache Spark, whose
+    SQL the language is, and Sail where this machine cannot run it.
+
+    Raises:
+        BadInput: there is no such engine.
+        PrerequisiteMissing: Apache Spark was asked for, and there is no Java.
+    """
+    sized = choice.for_rows(engines.rows_in(folder))
+    try:
+        return engines.require_engine(sized)
+    except PrerequisiteMissing as missing:
+        if choice.engine != "auto" or os.environ.get(ENGINE_VARIABLE, "auto") != "auto":
+            raise
+        return Decision(replace(sized, engine="sail"), f"using Sail, since {missing.what}")
+
+
+def answer_of_both(run: str | Path, query: str) -> tuple[pa.Table, Comparison]:
+    """The answer of Apache Spark to a query about a saved run, and how that of Sail compares. Where one
+    engine alone cannot answer it, that is the difference, and the answer is that of the other.
+
+    Raises:
+        as `views`; BadInput: neither engine can answer the query.
+    """
+    from checkers import Comparison, ask, compare_answers
+
+    answers: dict[str, pa.Table] = {}
+    refusals: dict[str, BadInput] = {}
+    for name, engine in _BOTH.items():
+        try:
+            answers[name] = ask(views(run, engine), query).table
+        except BadInput as error:
+            refusals[name] = error
+    if not answers:
+        raise next(iter(refusals.values()))
+    if refusals:
+        (name, refusal), (other, table) = next(iter(refusals.items())), next(iter(answers.items()))
+        line = f"{name} cannot answer it ({refusal.found or refusal.what}); the rows are those of {other}"
+        return table, Comparison(False, (line,))
+    first, second = answers
+    return answers[first], compare_answers(answers[first], answers[second], (first, second))
 
 
 def run_rates(

@@ -108,4 +108,4 @@ CLAIMS: tuple[Claim, ...] = tuple(
     CLAIM.builtin(name)[0]
     for name in sorted(CLAIM.builtin_names(), key=lambda name: (_KINDS.index(name[0]), int(name[1:])))
 )
-"""Every claim, in order: R1 to R27 on replication, then those on consumers, C1 and following."""
+"""Every claim, in order: R1 to R28 on replication, then those on consumers, C1 and following."""

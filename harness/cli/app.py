@@ -250,9 +250,12 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "findings": (findings, ""),
         "schema": (schema, "> schema.json"),
         "import": (interop.import_run, "results/mine --producer producer.jsonl --consumer consumer.jsonl"),
+        "import-ids": (
+            interop.import_ids,
+            "--sent sent.csv --received received.csv --id order_id --complete",
+        ),
         "import-sends": (interop.import_sends, "results/mine --journal sent --bootstrap-servers kafka:9092"),
         "export": (interop.export_run, "results/mine history.edn --to jepsen"),
-        "convert": (interop.convert, "networkchaos.yaml > converted.yaml"),
     },
     "Machine": {
         "doctor": (machine.doctor, ""),

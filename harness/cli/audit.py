@@ -69,8 +69,12 @@ def audit_settings(
         Option(help="Client of a file whose format leaves it open; auto: chosen by the names."),
     ] = "auto",
     kafka_version: Annotated[
-        str, Option(help="Version of the brokers and of the Java client, from 2.8 on.")
-    ] = DEFAULT_VERSION,
+        str | None,
+        Option(
+            help="Version of the brokers and of the Java client, from 2.8 on.",
+            show_default=f"that of the brokers' image in the files, else {DEFAULT_VERSION}",
+        ),
+    ] = None,
     prove: Annotated[
         bool, Option("--prove", help="Run the experiments that show the findings, on real brokers.")
     ] = False,
@@ -97,7 +101,8 @@ def audit_settings(
     from harness.model.secrets import this_command
 
     library = None if client == "auto" else ClientLibrary(client)
-    found = audit_files([read_config(file, library, kafka_version) for file in files], library, kafka_version)
+    read = [read_config(file, library, kafka_version or DEFAULT_VERSION) for file in files]
+    found = audit_files(read, library, kafka_version)
     for line in () if as_json else audit_text.lines(found):
         typer.echo(line)
     done = _run_proofs(found, results, seed_or_now(seed), quiet=as_json) if prove else []

@@ -61,10 +61,10 @@ def clean(
 ) -> None:
     """Remove containers, networks and volumes that a killed harness left behind (found by our label), and end
     its processes. What belongs to a cluster stays as long as a harness uses the cluster."""
-    from harness.application.host_process import end_orphans
     from harness.check_jobs.engines import sweep_engines
     from harness.cluster import state_records
     from harness.containers import engine
+    from harness.host.orphans import end_orphans
 
     processes = end_orphans(everything=everything)
     servers = sweep_engines(everything=everything)

@@ -86,14 +86,14 @@ def matrix(
     with a known verdict.
     """
     from checkers import EngineChoice
-    from harness.campaign.docker_backend import DockerBackend
-    from harness.campaign.workers import clusters_at_once
     from harness.cli.results import indexed
-    from harness.matrix.page import matrix_page, write_pages
-    from harness.matrix.plan import MatrixOptions, plan_matrix
-    from harness.matrix.result import MatrixStore
-    from harness.matrix.runner import MatrixRun
-    from harness.matrix.spec import MATRIX
+    from harness.many.docker_backend import DockerBackend
+    from harness.many.matrix.page import matrix_page, write_pages
+    from harness.many.matrix.plan import MatrixOptions, plan_matrix
+    from harness.many.matrix.result import MatrixStore
+    from harness.many.matrix.runner import MatrixRun
+    from harness.many.matrix.spec import MATRIX
+    from harness.many.workers import clusters_at_once
     from harness.page.terminal import print_page
 
     if list_:
@@ -254,7 +254,7 @@ def nightly(
     Exit codes: 0 good, 1 a promise was broken or an arm is worse than the last time, 2 bad input,
     3 something could not be run or has no verdict, 130 interrupted.
     """
-    from harness.nightly.series import NightlyOptions, run_night
+    from harness.many.nightly.series import NightlyOptions, run_night
 
     options = NightlyOptions(
         experiments=experiments or [],

@@ -48,34 +48,56 @@ def sql(
     as_csv: Annotated[bool, Option("--csv", help="Print the rows as CSV.")] = False,
     parquet: Annotated[Path | None, Option(help="Write the rows to this Parquet file.")] = None,
     engine: EngineOption = "auto",
+    both_engines: Annotated[
+        bool,
+        Option(
+            "--both-engines",
+            help="Ask Apache Spark and Sail, compare all of their rows, and print those of Apache Spark.",
+        ),
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Ask your own questions about a saved run, in SQL.
 
     The views: `records` (what was sent beside what was read, one row per record), `findings` of the check,
-    `faults`, `steps`, and each journal, as `sends`, `reads` and `samples`. The engine is that of `check`. See
-    docs/how-to/ask-your-own-questions.md.
+    `faults`, `steps`, and each journal, as `sends`, `reads` and `samples`. The engine is Apache Spark, or
+    Sail where there is no Java or too little memory; what Sail may answer otherwise is told. See
+    docs/how-to/ask-your-own-questions.md and docs/explanation/engines.md.
 
-    Exit codes: 0 the query was answered, 2 bad input, such as a wrong query, 3 the run cannot be read, or
-    the engine failed.
+    Exit codes: 0 the query was answered, 1 with --both-engines: the engines answer differently, 2 bad input,
+    such as a wrong query, 3 the run cannot be read, or the engine failed.
     """
-    from checkers import ask, query_words
+    from checkers import Answer, ask, query_words
     from harness.check_jobs import saved_run_queries
     from harness.page.terminal import print_table
     from harness.report import answer_table
 
     _refuse_contradictions(query, list_views, as_json, as_csv, parquet)
+    if both_engines and (list_views or engine != "auto"):
+        raise BadInput(
+            "these options contradict each other",
+            where=f"--both-engines, {'--views' if list_views else '--engine'}",
+            expected="a query, which both engines are asked",
+            next_step="leave out one of them",
+        )
     text = sys.stdin.read() if query == "-" else query or ""
     with interruptible("nothing was changed"), show_progress(ERRORS, quiet):
         if not list_views:
             query_words(text)  # refuses what is no query before an engine starts
+        usual = None if as_json or as_csv or parquet is not None else SHOWN
+        most = usual if limit is None else (limit or None)
+        compared = None
+        if both_engines:
+            table, compared = saved_run_queries.answer_of_both(run, text)
+            answer = Answer(table.slice(0, most), most is not None and table.num_rows > most)
+            engine = "spark"
         views = saved_run_queries.views(run, engine)
-        if not list_views:
-            usual = None if as_json or as_csv or parquet is not None else SHOWN
-            most = usual if limit is None else (limit or None)
+        if not list_views and compared is None:
             answer = ask(views, text, limit=most)
     for problem in views.problems:
         print_text(ERRORS, f"kafka-chaos: warning: {problem}")
+    for difference in views.differences(text):
+        print_text(ERRORS, f"kafka-chaos: warning: Sail may answer otherwise than Apache Spark. {difference}")
     if list_views:
         _print_views(views, as_json)
         return
@@ -93,6 +115,10 @@ def sql(
         print_table(_wide, answer_table.shown(answer.table, _wide.width))
     if answer.more:
         print_text(ERRORS, f"there are more rows: the first {most:,} are here; --limit 0 gives all")
+    if compared is not None:
+        for line in compared.lines:
+            print_text(ERRORS, line)
+        raise typer.Exit(0 if compared.same else 1)
 
 
 def _refuse_contradictions(
@@ -158,9 +184,9 @@ def compare(
     Exit codes: 0 no arm is worse, 1 an arm is worse or breaks an SLO, 2 bad input, 3 an arm could not be
     compared, or a result could not be read.
     """
-    from harness.matrix.compare import compare as compared
-    from harness.matrix.result import load_result
-    from harness.matrix.table import comparison
+    from harness.many.matrix.compare import compare as compared
+    from harness.many.matrix.result import load_result
+    from harness.many.matrix.table import comparison
     from harness.page.terminal import print_blocks
 
     results = [load_result(folder) for folder in (base, new)]

@@ -23,7 +23,7 @@ from harness.model.errors import ClusterError
 from harness.model.polling import poll_within
 from harness.model.progress import report_progress
 from harness.model.run import PartitionBounds
-from harness.protocol import admin, share_admin
+from harness.protocol import admin
 from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
 
@@ -165,7 +165,7 @@ class LiveCluster(AdministeredNodes):
         that answers reports; None if there is none."""
         found = self._first(
             "who stores the state of a share group?",
-            lambda one: share_admin.share_coordinator(one, group, topic, partition),
+            lambda one: admin.share_coordinator(one, group, topic, partition),
         )
         return found if isinstance(found, int) else None
 

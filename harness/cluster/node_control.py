@@ -64,7 +64,7 @@ class RunningNodes(ProxiedNodes):
 
     @property
     def application_ids(self) -> tuple[int, ...]:
-        """Empty: `harness.application.cluster_with_application` adds the instances of an application."""
+        """Empty: `harness.cluster.cluster_with_application` adds the instances of an application."""
         return ()
 
     @property
@@ -246,15 +246,13 @@ class RunningNodes(ProxiedNodes):
     @contextmanager
     def _engine(self, number: int, what: str) -> Iterator[Container]:
         """The node's container; an error of the engine is raised as a ClusterError that names the node."""
-        try:
+        with ClusterError.for_errors(
+            (DockerException, OSError),
+            what,
+            where=self.node(number).name,
+            next_step="`docker ps -a` shows the node; `kafka-chaos doctor` shows what this engine can do",
+        ):
             yield self._container(number)
-        except (DockerException, OSError) as error:
-            raise ClusterError(
-                what,
-                where=self.node(number).name,
-                found=str(error),
-                next_step="`docker ps -a` shows the node; `kafka-chaos doctor` shows what this engine can do",
-            ) from error
 
     def _state(self, number: int) -> dict[str, Any]:
         return dict(self.inspect(number)["State"])

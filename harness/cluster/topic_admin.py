@@ -204,11 +204,8 @@ def committed_as_consumer(
 
     Offsets of open transactions are not waited for. `settings` are a client's, by librdkafka's names.
 
-    The admin client's own request for them (`list_consumer_group_offsets`) must not be used while
-    coordinators move: up to librdkafka 2.16.1 the process ends with a segmentation fault when a broker
-    answers that it is not the coordinator, because librdkafka then asks its own consumer group for another
-    one, and an admin client has none (rd_kafka_ListConsumerGroupOffsetsResponse_parse,
-    rd_kafka_handle_OffsetFetch, rd_kafka_cgrp_op).
+    The admin client's own request for them (`list_consumer_group_offsets`) is not used: up to librdkafka
+    2.16.0 it may end the process (librdkafka issue 5040).
 
     Raises:
         KafkaException: no coordinator answers for all of them within `seconds`.

@@ -59,7 +59,11 @@ class Kind:
     name: str
     expected: str = _AS_STARTED
     next_step: str
-    compared: bool = False
+
+    @property
+    def compared(self) -> bool:
+        """Whether its things are compared with those of the start."""
+        return self.expected == _AS_STARTED
 
     @property
     def called(self) -> str:
@@ -162,7 +166,6 @@ if [ -r /proc/net/route ]; then
     done; } </proc/net/route
 fi""",
         next_step="`ip route` in its network namespace, or restart the node's container",
-        compared=True,
         read=_route,
     ),
     ScriptedKind(
@@ -177,7 +180,6 @@ for folder in /sys/class/net/*; do
   echo "interface: ${folder##*/} $up mtu $mtu"
 done""",
         next_step="`ip link` in its network namespace, or restart the node's container",
-        compared=True,
     ),
     ScriptedKind(
         name="limit",
@@ -198,7 +200,6 @@ else
   done
 fi""",
         next_step="`docker update` for CPU, memory and processes; a restart of the container ends the others",
-        compared=True,
         read=_limit,
     ),
 )
@@ -209,21 +210,18 @@ ASKED: tuple[AskedKind, ...] = (
         each="broker",
         ask=lambda cluster, number: cluster.dynamic_settings(number),
         next_step="`kafka-configs.sh --entity-type brokers --alter` deletes it or sets it back",
-        compared=True,
     ),
     AskedKind(
         name="client quota",
         each="broker",
         ask=lambda cluster, number: cluster.quota_words(number),
         next_step="`kafka-configs.sh --entity-type clients --alter` deletes it or sets it back",
-        compared=True,
     ),
     AskedKind(
         name="access rule",
         each="broker",
         ask=lambda cluster, number: cluster.rule_words(number),
         next_step="`kafka-acls.sh --remove` removes it, `--add` adds it",
-        compared=True,
     ),
     AskedKind(
         name="reassignment under way",

@@ -1,5 +1,5 @@
 """Reads a file of settings in any common syntax as lines with dotted names: properties, YAML, JSON,
-environment variables, and the sections of Fluent Bit. What the names mean is not known here."""
+environment variables, the sections of Fluent Bit, and Terraform. What the names mean is not known here."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import yaml
 
-from harness.config.properties import PropertyLine, parse_properties
+from harness.config.foreign_syntax import (
+    ForeignSyntax,
+    statement_syntax,
+    suffix_syntax,
+    unlike_properties,
+)
+from harness.config.properties import PropertyLine, parse_properties, raw_lines
+from harness.config.terraform import terraform_lines
 from harness.config.yaml_files import DEEPEST
 from harness.model.errors import BadInput
 
-Syntax = Literal["properties", "yaml", "json", "variables", "sections"]
+Syntax = Literal["properties", "yaml", "json", "variables", "sections"] | ForeignSyntax
+FOREIGN: tuple[str, ...] = get_args(ForeignSyntax)
+"""Syntaxes whose lines are no settings; of Terraform some are."""
+_TEMPLATE = re.compile(r"\s*(?:\{\{|\{%|<%|@@)")
+_FLAT_YAML = re.compile(r"[A-Za-z_][\w.\-]*:(?: .*)?|#.*|\s*")
 _MOST_LINES = 500_000
 """Aliases of YAML count each time they are used."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -31,7 +42,8 @@ _YAML_BLOCK = re.compile(
 _DOCUMENT = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
 """Between two documents of a properties file (Spring Boot 2.4)."""
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_BRACKETS = re.compile(r"\.?\[([^\]]*[^\]\d][^\]]*)\]")
+_BRACKETS = re.compile(r"\.?\[(?=\d*[^\]\d])([^\]]{1,250})\]")
+"""A name in brackets, which is not the number of an item; so short that many brackets are no work."""
 _TRUTH = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
@@ -52,6 +64,10 @@ def documents(text: str, file: str) -> list[FlatDocument]:
     syntax = _syntax_of(text, file)
     if syntax in ("yaml", "json"):
         return [FlatDocument(syntax, tuple(lines)) for lines in _trees(text, file, syntax)]
+    if syntax in FOREIGN:
+        named = (PropertyLine(_BRACKETS.sub(r".\1", one), to, file, at) for at, one, _, to in raw_lines(text))
+        own = terraform_lines(text, file) if syntax == "terraform" else (one for one in named if one.name)
+        return [FlatDocument(syntax, tuple(own))]
     if syntax != "properties":
         lines = (_variables if syntax == "variables" else _sections)(text, file)
         return [FlatDocument(syntax, tuple(lines))]
@@ -67,7 +83,9 @@ def documents(text: str, file: str) -> list[FlatDocument]:
 
 
 def _syntax_of(text: str, file: str) -> Syntax:
-    suffix = Path(file).suffix.lower()
+    suffix, foreign = Path(file).suffix.lower(), suffix_syntax(file)
+    if foreign is not None:
+        return foreign
     if re.match(r"\s*(\{(?![{%])|\[\s*[\[{\"])", text) or suffix == ".json":
         return "json"
     lines = [line for line in text.split("\n") if line.strip() and line.lstrip()[0] not in "#;!"]
@@ -77,7 +95,20 @@ def _syntax_of(text: str, file: str) -> Syntax:
         return "yaml"
     if lines and all(map(_VARIABLE.fullmatch, lines)):
         return "variables"
-    return "yaml" if suffix != ".properties" and _YAML_BLOCK.search(text) else "properties"
+    if suffix == ".properties":
+        return "properties"
+    if foreign := statement_syntax(text):
+        return foreign
+    if _YAML_BLOCK.search(text):
+        return "yaml"
+    pairs = [
+        (name, sign, value)
+        for part in _DOCUMENT.split(text)
+        for _, name, sign, value in raw_lines(part)
+        if not _TEMPLATE.match(name)
+    ]
+    foreign = unlike_properties(text, pairs)
+    return "yaml" if foreign == "toml" and all(map(_FLAT_YAML.fullmatch, lines)) else foreign or "properties"
 
 
 def _trees(text: str, file: str, syntax: str) -> Iterator[list[PropertyLine]]:

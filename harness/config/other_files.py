@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, reduce
 from importlib import resources
 from typing import Any, NamedTuple
 
 import yaml
 
-_CONVERTED = "`kafka-chaos convert {file}` prints it as an experiment"
-_OTHERWISE = "docs/how-to/convert.md says what can take its place"
+_PAGE = "docs/how-to/other-chaos-tools.md"
+_HAS_EQUAL = f"write it as an experiment: {_PAGE} names the faults that do the same"
+_OTHERWISE = f"{_PAGE} says what can take its place"
 _LIKE = "; `kafka-chaos experiments --show {like}` prints one of ours with such a fault"
 
 
 class OtherFile(NamedTuple):
-    """What a file is instead, with its article, and what to do with it; `converter` is the name of what makes
-    an experiment of it, if anything does."""
+    """What a file is instead, with its article, and what to do with it; `has_equal`: another tool's
+    file, and an experiment can do the same."""
 
     what: str
     next_step: str
-    converter: str | None = None
+    has_equal: bool = False
 
 
 def recognised(data: Any, file: str, folder: str | None = None) -> OtherFile | None:
@@ -35,12 +36,13 @@ def recognised(data: Any, file: str, folder: str | None = None) -> OtherFile | N
     what = row["what"].format(kind=kind)
     if kind[:1] in "AEIOU" or kind.startswith("HTTP"):
         what = f"an {what.removeprefix('a ')}" if "{kind}" in row["what"] else what
-    converter = row.get("convert") if kind in row.get("only", [kind]) else None
-    next_step = row.get("next") or (_CONVERTED if converter else _OTHERWISE)
+    equals = row.get("equals", ())
+    has_equal = equals == "any" or kind in equals
+    next_step = row.get("next") or (_HAS_EQUAL if has_equal else _OTHERWISE)
     for path, names in row.get("like", {}).items():
         if (like := names.get(str(reduce(_below, path.split("."), data)))) is not None:
             next_step += _LIKE.format(like=like)
-    return OtherFile(what, next_step.format(file=file), converter)
+    return OtherFile(what, next_step.format(file=file), has_equal)
 
 
 def built_in_of_another_kind(name: str, folder: str) -> OtherFile | None:
@@ -55,8 +57,15 @@ def _fits(row: Mapping[str, Any], data: Mapping[Any, Any]) -> bool:
     return (
         all(key in data for key in row.get("has", ()))
         and not any(key in data for key in row.get("without", ()))
+        and all(_has_below(data[key], names) for key, names in row.get("below", {}).items())
         and all(str(data.get(key, "")).startswith(text) for key, text in row.get("starts", {}).items())
     )
+
+
+def _has_below(data: Any, names: Iterable[str]) -> bool:
+    """Whether a mapping in this one has one of these keys."""
+    inner = data.values() if isinstance(data, Mapping) else ()
+    return any(isinstance(one, Mapping) and any(name in one for name in names) for one in inner)
 
 
 def _below(data: Any, key: str) -> Any:

@@ -23,6 +23,8 @@ class PropertyLine:
     value: str
     file: str
     line: int
+    is_default: bool = False
+    """Whether the value is the default of a placeholder, which may have another value in each process."""
 
 
 def read_text(path: Path) -> str:
@@ -76,6 +78,14 @@ def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
     return tuple(found)
 
 
+def raw_lines(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """The lines of any text, read as properties: number, name, separator (`=`, `:` or none) and value."""
+    for number, line in _logical_lines(text):
+        name, value = _split(line)
+        rest = line[_name_length(line) :].lstrip(" \t\f")
+        yield number, name, rest[:1] if rest[:1] in "=:" else "", value
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, without comments; an odd number of \\ at the end continues on the next."""
     pending: tuple[int, str] | None = None
@@ -96,9 +106,14 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _split(line: str) -> tuple[str, str]:
     """Split a line into name and value at the first =, : or blank that is not escaped."""
-    match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
-    name, value = match.groups() if match else (line, "")
-    return _unescape(name), _unescape(value)
+    end = _name_length(line)
+    value = re.sub(r"\A[ \t\f]*[=:]?[ \t\f]*", "", line[end:])
+    return _unescape(line[:end]), _unescape(value)
+
+
+def _name_length(line: str) -> int:
+    match = re.match(r"(?:\\.|[^\\=: \t\f])*", line, re.DOTALL)
+    return match.end() if match else 0
 
 
 def _unescape(text: str) -> str:

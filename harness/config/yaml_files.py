@@ -120,15 +120,13 @@ class FileKind(Generic[FileModel]):
         Raises:
             BadInput: no such file, not YAML, or not of this kind: names the path in the file.
         """
-        try:
+        with BadInput.for_errors(
+            (OSError, UnicodeDecodeError),
+            f"the {self.word} file cannot be read",
+            where=path,
+            next_step=self.example,
+        ):
             text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(
-                f"the {self.word} file cannot be read",
-                where=str(path),
-                found=str(error),
-                next_step=self.example,
-            ) from error
         return self.parse(text, str(path))
 
     def parse(self, text: str, origin: str) -> FileModel:
@@ -187,7 +185,7 @@ class FileKind(Generic[FileModel]):
     def _another_kind(self, text: str, origin: str) -> BadInput | None:
         """That the text is a file of another kind; None: it is none that is known."""
         with suppress(NotYaml):
-            for document in read_documents(text):
+            for document in _read_documents(text):
                 if (found := recognised(document, origin, self.folder)) is not None:
                     return BadInput(
                         f"this is {found.what}, not {self.one}", where=origin, next_step=found.next_step
@@ -233,7 +231,7 @@ def _read_yaml(
     return root, data
 
 
-def read_documents(text: str) -> list[Any]:
+def _read_documents(text: str) -> list[Any]:
     """The documents of a YAML text, or the one of a JSON text, which may have lines of comment (`// ...`) as
     Kafka's Trogdor allows.
 

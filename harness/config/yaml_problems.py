@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness.model.errors import BadInput, closest, did_you_mean
+from harness.model.patterns import pattern_words
 from harness.model.secrets import masked
 
 MOST_SHOWN = 10
@@ -166,6 +167,8 @@ def _merged(problems: Iterator[_Found]) -> list[_Found]:
 
 def _expected(details: ErrorDetails) -> str:
     """What pydantic expects, in the words of someone who writes a file."""
+    if details["type"] == "string_pattern_mismatch":
+        return pattern_words(details["ctx"]["pattern"])
     known = _EXPECTED.get(details["type"])
     if known is None:
         words = re.sub(r"^(Input|Tuple|List|Dictionary|String) should (be|have) ", "", details["msg"])
@@ -192,7 +195,8 @@ def _keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
 
 
 def _property(node: Mapping[str, Any], key: str) -> Any:
-    return node.get("properties", {}).get(key, node.get("additionalProperties"))
+    named = (one for pattern, one in node.get("patternProperties", {}).items() if re.search(pattern, key))
+    return node.get("properties", {}).get(key) or next(named, node.get("additionalProperties"))
 
 
 def _alternatives(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -32,6 +32,7 @@ _PROGRAM = (
     "model/errors",
     "model/kafka_protocol",
     "model/node_layout",
+    "model/patterns",
     "model/tls",
 )
 _SPEC = "spec.json"

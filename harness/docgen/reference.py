@@ -27,6 +27,7 @@ from harness.model.journal import SCHEMA_VERSION, SendOutcome, TxnOutcome
 from harness.model.journal_format import JOURNALS
 from harness.page.markdown import cell, table
 from harness.spec.experiment import Experiment
+from harness.spec.experiment_files import EXPERIMENT
 from harness.spec.fault_index import fault_specs
 
 FOLDER = files.DOCS / "reference"
@@ -239,6 +240,6 @@ def _targets() -> str:
     return f"# Targets\n\n{about}\n\n{table(('target', 'means'), rows, str)}"
 
 
-PAGES = files.Pages(FOLDER, pages)
+PAGES = files.Pages(FOLDER, lambda: {**pages(), "experiment.schema.json": EXPERIMENT.schema_text()})
 FAULT_PAGES = files.Pages(_FAULTS, fault_pages, (".md",))
 JOURNALS_PAGES = files.Pages(FOLDER, lambda: {JOURNALS_PAGE.name: journals_page(JOURNALS_PAGE.read_text())})

@@ -16,7 +16,7 @@ from typing import Any
 
 from checkers import CLASSES, judge
 from harness.docgen import files
-from harness.model.fault_times import UNTIL_THE_END
+from harness.model.fault_times import MAY_HAVE_PASSED, UNTIL_THE_END
 from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
@@ -55,6 +55,7 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
         who = f"partition {example['partition']}"
     # What the names say is documented at `checkers.evidence.findings.FINDINGS`.
     words = "faults since it was sent:" if finding in UNTIL_THE_END else "during"
+    words = MAY_HAVE_PASSED if finding is FindingClass.UNPROCESSED else words
     faults = f" ({words} {example['windows']})" if example["windows"] else ""
     return f"{who}: {example['detail']}{faults}."
 

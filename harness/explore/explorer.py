@@ -8,18 +8,18 @@ from collections import deque
 from contextlib import suppress
 from typing import Literal
 
-from harness.campaign.docker_backend import DockerBackend, Feasibility
-from harness.campaign.run_time import format_duration
-from harness.explore.menu import Trial, experiment_of
+from harness.explore.menu import Trial
 from harness.explore.plan import ExplorationPlan
+from harness.explore.possible_faults import possible_faults
 from harness.explore.reproducers import write_violation
 from harness.explore.result import RESULT_FILE, ExploreResult, ExploreStore, ShrinkState, TrialRun, Violation
 from harness.explore.selection import Coverage, DrawnTrial, choose
 from harness.explore.shrinking import Shrinking
 from harness.explore.trial_runner import DueTrial, TrialRunner
-from harness.model.errors import BadInput, JournalError, KafkaChaosError
+from harness.many.docker_backend import DockerBackend
+from harness.many.run_time import format_duration
+from harness.model.errors import JournalError, KafkaChaosError
 from harness.model.result import VerdictWord
-from harness.spec.fault_index import located_faults
 
 
 class Exploration:
@@ -57,7 +57,9 @@ class Exploration:
         """
         if self._plan.before is None:
             self._save("under way")
-        names = self._possible_faults()
+        self._menu, self._left_out = possible_faults(self._menu, self._backend)
+        self._runner.menu = self._menu
+        names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
         try:
             with self._runner:
                 self._explore(names)
@@ -68,33 +70,6 @@ class Exploration:
                     self._note(run)
             self._save_progress()
         return self._save("budget spent")
-
-    def _possible_faults(self) -> list[str]:
-        alone = {one.name: one.alone() for one in self._menu.faults}
-        # With another version or image than the menu's own.
-        refused = {name: why for name, one in alone.items() if (why := self._menu.why_impossible(one))}
-        possible = [
-            experiment_of(self._menu, one, arm=name) for name, one in alone.items() if name not in refused
-        ]
-        found = self._backend.feasibility(possible) if possible else Feasibility()
-        self._left_out = refused | found.impossible
-        # A fault that this kernel lacks may be caused by the proxies.
-        caused = {
-            name: each.fault for name, (one, _) in found.possible.items() for each in located_faults(one)
-        }
-        self._menu = self._runner.menu = self._menu.with_faults(caused)
-        needed = [name for name in self._left_out if self._menu.fault(name).if_impossible == "refuse"]
-        names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
-        if needed or not names:
-            name = (needed or list(self._left_out))[0]
-            what = f"the fault {name!r} is not" if needed else "no fault of the menu is"
-            raise BadInput(
-                f"{what} possible here",
-                where=self._menu.name,
-                found=self._left_out[name],
-                next_step="leave it out; `kafka-chaos faults` lists what this machine can do",
-            )
-        return names
 
     def _explore(self, names: list[str]) -> None:
         while failing := self._until_one_fails(names):
@@ -220,8 +195,7 @@ class Exploration:
         number, trial = self._decided + 1, drawn.trial
         kept = self._kept.get(number)
         if kept is None:
-            due = DueTrial(number, drawn, violation, seed, len(self._runs), limit, self._menu.cluster)
-            self._runner.add(due)
+            self._runner.decide(number, drawn, seed, len(self._runs), violation, limit)
         elif kept.violation != violation:
             # The budget of the earlier process was spent here.
             self._runner.refused = True

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from harness.campaign.run_time import format_duration
 from harness.explore.menu import ExploreMenu
 from harness.explore.promised import tried
 from harness.explore.reproducers import describe_violation
 from harness.explore.result import CoverageResult, Covered, ExploreResult, TrialRun
+from harness.many.run_time import format_duration
 from harness.model.result import VerdictWord
 from harness.page import html, markdown
 from harness.page.blocks import Code, Lines, Page, Table, Text, grid, section, status_of

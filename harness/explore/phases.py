@@ -127,7 +127,14 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
     Raises:
         JournalError: a journal cannot be read.
     """
-    try:
+    with JournalError.for_errors(
+        (JournalError, KeyError, ValueError),
+        "a journal of the run cannot be read",
+        where=folder,
+        expected="faults, samples and transactions as `kafka-chaos run` writes them",
+        found=reason_of,
+        next_step="move the run's folder away; `kafka-chaos explore --resume` then makes it again",
+    ):
         hits = hits_of(fault_events(folder)) if (folder / journal.FAULTS_FILE).exists() else []
         moments = moments_of(journal_rows(folder / journal.SAMPLES_DIR)) if hits else []
         open_ns = [
@@ -140,14 +147,6 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         groups = GroupEvents(
             journal_rows(folder / journal.ASSIGNMENTS_DIR), journal_rows(folder / journal.OFFSETS_DIR)
         )
-    except (JournalError, KeyError, ValueError) as error:
-        raise JournalError(
-            "a journal of the run cannot be read",
-            where=str(folder),
-            expected="faults, samples and transactions as `kafka-chaos run` writes them",
-            found=reason_of(error),
-            next_step="move the run's folder away; `kafka-chaos explore --resume` then makes it again",
-        ) from error
     found = []
     for hit in hits:
         at_ns, others = hit.injected_ns, [other for other in hits if other.number != hit.number]

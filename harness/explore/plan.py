@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.campaign.run_store import refuse_another
-from harness.campaign.run_time import format_duration, run_seconds
 from harness.explore.menu import BUILT_IN, MENU, ExploreMenu, experiment_of
 from harness.explore.result import ExploreResult, TrialRun, load_result
 from harness.explore.selection import Coverage, all_levels, all_pairs, all_phases, choose
 from harness.explore.shrinking import Confirm
+from harness.many.run_store import refuse_another
+from harness.many.run_time import format_duration, run_seconds
 from harness.model.errors import BadInput
 from harness.model.secrets import masked_at
 from harness.spec.cluster import ClusterSpec

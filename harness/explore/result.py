@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from harness.campaign.run_store import RUNS, RunStore
 from harness.explore.menu import ExploreMenu, Trial
 from harness.explore.phases import ClusterPhase, ObservedFault
+from harness.many.run_store import RUNS, RunStore
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import FindingClass, ShareCount, VerdictWord
@@ -24,8 +24,8 @@ class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored), `known` how many runs had been kept when it was chosen (None: all before
     it). `aims` are the phases that its faults were aimed at, `seen` those that they hit. `promised` are the
-    classes of findings that its settings rule out and that it could have had, `broken` those of them that it
-    had; where the verdict is unknown, they prove nothing by themselves. `shares` says what its share groups
+    classes of findings that this run could have shown and its settings forbid, `broken` those that it showed;
+    if the verdict is unknown, they prove nothing by themselves. `shares` says what its share groups
     were given, `reset` what was verified about the cluster before it; `seconds` includes reset and check."""
 
     schema_version: int = EXPLORE_VERSION

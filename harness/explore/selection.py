@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from faults.targets.target_context import ClusterShape
-from harness.campaign.run_time import PER_RUN
 from harness.explore.menu import GRID, ExploreMenu, MenuFault, Trial, TrialFault, seconds_of
 from harness.explore.phases import ADDITIONAL, ClusterPhase
 from harness.explore.result import CoverageResult, Covered, TrialRun
+from harness.many.run_time import PER_RUN
 from harness.model.errors import KafkaChaosError
 from harness.spec.cluster import PROFILES, SESSION_SECONDS
 from harness.spec.cluster_shape import shape_of

@@ -21,7 +21,8 @@ from typing import Any
 import yaml
 
 from harness.model.errors import BadInput
-from workloads.interop.topic_dumps import dump_tool
+from workloads.interop.table_dumps import TABLE, dump_header, table_header
+from workloads.interop.topic_dumps import KCAT, dump_tool
 from workloads.interop.verifiable_events import CONSUMER, PRODUCER, SHARE_CONSUMER
 
 PRODUCER_TOOL, CONSUMER_TOOL = "VerifiableProducer", "VerifiableConsumer"
@@ -34,6 +35,10 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _EXAMINED = 100
 """Lines that are compared with formats which are known and not read."""
 _SHOWN = 100
+_NEEDED = "; of another dump are needed: topic, partition, offset, and the value with its identity"
+_RENAME = (
+    "`jq -c '{topic: .t, partition: .p, offset: .o, value: .v}'` with their names instead of t, p, o and v"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def streams_of(path: Path, wanted: tuple[str, ...], stack: ExitStack) -> list[St
     Raises:
         BadInput: the file cannot be read, or holds nothing of these tools.
     """
-    content = _readable_twice(path, stack)
+    content = readable_twice(path, stack)
     sources: dict[str, _Source] = {}
     strange: list[bytes] = []
     for line in _raw_lines(content, path):
@@ -134,6 +139,8 @@ def _refusal(path: Path, wanted: tuple[str, ...], tools: Counter[str], strange: 
         found, next_step = f"the output of {tool}", f"name it with {_formats()['read'][tool]}"
     elif strange:
         found, line = "a format that is not known", strange[0]
+        if (names := _fields_of(line)) is not None:
+            found, next_step = f"{names} in each line", _with_names_of_its_own(wanted)
         for name, one in _formats()["not_read"].items():
             if matching := [text for text in strange if one["line"].match(text)]:
                 found, next_step, line = name, one["next"], matching[0]
@@ -143,10 +150,29 @@ def _refusal(path: Path, wanted: tuple[str, ...], tools: Counter[str], strange: 
     return BadInput(
         f"this file is not the output of {wanted[0]}",
         where=str(path),
-        expected=f"the output of {' or '.join(wanted)}",
+        expected=f"the output of {' or '.join(wanted)}" + (_NEEDED if KCAT in wanted else ""),
         found=f"{found}, such as this line: {cut}" if cut else found,
         next_step=next_step,
     )
+
+
+def _fields_of(line: bytes) -> str | None:
+    """The names of the fields of a JSON object, or of the columns of a header, in words; None: neither."""
+    try:
+        event = json.loads(line) if line.startswith(b"{") else None
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(event, dict):
+        return f"JSON with the fields {', '.join(map(str, event))}"
+    header = table_header(line)
+    return f"a table with the columns {', '.join(header.names)}" if header else None
+
+
+def _with_names_of_its_own(wanted: tuple[str, ...]) -> str:
+    ids = "lists of ids alone are compared by `kafka-chaos import-ids`"
+    if KCAT in wanted:
+        return f"rename the fields or columns, for JSON with {_RENAME}; {ids}"
+    return f"import the journal of a producer of your own with `kafka-chaos import-sends`; {ids}"
 
 
 def plain_lines(path: Path) -> Iterator[bytes]:
@@ -191,6 +217,8 @@ def _tool_of(text: bytes) -> str | None:
     """The tool that printed a line, or `_ANY` or `_RECORD`; None: none of those that are read."""
     if tool := dump_tool(text):
         return tool
+    if dump_header(text) is not None:
+        return TABLE
     if not text.startswith(b"{"):
         return None
     try:
@@ -227,7 +255,8 @@ def _raw_lines(content: Path, path: Path) -> Iterator[bytes]:
             yield (line if number else line.removeprefix(codecs.BOM_UTF8)).rstrip(b"\r\n")
 
 
-def _readable_twice(path: Path, stack: ExitStack) -> Path:
+def readable_twice(path: Path, stack: ExitStack) -> Path:
+    """The file itself, or, of a pipe, a copy that `stack` removes."""
     if path.is_file() or path.is_dir() or not path.exists():
         return path
     content = Path(stack.enter_context(TemporaryDirectory(prefix="kafka-chaos-import-")), "copy")

@@ -9,8 +9,8 @@ from functools import reduce
 from importlib.metadata import version
 from operator import or_
 from pathlib import Path
-from typing import Literal
 
+from harness.interop.import_acks import Acks
 from harness.interop.import_files import Stream
 from harness.model.run import FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
 from workloads.interop.foreign_deliveries import ForeignDeliveries
@@ -33,14 +33,15 @@ class VerifiableImport:
     `finals` are consumers that read everything once the producers were done; without any, all `consumers`
     together make the final read. `complete`: the user states that this read missed nothing. `keys` is the
     producers' --repeating-keys. `share_offsets` says where the share group of `consumers` begins at the end,
-    as kafka-share-groups prints it. `topic` and `partitions` None: derived from the files.
+    as kafka-share-groups prints it. `acks`,
+    `topic` and `partitions` None: derived from the files; acks is `all` where they do not tell.
     """
 
     producers: tuple[Path, ...]
     consumers: tuple[Path, ...] = ()
     finals: tuple[Path, ...] = ()
     complete: bool = False
-    acks: Literal["0", "1", "all"] = "all"
+    acks: Acks | None = None
     idempotent: bool = False
     topic: str | None = None
     partitions: int | None = None
@@ -148,7 +149,7 @@ def metadata(
         topic=topic,
         partitions=partitions,
         replication_factor=1,
-        acks=request.acks,
+        acks=request.acks or "all",
         idempotent=request.idempotent,
         client=_client([one.lines for one in sends]),
         readers=tuple(

@@ -29,18 +29,17 @@ def new_run_folder(folder: Path) -> Iterator[Path]:
     scratch = folder.with_name(f".{folder.name}.importing")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        scratch.mkdir(parents=True)
-        yield scratch
-        if folder.exists():
-            folder.rmdir()
-        scratch.replace(folder)
-    except UNREADABLE as error:
-        raise JournalError(
+        with JournalError.for_errors(
+            UNREADABLE,
             "the run folder cannot be written",
-            where=str(folder),
+            where=folder,
             expected="a writable folder with free space",
-            found=str(error),
             next_step="free space or name another folder",
-        ) from error
+        ):
+            scratch.mkdir(parents=True)
+            yield scratch
+            if folder.exists():
+                folder.rmdir()
+            scratch.replace(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

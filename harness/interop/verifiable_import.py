@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.interop.import_acks import acks_of
 from harness.interop.import_files import CONSUMER_TOOL, PRODUCER_TOOL, SHARE_TOOL, Stream, streams_of
 from harness.interop.import_share import described_group, share_group
 from harness.interop.import_summary import (
@@ -36,7 +37,8 @@ from harness.model.share_journal import DELIVERIES, DELIVERIES_DIR
 from workloads.interop.foreign_deliveries import ForeignDeliveries
 from workloads.interop.foreign_reads import FINAL, ForeignReads, Once
 from workloads.interop.foreign_sends import ForeignSends
-from workloads.interop.topic_dumps import CONSOLE, KCAT
+from workloads.interop.table_dumps import TABLE
+from workloads.interop.topic_dumps import CONSOLE, JSON_DUMP, KCAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def import_run(request: VerifiableImport, folder: Path) -> Imported:
 
     Raises:
         BadInput: the folder is not empty, a file cannot be read or holds nothing of these tools, two
-            producers share a prefix, a consumer ran without --verbose, or a dump lacks what is needed.
+            producers share a prefix, the sends contradict `acks`, a consumer ran without --verbose, or a dump
+            lacks what is needed.
     """
     with new_run_folder(folder) as scratch:
         return _import(request, scratch)
@@ -61,11 +64,9 @@ def import_run(request: VerifiableImport, folder: Path) -> Imported:
 def _import(request: VerifiableImport, folder: Path) -> Imported:
     group, offsets = described_group(request.share_offsets)
     with ExitStack() as stack:
-        sends = [
-            (stream, ForeignSends(request.acks, topic=request.topic, keys=request.keys))
-            for path in request.producers
-            for stream in streams_of(path, (PRODUCER_TOOL,), stack)
-        ]
+        streams = [one for path in request.producers for one in streams_of(path, (PRODUCER_TOOL,), stack)]
+        acks, acks_lines = acks_of(streams, request.acks)
+        sends = [(one, ForeignSends(acks, topic=request.topic, keys=request.keys)) for one in streams]
         parts = _parts(stack, folder / journal.SENDS_DIR, journal.SENDS)
         for stream, one in sends:
             one.topic = one.topic or sends[0][1].topic
@@ -79,7 +80,7 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
         if keyed and (keyless := [(stream, one.keyless) for stream, one in finals if one.keyless]):
             # Each record would be another one than was sent.
             found = f"{keyless[0][1]:,} records without keys, while the producers wrote keys"
-            next_step = "print the topic again with --property print.key=true"
+            next_step = "print the keys, too (kafka-console-consumer: --property print.key=true)"
             raise _dump_lacks(keyless[0][0], "the keys of the records", found, next_step)
         read_to = reduce(or_, (one.read_to for _, one in [*reads, *finals]), Counter[int]())
         for _, one in sends:
@@ -87,13 +88,14 @@ def _import(request: VerifiableImport, folder: Path) -> Imported:
             for table in one.unreported(read_to):
                 parts.write_table(table)
     account = summarize_import(sends, [*reads, *finals])
+    request = replace(request, acks=acks)
     meta = metadata(request, topic or "", [one for _, one in sends], reads, finals, records, account)
     members = [one for _, one in reads if isinstance(one, ForeignDeliveries)]
     topic = topic or next((one.topic for one in members if one.topic), "")
     share, problems = share_group(folder, members, group, offsets, topic, meta.ended_ns or 0)
     meta = meta.model_copy(update={"share": share, "problems": (*meta.problems, *problems)})
     meta.save(folder)
-    return Imported(meta, account.file_lines)
+    return Imported(meta, (*account.file_lines, *acks_lines))
 
 
 def _parts(stack: ExitStack, folder: Path, schema: pa.Schema) -> pq.ParquetWriter:
@@ -132,10 +134,12 @@ def _read(
     finals = [
         (stream, ForeignReads(FINAL, RUN_ID, topic=topic, dump_ms=wrote_ms))
         for path in request.finals
-        for stream in streams_of(path, (CONSUMER_TOOL, KCAT, CONSOLE), files)
+        for stream in streams_of(path, (CONSUMER_TOOL, KCAT, CONSOLE, JSON_DUMP, TABLE), files)
     ]
-    if topic is None and (unnamed := [one for one, _ in finals if CONSOLE in one.tools]):
-        found = f"the output of {CONSOLE}, and no send of a producer, which would name the topic"
+    if topic is None and (unnamed := [one for one, _ in finals if {CONSOLE, TABLE} & one.tools]):
+        found = (
+            f"{' and '.join(sorted(unnamed[0].tools))}, and no send of a producer, which would name the topic"
+        )
         raise _dump_lacks(unnamed[0], "the name of the topic", found, "give --topic")
     with ExitStack() as stack:
         final = _parts(stack, folder / journal.READS_DIR, journal.READS)

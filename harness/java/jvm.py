@@ -107,8 +107,8 @@ class _Gateway(java_gateway.JavaGateway):  # type: ignore[misc]
 def _launch(command: list[str]) -> tuple[int, str, subprocess.Popen[str]]:
     """Start py4j's server: its port, its secret and its process.
 
-    py4j's own `launch_gateway` runs Python between fork and exec. In a process with a session of Spark
-    Connect the handlers that gRPC has for forks ended every fortieth such child before it became a JVM.
+    py4j's own `launch_gateway` is not used: of children that it started beside a session of Spark Connect
+    some ended before they became a JVM.
 
     Raises:
         OSError: there is no such command.

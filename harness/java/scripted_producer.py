@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from harness.java.java_client import error_of
 from harness.java.jvm import java_duration
 from harness.model.journal import RowSink, TxnOutcome
+from harness.spec.drive_step import Send
 from harness.spec.group_steps import SendOffsets
-from harness.spec.steps import Send
 from workloads.producer.java_outcomes import outcome_of
 from workloads.producer.outcomes import FENCED
 from workloads.producer.reports import Tally

@@ -14,9 +14,9 @@ from harness.java.jvm import Jvm, client_jar
 from harness.java.scripted_producer import ScriptedProducer
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
+from harness.spec.drive_step import Drive, Send, SendCall
 from harness.spec.group_steps import SendOffsetsCall
 from harness.spec.rival import Rival
-from harness.spec.steps import Drive, Send, SendCall
 from workloads.config.java_settings import scripted_properties
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd

@@ -15,9 +15,11 @@ The command line prints exactly that and no traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from harness.model.patterns import pattern_words
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -49,15 +51,37 @@ class KafkaChaosError(Exception):
 
     @classmethod
     @contextmanager
-    def for_os_errors(
-        cls, what: str, *, where: object, expected: str | None = None, next_step: str | None = None
+    def for_errors(
+        cls,
+        kinds: type[Exception] | tuple[type[Exception], ...],
+        what: str,
+        *,
+        where: object,
+        expected: str | None = None,
+        found: Callable[[Any], str] = str,
+        next_step: str | None = None,
     ) -> Iterator[None]:
-        """An OSError of the block is raised as this error, with what the system says of it as `found`."""
+        """An error of these kinds in the block is raised as this error; `found` makes words of it."""
         try:
             yield
-        except OSError as error:
-            found = error.strerror or str(error)
-            raise cls(what, where=str(where), expected=expected, found=found, next_step=next_step) from error
+        except kinds as error:
+            raise cls(
+                what, where=str(where), expected=expected, found=found(error), next_step=next_step
+            ) from error
+
+    @classmethod
+    def for_os_errors(
+        cls, what: str, *, where: object, expected: str | None = None, next_step: str | None = None
+    ) -> AbstractContextManager[None]:
+        """An OSError of the block is raised as this error, with what the system says of it as `found`."""
+        return cls.for_errors(
+            OSError,
+            what,
+            where=where,
+            expected=expected,
+            found=lambda error: error.strerror or str(error),
+            next_step=next_step,
+        )
 
     def __str__(self) -> str:
         return "\n".join((*self._without_next_step(), *_labelled("next", self.next_step)))
@@ -110,6 +134,8 @@ def first_line(error: Exception) -> str:
 def words_of(error: ValidationError) -> str:
     """The message of the first validation error, in the words of someone who writes a file."""
     first = error.errors()[0]
+    if first["type"] == "string_pattern_mismatch":
+        return f"{pattern_words(first['ctx']['pattern'])} is expected"
     return _WORDS.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
 
 

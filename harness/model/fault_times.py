@@ -9,8 +9,12 @@ from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
 
 BETWEEN_NAMES = " + "
-UNTIL_THE_END = (FindingClass.LOST, FindingClass.VANISHED, FindingClass.UNPROCESSED)
+UNTIL_THE_END = (FindingClass.LOST, FindingClass.VANISHED)
 """What may have happened at any time since the send, so that faults to the end of the run are named."""
+WITHOUT_FAULT = (FindingClass.UNPROCESSED, FindingClass.REPROCESSED)
+"""Of which it is said that no fault was in force where none was: then the application is the reason."""
+MAY_HAVE_PASSED = "faults while it may have been passed over:"
+"""Of an unprocessed input: since it was sent, or between the outputs around it, if their times are known."""
 
 
 @dataclass(frozen=True, slots=True)

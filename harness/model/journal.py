@@ -15,7 +15,14 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from harness.model.journal_format import NS_MEANING, TOPIC_PARTITION, Column, define_journal, identity_columns
+from harness.model.journal_format import (
+    ASKED_AND_ANSWERED,
+    NS_MEANING,
+    TOPIC_PARTITION,
+    Column,
+    define_journal,
+    identity_columns,
+)
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """Errors of reading or writing a journal whose file is damaged or missing, or whose disk is full."""
@@ -97,6 +104,12 @@ SENDS = define_journal(
     Column("offset", pa.int64(), "offset of the success report", "none was reported"),
     Column("error", pa.string(), "the client's name for the error", "no error"),
     Column("txn", pa.int64(), "number of the producer's transaction", "sent in none"),
+    Column(
+        "timestamp_ms",
+        pa.int64(),
+        "the record's own time, which the producer gave it, ms since the epoch",
+        "the client took the time of the send, or the folder is from before this column",
+    ),
 )
 
 TRANSACTIONS = define_journal(
@@ -210,8 +223,7 @@ OFFSETS = define_journal(
     "files of `__consumer_offsets`.",
     Column("group", pa.string(), "group.id"),
     *TOPIC_PARTITION,
-    Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),
-    Column("at_ns", pa.int64(), "when the answer came, ns as above"),
+    *ASKED_AND_ANSWERED,
     Column(
         "source",
         pa.string(),
@@ -225,9 +237,9 @@ OFFSETS = define_journal(
     Column("error", pa.string(), "Kafka's name for the error: the offset is not known", "no error"),
 )
 
-ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member", "polled_from", "polled"})
-"""Columns of assignments, commits and transactions that folders of this schema version may lack: then they
-are null."""
+ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member", "polled_from", "polled", "timestamp_ms"})
+"""Columns of sends, assignments, commits and transactions that folders of this schema version may lack: then
+they are null."""
 
 FAULTS = define_journal(
     "faults.parquet",

@@ -40,6 +40,10 @@ def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
 
 NS_MEANING = "ns since the epoch, by the clock of the machine that wrote the journal"
 TOPIC_PARTITION = (Column("topic", pa.string(), "topic"), Column("partition", pa.int32(), "partition"))
+ASKED_AND_ANSWERED = (
+    Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),
+    Column("at_ns", pa.int64(), "when the answer came, ns as above"),
+)
 
 
 def identity_columns(of: str, null: str) -> tuple[Column, ...]:

@@ -66,6 +66,15 @@ API_KEYS: dict[str, int] = {name: int(key) for name, _, key in (one.partition(":
 API_NAMES: dict[int, str] = {key: name for name, key in API_KEYS.items()}
 HEADERS_ONLY = frozenset({"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"})
 """APIs whose bodies kio cannot read."""
+NEWER_THAN_KIO: dict[str, tuple[tuple[int, int], int]] = {
+    "ApiVersions": ((4, 4), 5),
+    "TxnOffsetCommit": ((4, 4), 6),
+    "DeleteGroups": ((4, 4), 3),
+    "StreamsGroupHeartbeat": ((4, 4), 1),
+    "StreamsGroupDescribe": ((4, 4), 1),
+}
+"""APIs of which Kafka has a version whose body kio 0.6.5 cannot read: the version of Kafka that has brought
+it, and its number (of brokers of 4.4.0; a test compares them)."""
 ERROR_CODES: tuple[str, ...] = tuple(_ERRORS.split())
 
 

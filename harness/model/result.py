@@ -32,8 +32,8 @@ class FindingClass(StrEnum):
 
     A record is in at most one of the classes about records; those from `invented` on are about outputs of
     applications, deliveries, groups, share groups, transactions and replicas and are counted in addition.
-    Classes that always break the verdict are named worst first. Definitions: ARCHITECTURE.md, Findings, and
-    `kafka-chaos findings`.
+    Classes that always break the verdict are named worst first. The docstrings of their rules define them
+    (`checkers/*/classes.py`); `kafka-chaos findings` prints them.
     """
 
     _value_: str
@@ -112,6 +112,9 @@ class FindingClass(StrEnum):
     DIVERGED = "diverged", "times replicas hold different records at an offset below the high watermark"
 
 
+FALSE_REPORTS, DOUBTFUL_REPORTS = "false", "doubtful"
+"""Of success reports that name one offset: some are false; or they may be, since it is not known how many
+leader epochs there were."""
 ABORTED_INPUT = "aborted"
 INPUT_NOT_IN_LOG = "not in the log"
 """The values of `place` for a premature output: what is wrong with its input."""
@@ -127,8 +130,9 @@ class VerdictWord(StrEnum):
 
 class CountRow(Frozen):
     """One row of the counts: findings of a class by producer, partition, write step and the fault
-    windows that were open from send to report, or, if lost or vanished, at any time since the send (names
-    joined by " + ", empty: none). None: not known (bytes that do not decode).
+    windows that were open from send to report, or, if lost or vanished, at any time since the send, or, if
+    unprocessed or reprocessed, while the application may have passed over it or repeated it (names joined
+    by " + ", empty: none). None: not known (bytes that do not decode).
     """
 
     finding: FindingClass
@@ -191,19 +195,32 @@ class ShareCount(Frozen):
     unanswered: int
 
 
+BY_ABSENCE = (
+    *(FindingClass.LOST, FindingClass.EXPIRED, FindingClass.COMPACTED, FindingClass.VANISHED),
+    *(FindingClass.UNCONFIRMED_ABSENT, FindingClass.TORN_TRANSACTION, FindingClass.PREMATURE),
+)
+"""Classes that say what the final read lacks. Where it did not begin (the run was interrupted, or the cluster
+did not settle), there are none of them."""
+
+
 class Summary(Frozen):
     """Counts of one run; its size does not depend on the number of records.
 
     `outcomes` counts sends by outcome, `findings` records by class (classes with none are absent),
     `acked_by_step` and `lost_by_step` go by write step name. `lost_held_by_leader` counts lost records that
     the current leader's own segment files do hold: then the final read is at fault, not Kafka.
-    `lost_unexamined` counts lost records for which no replica's files were read.
-    `extra_copies` is the number of copies beyond the first over all duplicates.
+    `same_offset` counts lost records whose offset other success reports name as well: "false" where there are
+    more of them than leader epochs, each of which gives an offset away once, "doubtful" where it is not known
+    how many epochs there were. `lost_unexamined` counts lost records for which no replica's files were read.
+    `extra_copies` is the number of copies beyond the first over all duplicates, `indeterminate_present` that
+    of indeterminate sends that the final read holds (None: not known, the check is of an earlier version).
     `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
-    step was going on, counted from one second up (0.0: none). `blame` says in sentences where the findings
-    come from: by class, write step, partition, faults open at the acknowledgement and begun after it, and
-    leader epochs, the most first. `ownerless` are the partitions without an owner for a second or more, at
-    most 50, the longest times first. `shares` has an entry for each share group. Of an application under
+    step was going on, counted from one second up (0.0: none; None: not known, as nothing was sent in a write
+    step, or no time is known). `blame` says in sentences where the findings come from: by class, write step,
+    partition, faults open at the acknowledgement and begun after it, and leader epochs, the most first.
+    `ownerless` are the partitions without an owner for a second or more, at most 50, the longest times first.
+    `idle_faults` are those that were open during a write step and met nothing of this run: no send was waited
+    for and no reader was given anything. `shares` has an entry for each share group. Of an application under
     test: `inputs` is the number of inputs that it had to process, `processed` how many of them have the
     outputs that they should have (None: there is no application), `premature_places` counts premature outputs
     by what is wrong with the input. `engine` is what counted, with its version ("": not known).
@@ -221,15 +238,18 @@ class Summary(Frozen):
     extra_copies: int
     counts: tuple[CountRow, ...]
     examples: tuple[Example, ...]
-    unavailable_seconds: float
+    unavailable_seconds: float | None
     check_seconds: float
     problems: tuple[str, ...] = ()
     blame: tuple[str, ...] = ()
     ownerless: tuple[OwnerlessTime, ...] = ()
+    idle_faults: tuple[str, ...] = ()
     shares: tuple[ShareCount, ...] = ()
     inputs: int | None = None
     processed: int | None = None
     premature_places: dict[str, int] = Field(default_factory=dict)
+    same_offset: dict[str, int] = Field(default_factory=dict)
+    indeterminate_present: int | None = None
     engine: str = ""
 
     def count(self, finding: FindingClass) -> int:

@@ -115,8 +115,9 @@ class ReaderInfo(Frozen):
     `group` is its consumer group (None: it was assigned partitions directly and committed nothing).
     `protocol` is group.protocol, `session_ms` after how many milliseconds without a heartbeat the coordinator
     may expire it. `committed`: isolation.level=read_committed. `rack`: client.rack, for fetching from
-    followers. `client` is the library. `reset` is auto.offset.reset (None: not known). `producer` is the
-    number of the producer whose transactions take what it receives (None: it is a reader by itself).
+    followers. `client` is the library. `reset` is auto.offset.reset: error, earliest, latest or
+    by_duration:DURATION (None: not known). `producer` is the number of the producer whose transactions take
+    what it receives (None: it is a reader by itself).
     `closed` is False if it was still reading when the run was aborted.
     """
 
@@ -128,7 +129,7 @@ class ReaderInfo(Frozen):
     rack: str | None = None
     commits: Literal["none", "auto", "manual", "before", "transaction"] = "none"
     client: str = "librdkafka"
-    reset: Literal["error", "earliest", "latest"] | None = None
+    reset: str | None = None
     producer: int | None = None
     records: int = 0
     closed: bool = False
@@ -185,14 +186,14 @@ class ApplicationMeta(Frozen):
     """The application under test of a run.
 
     `output` is its output topic, or the path of its table below the state folder (`table`). `source` says
-    what its input is. `identity` says
-    in words how an output names the inputs that made it, and `outputs_per_input` how many outputs an input
-    has. `records` is the number of records (rows) of the output. `read_complete`: the output was read to its
-    end, and twice alike. `drained`: the application had nothing left to do when it was stopped. `failed`: it
-    ended by itself with an error, as its `must_fail` asks; it then owes no output for what it had not
-    processed. `exits` are the ends of instances that no fault and no step caused, in order of time, with
-    `at_ns`, `instance`, `code`, `last_lines`, and `again` (it was started again). `problems` say why one of
-    these is not so.
+    what its input is. `identity` says in words how an output names the inputs that made it, and
+    `outputs_per_input` how many outputs an input has. `output_times` says who gave the outputs their
+    timestamps. `records` is the number of records (rows) of the output. `read_complete`: the output was read
+    to its end, and twice alike. `drained`: the application had nothing left to do when it was stopped.
+    `failed`: it ended by itself with an error, as its `must_fail` asks; it then owes no output for what it
+    had not processed. `exits` are the ends of instances that no fault and no step caused, in order of time,
+    with `at_ns`, `instance`, `code`, `last_lines`, and `again` (it was started again). `problems` say why one
+    of these is not so.
     """
 
     output: str
@@ -204,6 +205,7 @@ class ApplicationMeta(Frozen):
     identity: str = "value"
     instances: int = 1
     outputs_per_input: int = 1
+    output_times: Literal["broker", "application"] = "broker"
     records: int = 0
     read_complete: bool = False
     drained: bool = False
@@ -233,9 +235,12 @@ class ChangedConfig(Frozen):
 class RunMeta(Frozen):
     """Everything about one run that is not a journal.
 
-    `run_id` is the 63-bit number that every value of this run carries. `producer_config` is the client's
+    `run_id` is the 63-bit number that every value of this run carries. `partitions` is the number that the
+    topic has at the end, `partitions_at_start` that with which it was created (None: not known; then no
+    partition counts as added). `producer_config` is the client's
     configuration (secrets masked), `client` the library ("librdkafka", "java", or the tool whose history was
-    imported), `max_in_flight` the requests per connection (None: the client's default), `promise` the arm's
+    imported), `max_in_flight` the requests per connection (None: the client's default), `order` whether the
+    client keeps the order of sends where the settings do ("none": it does not by itself), `promise` the arm's
     promise as written in the experiment. `skipped` names the faults that are not possible on the machine and
     that the experiment allowed to skip; `timings` are the seconds of the phases, in order.
     """
@@ -247,6 +252,7 @@ class RunMeta(Frozen):
     seed: int = 0
     topic: str
     partitions: int
+    partitions_at_start: int | None = None
     replication_factor: int
     topic_config: dict[str, str] = {}
     producer_config: dict[str, str] = {}
@@ -255,6 +261,7 @@ class RunMeta(Frozen):
     transactional: bool = False
     client: str = "librdkafka"
     max_in_flight: int | None = None
+    order: Literal["sent", "none"] = "sent"
     readers: tuple[ReaderInfo, ...] = ()
     share: tuple[ShareInfo, ...] = ()
     promise: dict[str, str] = {}
@@ -272,6 +279,11 @@ class RunMeta(Frozen):
     problems: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     timings: dict[str, float] = {}
+
+    @property
+    def read_began(self) -> bool:
+        """Whether the topic was read at the end: if not, that a record was not read says nothing."""
+        return self.final_read is not None and self.final_read.began
 
     def step_name(self, index: int | None) -> str:
         """The name of a step; its number, if the run has no such step."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harness.model.journal_format import NS_MEANING, TOPIC_PARTITION, Column, define_journal, identity_columns
+from harness.model.journal_format import (
+    ASKED_AND_ANSWERED,
+    NS_MEANING,
+    TOPIC_PARTITION,
+    Column,
+    define_journal,
+    identity_columns,
+)
 
 _GROUP = "group.id of the share group, as the brokers know it"
 
@@ -37,8 +44,7 @@ SHARE_OFFSETS = define_journal(
     "rest, and at the end. An answer that repeats the one before it is left out, except at the end.",
     Column("group", pa.string(), _GROUP),
     *TOPIC_PARTITION,
-    Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),
-    Column("at_ns", pa.int64(), "when the answer came, ns as above"),
+    *ASKED_AND_ANSWERED,
     Column("start_offset", pa.int64(), "all records below it are finished for the group", "it has none yet"),
     Column("lag", pa.int64(), "number of records that are not finished", "not told (before Kafka 4.2)"),
     Column("error", pa.string(), "Kafka's name for the error: the rest is not known", "no error"),

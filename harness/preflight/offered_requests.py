@@ -13,7 +13,7 @@ from harness.model.kafka_protocol import API_KEYS
 from harness.protocol.connection import Offered
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import located_faults
-from harness.spec.steps import KIND
+from harness.spec.step import KIND
 
 _GROUP = ("FindCoordinator", "OffsetCommit", "OffsetFetch", "ListGroups", "DeleteGroups")
 _CLASSIC = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup")

@@ -14,6 +14,7 @@ not answer.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from kio.schema.create_partitions import v0 as partitions_v0
 from kio.schema.elect_leaders import v2 as elect_v2
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator import v3 as coordinator_v3
+from kio.schema.find_coordinator import v6 as coordinator_v6
 from kio.schema.list_partition_reassignments import v0 as moves_v0
 from kio.schema.metadata import v10 as metadata_v10
 from kio.schema.types import BrokerId, TopicName
@@ -39,7 +41,7 @@ ANSWER_SECONDS = 6.0
 """How long to wait for one broker's answer to a request that it forwards to the controller."""
 _DONE_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
 _PREFERRED, _UNCLEAN = i8(0), i8(1)
-_GROUP, _TRANSACTION = i8(0), i8(1)
+_GROUP, _TRANSACTION, _SHARE = i8(0), i8(1), i8(2)
 _UPGRADE, _SAFE_DOWNGRADE = i8(1), i8(2)
 
 _T = TypeVar("_T")
@@ -69,6 +71,19 @@ def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) 
         key=key, key_type=_TRANSACTION if transactional else _GROUP
     )
     answer = connection.ask(request, coordinator_v3.FindCoordinatorResponse)
+    return error_name(answer.error_code) or int(answer.node_id)
+
+
+def share_coordinator(connection: BrokerConnection, group: str, topic: str, partition: int) -> int | str:
+    """Id of the broker that stores the state of a share group in a partition (`__share_group_state`), or the
+    error's name (FindCoordinator 6, KIP-932)."""
+    found = topic_id_of(connection, topic)
+    if isinstance(found, str):
+        return found
+    topic_id = base64.urlsafe_b64encode(found.bytes).decode().rstrip("=")
+    key = f"{group}:{topic_id}:{partition}"
+    asked = coordinator_v6.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
+    (answer,) = connection.ask(asked, coordinator_v6.FindCoordinatorResponse).coordinators
     return error_name(answer.error_code) or int(answer.node_id)
 
 

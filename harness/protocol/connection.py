@@ -166,7 +166,8 @@ class BrokerConnection(ClosesAtEnd):
         )
 
     def _quorum(self) -> list[quorum_v0.response.PartitionData]:
-        """The state of the metadata log's quorum; empty where there is none, or none is told of."""
+        """The state of the metadata log's quorum; empty if there is none, or if the broker does not
+        report it."""
         log = quorum_v0.request.TopicData(
             topic_name=TopicName("__cluster_metadata"),
             partitions=(quorum_v0.request.PartitionData(partition_index=i32(0)),),

@@ -6,7 +6,6 @@ connection, and is then asked with that. Every function raises OSError when the 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -15,15 +14,11 @@ from typing import Any
 from kio.schema.alter_share_group_offsets import v0 as alter_v0
 from kio.schema.describe_share_group_offsets import v0 as starts_v0
 from kio.schema.describe_share_group_offsets import v1 as starts_v1
-from kio.schema.find_coordinator import v6 as coordinator_v6
 from kio.schema.types import GroupId, TopicName
-from kio.static.primitive import i8, i32, i64
+from kio.static.primitive import i32, i64
 
-from harness.protocol.admin import errors_by_partition, topic_id_of
+from harness.protocol.admin import errors_by_partition
 from harness.protocol.connection import BrokerConnection, error_name
-
-_SHARE = i8(2)
-"""FindCoordinator: the key is that of a share group's state (KIP-932)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +67,6 @@ def _start(number: int, part: Any) -> ShareStart:
     if error is not None or start < 0:
         return ShareStart(number, error)
     return ShareStart(number, None, start, lag if lag >= 0 else None)
-
-
-def share_coordinator(connection: BrokerConnection, group: str, topic: str, partition: int) -> int | str:
-    """Id of the broker that stores the state of a share group in a partition (`__share_group_state`), or the
-    error's name."""
-    found = topic_id_of(connection, topic)
-    if isinstance(found, str):
-        return found
-    topic_id = base64.urlsafe_b64encode(found.bytes).decode().rstrip("=")
-    key = f"{group}:{topic_id}:{partition}"
-    asked = coordinator_v6.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
-    (answer,) = connection.ask(asked, coordinator_v6.FindCoordinatorResponse).coordinators
-    return error_name(answer.error_code) or int(answer.node_id)
 
 
 def move_share_starts(

@@ -144,10 +144,15 @@ class ChaosResult:
 
     def assert_unavailable(self, *, at_most: float) -> None:
         """No partition of any arm was without a success report for longer than `at_most` seconds while a
-        write step was running. Gaps below one second are not counted."""
+        write step was running. Gaps below one second are not counted. Where that is not known, it fails."""
         __tracebackhide__ = True
         for arm in self.arms:
             seconds = _summary_of(arm).unavailable_seconds
+            if seconds is None:
+                raise self._failure(
+                    f"arm {arm.folder} proves nothing about it: how long there was no success report is not "
+                    f"known, since no send of a write step has times\n{explanation(arm)}"
+                )
             if seconds > at_most:
                 raise self._failure(
                     f"expected at most {at_most} s without a success report in arm {arm.folder}, "

@@ -28,15 +28,13 @@ def load_experiment(named: str | Path | dict[str, Any] | Experiment, beside: Pat
     if isinstance(named, Experiment):
         return named
     if isinstance(named, dict):
-        try:
+        with BadInput.for_errors(
+            TypeError,
+            "the experiment is not valid",
+            where="the dict given to chaos",
+            expected="text, numbers, lists and dicts only, as in an experiment file",
+        ):
             text = json.dumps(named)
-        except TypeError as error:
-            raise BadInput(
-                "the experiment is not valid",
-                where="the dict given to chaos",
-                expected="text, numbers, lists and dicts only, as in an experiment file",
-                found=str(error),
-            ) from error
         return experiment_files.parse(text, "the dict given to chaos")
     near = beside / named
     return experiment_files.load(str(near if near.is_file() and not Path(named).is_file() else named))

@@ -1,9 +1,12 @@
-"""What is told of an application under test: what it made of its inputs, and that it ended by itself."""
+"""What is said of an application under test: what it made of its inputs, and that it ended by itself."""
 
 from __future__ import annotations
 
 from harness.model.result import ArmResult, FindingClass
 from harness.model.run import ApplicationExit, RunMeta
+from harness.page.blocks import Table, grid
+from harness.report.run_times import open_between, since_start
+from harness.report.workload_words import Moment, WorkloadWords
 
 MOST_EXITS, _MOST_LETTERS = 3, 160
 """The most exits in a sentence, and the most letters of the last words of each; the report has all."""
@@ -51,3 +54,29 @@ def _exits_in_words(meta: RunMeta) -> str:
     shown = "; ".join(exit_in_words(one, meta) for one in found[:MOST_EXITS])
     more = f"; and {len(found) - MOST_EXITS} more" if len(found) > MOST_EXITS else ""
     return f"ended by itself {len(found):,} time{'s' * (len(found) > 1)}: {shown}{more}"
+
+
+def exits(meta: RunMeta) -> Table:
+    """The ends of an application's instances that were their own."""
+    rows = (
+        {
+            "instance": str(one.instance),
+            "at": since_start(one.at_ns, meta),
+            "code": str(one.code),
+            "started again": "yes" if one.again else "no",
+            "faults open then": open_between(one.at_ns, one.at_ns + 1, meta),
+            "last lines": "\n".join(line.strip() for line in one.last_lines.split("\n")),
+        }
+        for one in exits_of(meta)
+    )
+    return Table(*grid(rows), title="The application ended by itself", cards=True)
+
+
+APPLICATION = WorkloadWords(
+    "application",
+    sentence=application_sentence,
+    moments=lambda meta: tuple(
+        Moment(one.at_ns, f"ended by itself: {exit_in_words(one, meta)}") for one in exits_of(meta)
+    ),
+    events=lambda meta: (exits(meta),),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from markupsafe import Markup
@@ -15,11 +16,11 @@ from harness.model.run import RunMeta
 from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
 from harness.page.html import environment
 from harness.report import arm_tables, arms_table, versions
-from harness.report.application_words import application_sentence, exit_in_words, exits_of
 from harness.report.cycle_drawing import cycles_section
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
 from harness.report.timeline_rows import GEOMETRY, broker_class
+from harness.report.words import WORDS, moments_of, sentences_of
 
 MOST_COUNTS = 100
 MOST_BLAME = 20
@@ -29,8 +30,8 @@ _PLACES = (
     "neither of the two."
 )
 _DEFAULT = (
-    "the default for everything else (no lost, phantom, corrupt or misplaced record, none present although "
-    "it was rejected, and no duplicate of an idempotent producer)."
+    "no lost, phantom, corrupt or misplaced record, none present although it was rejected, and no duplicate "
+    "of an idempotent producer"
 )
 
 
@@ -40,11 +41,16 @@ def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
     expected = arms_table.expected_findings(arm)
     verdict = f"verdict: {judgement.verdict.value}{f' ({expected})' if expected else ''}"
     promises = ", ".join(f"`{name}: {bound}`" for name, bound in arm.meta.promise.items())
-    reasons = (*judgement.promise_reasons, *judgement.reasons)
+    told = arms_table.indeterminate_sentence(arm)
+    reasons = (*judgement.promise_reasons, *judgement.reasons, *([told] if told else []))
     when = _what_happened(arm, read_timeline(folder / arm.folder, arm.meta), number)
     return section(
         arm.folder,
-        Text(f"Promise: {promises}{'; ' * bool(promises)}{_DEFAULT}"),
+        Text(
+            f"Promise: {promises}; the default for everything else ({_DEFAULT})."
+            if promises
+            else f"No promise was written. Expected by default: {_DEFAULT}."
+        ),
         section("Why this judgement", Lines(reasons or ("No reason was given.",))),
         section("What happened when", *when),
         section("What was found", *_what_was_found(arm)),
@@ -68,13 +74,12 @@ def _what_happened(arm: ArmResult, timeline: Timeline, number: int) -> Iterator[
     yield section("Lost records and duplicates over time", arm_tables.moments(timeline, meta), folded=True)
     yield section("Rebalances of consumer groups", arm_tables.rebalances(timeline, meta), folded=True)
     if summary is not None:
-        yield arm_tables.ownerless(summary)
-        yield arm_tables.shares(summary)
+        yield from chain.from_iterable(words.counts(summary) for words in WORDS)
     yield Lines(timeline.problems, look="note")
     yield arm_tables.windows(meta) if meta.windows else Text("No fault was injected.")
     yield versions.changes(meta)
     yield versions.by_version(arm)
-    yield arm_tables.exits(meta)
+    yield from chain.from_iterable(words.events(meta) for words in WORDS)
     yield arm_tables.leader_changes(timeline)
 
 
@@ -127,7 +132,7 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
             parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
     if any(timeline.rebalances):
         parts.append(f"{sum(timeline.rebalances):,} changes of the owners of partitions are marked.")
-    parts += [f"The application ended by itself: {exit_in_words(one, meta)}." for one in exits_of(meta)]
+    parts += [f"The application {one.words}." for one in moments_of(meta)]
     for strip in timeline.strips:
         leaders = [span.leader for span in strip.spans]
         order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]
@@ -137,7 +142,7 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
 
 
 def _what_was_found(arm: ArmResult) -> Iterator[Block]:
-    meta, summary, application = arm.meta, arm.summary, application_sentence(arm)
+    meta, summary = arm.meta, arm.summary
     if summary is None:
         yield Text("The journals were not checked, so nothing was counted.")
     elif not summary.counts:
@@ -150,7 +155,7 @@ def _what_was_found(arm: ArmResult) -> Iterator[Block]:
     if summary is not None and summary.lost_places:
         places = ", ".join(f"{count:,} {place}" for place, count in summary.lost_places.items())
         yield Text(f"Places of the lost records: {places}. {_PLACES}")
-    yield Text(f"The application: {application}." if application else "")
+    yield from (Text(f"The {name}: {sentence}.") for name, sentence in sentences_of(arm).items())
     if summary is not None:
         yield Lines(summary.blame[:MOST_BLAME])
         yield arm_tables.examples(summary, meta)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from harness.model.partition_words import NO_PARTITION
 from harness.model.result import Summary
 from harness.model.run import RunMeta
 from harness.page.blocks import Table, grid
-from harness.report.application_words import exits_of
 from harness.report.arms_table import faults_of
+from harness.report.run_times import open_between, since_start
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import FoundSpan, found_spans
 
@@ -28,8 +29,8 @@ def windows(meta: RunMeta) -> Table:
         {
             "fault": window.name,
             "target": window.target,
-            "from": _since(window.opened_ns, meta),
-            "to": _since(window.closed_ns, meta) if window.closed_ns is not None else "never healed",
+            "from": since_start(window.opened_ns, meta),
+            "to": since_start(window.closed_ns, meta) if window.closed_ns is not None else "never healed",
             "took effect": "yes" if window.verified else "no",
             "evidence": window.evidence or "none",
         }
@@ -57,62 +58,11 @@ def rebalances(timeline: Timeline, meta: RunMeta) -> Table:
 
 def _stretch(span: FoundSpan, meta: RunMeta, what: str) -> dict[str, str]:
     return {
-        "from": _since(span.from_ns, meta),
-        "to": _since(span.to_ns, meta),
+        "from": since_start(span.from_ns, meta),
+        "to": since_start(span.to_ns, meta),
         what: f"{span.count:,}",
-        "faults open then": _open_between(span.from_ns, span.to_ns, meta),
+        "faults open then": open_between(span.from_ns, span.to_ns, meta),
     }
-
-
-def _open_between(from_ns: int, to_ns: int, meta: RunMeta) -> str:
-    faults = [
-        window.name
-        for window in meta.windows
-        if window.opened_ns < to_ns and (window.closed_ns is None or window.closed_ns >= from_ns)
-    ]
-    return ", ".join(faults) or "none"
-
-
-def exits(meta: RunMeta) -> Table:
-    """The ends of an application's instances that were their own."""
-    rows = (
-        {
-            "instance": str(one.instance),
-            "at": _since(one.at_ns, meta),
-            "code": str(one.code),
-            "started again": "yes" if one.again else "no",
-            "faults open then": _open_between(one.at_ns, one.at_ns + 1, meta),
-            "last lines": "\n".join(line.strip() for line in one.last_lines.split("\n")),
-        }
-        for one in exits_of(meta)
-    )
-    return Table(*grid(rows), title="The application ended by itself", cards=True)
-
-
-def ownerless(summary: Summary) -> Table:
-    """How long partitions had no owner."""
-    rows = (
-        {
-            "group": one.group,
-            "partition": str(one.partition),
-            "seconds without an owner": f"{one.seconds:.1f}",
-            "longest": f"{one.longest:.1f}",
-        }
-        for one in summary.ownerless
-    )
-    title = "Partitions that no member of their group owned for a second or more, between two owners"
-    return Table(*grid(rows), title=title)
-
-
-def shares(summary: Summary) -> Table:
-    """What became of the deliveries to share groups."""
-    counts = ("records", "deliveries", "accepted", "released", "rejected", "failed", "unanswered")
-    rows = (
-        {"share group": one.group, **{name: f"{getattr(one, name):,}" for name in counts}}
-        for one in summary.shares
-    )
-    title = "What members of share groups were given, and the answers to what they said"
-    return Table(*grid(rows), title=title)
 
 
 def leader_changes(timeline: Timeline) -> Table:
@@ -139,10 +89,13 @@ def counts(summary: Summary, meta: RunMeta) -> Table:
     totals: Counter[tuple[str, ...]] = Counter()
     for row in summary.counts:
         step = "not known" if row.step is None else meta.step_name(row.step)
-        partition = _text_or(row.partition, "not known")
+        partition = _partition(row.partition, "not known")
         totals[row.finding.value, partition, step, row.windows or "none"] += row.count
     order = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    faults = "faults open from send to report (lost, vanished: since the send)"
+    faults = (
+        "faults open from send to report (lost, vanished: since the send; unprocessed, reprocessed: while "
+        "the application may have passed over it or repeated it)"
+    )
     return Table(
         ("class", "partition", "write step", faults, "records"),
         [(*key, f"{count:,}") for key, count in order],
@@ -158,12 +111,12 @@ def examples(summary: Summary, meta: RunMeta) -> Table:
             "class": one.finding.value,
             "what it means": one.detail,
             "producer / seq": f"{_text_or(one.producer, '?')} / {_text_or(one.seq, '?')}",
-            "partition": _text_or(one.partition, "?"),
+            "partition": _partition(one.partition, "?"),
             "acked offset": _text_or(one.acked_offset, "none"),
             "read at offsets": ", ".join(map(str, one.offsets)) or "none",
             "outcome": _text_or(one.outcome, "none") + (f" ({one.error})" if one.error else ""),
-            "sent": _since(one.sent_ns, meta) if one.sent_ns is not None else "?",
-            "report": _since(one.closed_ns, meta) if one.closed_ns is not None else "none",
+            "sent": since_start(one.sent_ns, meta) if one.sent_ns is not None else "?",
+            "report": since_start(one.closed_ns, meta) if one.closed_ns is not None else "none",
             "faults": faults_of(one, meta) or "none",
             "in the files of broker": ", ".join(map(str, one.held_by)) or ("none" if read else "not read"),
         }
@@ -178,13 +131,13 @@ def settings(values: Mapping[str, object], title: str = "") -> Table:
     return Table(("property", "value"), rows, title=title)
 
 
-def _since(at_ns: int, meta: RunMeta) -> str:
-    """Seconds since the run's start, as on the timeline's axis."""
-    return f"{(at_ns - meta.started_ns) / 1e9:.2f} s"
-
-
 def _leader(broker: int) -> str:
     return "no leader" if broker < 0 else f"broker {broker}"
+
+
+def _partition(partition: int | None, otherwise: str) -> str:
+    """The number of a partition; of a send of which the client said none, that."""
+    return "not named by the client" if partition == NO_PARTITION else _text_or(partition, otherwise)
 
 
 def _text_or(value: object, otherwise: str) -> str:

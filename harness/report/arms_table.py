@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from checkers import parse_promise
-from harness.model.fault_times import BETWEEN_NAMES, UNTIL_THE_END, fault_times, when_acknowledged
+from harness.model.fault_times import (
+    BETWEEN_NAMES,
+    MAY_HAVE_PASSED,
+    UNTIL_THE_END,
+    fault_times,
+    when_acknowledged,
+)
+from harness.model.journal import SendOutcome
+from harness.model.partition_words import partition_in_words
 from harness.model.result import (
     ArmResult,
     Breaks,
@@ -17,7 +25,7 @@ from harness.model.result import (
 )
 from harness.model.run import RunMeta
 from harness.page.blocks import AnyCell, Cell, Section, Status, Table, text_of
-from harness.report.application_words import application_sentence
+from harness.report.words import sentences_of
 
 _STATUSES: dict[VerdictWord, Status] = {
     VerdictWord.VALID: "good",
@@ -65,7 +73,8 @@ def columns(arms: Sequence[ArmResult]) -> tuple[str, ...]:
 def row(
     arm: ArmResult, names: Sequence[str] = COLUMNS, evidence: Mapping[str, Section] | None = None
 ) -> list[AnyCell]:
-    """One arm's row of the columns `names`; dashes where nothing was counted. Each number opens its part of
+    """One arm's row of the columns `names`; dashes where nothing was counted, and in what the final read
+    decides if there was none. Each number opens its part of
     the `evidence`, which goes by column, if there is any.
 
     In brackets, under acked and lost: sends that no broker acknowledged (acks=0), and the number of absent
@@ -82,11 +91,15 @@ def row(
                 summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT)
             ),
             "duplicates": f"{summary.count(FindingClass.DUPLICATE):,}",
-            "unavailable s": f"{summary.unavailable_seconds:.1f}",
+            "unavailable s": "-"
+            if summary.unavailable_seconds is None
+            else f"{summary.unavailable_seconds:.1f}",
         }
         if summary.processed is not None:
             numbers["processed"] = f"{summary.processed:,}"
             numbers |= {name: f"{summary.count(FindingClass(name)):,}" for name in OF_APPLICATIONS[1:]}
+        if not arm.meta.read_began:
+            numbers |= dict.fromkeys(("lost", "duplicates", *OF_APPLICATIONS), "-")
     more = evidence or {}
     cells: dict[str, AnyCell] = {name: Cell(text, more=more.get(name)) for name, text in numbers.items()}
     cells |= {
@@ -118,7 +131,7 @@ def table(result: ExperimentResult) -> Table:
     return Table(
         names,
         rows,
-        title="\n".join([title, *expected_lines(result), *_lines_of(result, application_sentence)]),
+        title="\n".join([title, *expected_lines(result), *_lines_of(result, _sentences)]),
         note=UNCONFIRMED_NOTE if any("(" in text_of(cell) for cells in rows for cell in cells) else "",
         right=_ALL_COUNTS,
         no_wrap=(*_ALL_COUNTS, *COLUMNS[-2:]),
@@ -156,19 +169,36 @@ def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None])
     return [f"{arm.folder}: {told}" for arm in result.arms if (told := tell(arm)) is not None]
 
 
+def _sentences(arm: ArmResult) -> str | None:
+    return "; ".join(sentences_of(arm).values()) or None
+
+
 def explanation(arm: ArmResult, examples: int = 2) -> str:
     """Why one arm got its verdict, its worst examples, and where to look further."""
     lines = [f"{arm.folder}: {arm.judgement.verdict}"]
     expected = expected_findings(arm)
     lines += [f"  - as promised: {expected}"] if expected else []
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
+    open_end = indeterminate_sentence(arm)
+    lines += [f"  - {open_end}"] if open_end else []
     lines += [f"  - {line}" for line in arm.meta.skipped]
-    outputs = application_sentence(arm)
-    lines += [f"  application: {outputs}"] if outputs else []
+    lines += [f"  {name}: {sentence}" for name, sentence in sentences_of(arm).items()]
     if arm.summary is not None:
         lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]
         lines += [f"  e.g. {line}" for line in example_lines(arm.summary, arm.meta)[:examples]]
     return "\n".join(lines)
+
+
+def indeterminate_sentence(arm: ArmResult) -> str | None:
+    """How many sends have an unknown end, and how many of them the log holds; None: there are none, or it is
+    not known."""
+    summary, read = arm.summary, arm.meta.final_read
+    sends = summary.outcomes.get(SendOutcome.INDETERMINATE, 0) if summary is not None else 0
+    held = summary.indeterminate_present if summary is not None else None
+    if not sends or held is None or read is None or not read.began:
+        return None
+    some = "1 send is" if sends == 1 else f"{sends:,} sends are"
+    return f"{some} indeterminate, of which the log holds {held:,}"
 
 
 def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
@@ -181,7 +211,8 @@ def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
         faults = f", {faults}" if faults else ""
         # A finding about transactions is about no single record and partition.
         record = f"producer {example.producer}, seq {example.seq}, " if example.seq is not None else ""
-        where = f"{record}partition {example.partition}: " if example.partition is not None else ""
+        of = example.partition
+        where = f"{record}{partition_in_words(of)}: " if of is not None else ""
         lines.append(f"{example.finding}: {where}{example.detail}{faults}")
     return lines
 
@@ -189,13 +220,15 @@ def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
 def faults_of(example: Example, meta: RunMeta) -> str:
     """The faults of a finding in words: "acknowledged during cut-1, gone after kill-1".
 
-    Of an unprocessed input, and of a vanished record without a report: the faults since it was sent; of a
-    finding that is no loss: those that were open between its send and its report. Empty if there were none.
+    Of an unprocessed input: the faults while the application may have passed over it; of a vanished record
+    without a report: those since it was sent; of a finding that is no loss: those that were open between its
+    send and its report. Empty if there were none.
     """
+    if example.finding is FindingClass.UNPROCESSED:
+        return f"{MAY_HAVE_PASSED} {example.windows}" if example.windows else ""
     if example.finding not in UNTIL_THE_END:
         return f"during {example.windows}" if example.windows else ""
-    unprocessed = example.finding is FindingClass.UNPROCESSED
-    if unprocessed or example.sent_ns is None or example.closed_ns is None:
+    if example.sent_ns is None or example.closed_ns is None:
         return f"faults since it was sent: {example.windows}" if example.windows else ""
     times = fault_times(meta.windows, example.sent_ns, example.closed_ns)
     ended, still_open, later = (BETWEEN_NAMES.join(one) for one in (times.ended, times.open, times.later))

@@ -10,6 +10,7 @@ from harness.model.run import RunMeta
 from harness.report import timeline_rows
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import Box, MarkRow, PartitionRow, Scale, Tick, mark_rows, partition_rows
+from harness.report.words import moments_of
 
 _LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
 _ROUND_STEPS = (0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -55,7 +56,7 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
     label_rows, bands = _bands(scale, meta)
     scale = replace(scale, top=6.0 + _LABEL_ROW_HEIGHT * label_rows)
     bottom = scale.top + timeline_rows.PLOT_HEIGHT
-    marks = mark_rows(scale, bottom + _STEP_ROW_HEIGHT + 6, meta)
+    marks = mark_rows(scale, bottom + _STEP_ROW_HEIGHT + 6, moments_of(meta))
     rows_top = bottom + _STEP_ROW_HEIGHT + 10 + timeline_rows.MARK_PITCH * len(marks)
     rows = partition_rows(scale, rows_top, meta.replication_factor)
     end = rows_top + timeline_rows.STRIP_PITCH * len(rows)

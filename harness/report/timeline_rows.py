@@ -7,9 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model.run import RunMeta
-from harness.report.application_words import exit_in_words, exits_of
 from harness.report.timeline import Strip, Timeline
+from harness.report.workload_words import Moment
 
 WIDTH, LEFT, RIGHT = 960, 64, 948
 """Of the whole drawing; and where its plot begins and ends."""
@@ -117,8 +116,8 @@ def found_spans(timeline: Timeline, counts: Sequence[int]) -> list[FoundSpan]:
     ]
 
 
-def mark_rows(scale: Scale, y: float, meta: RunMeta) -> tuple[MarkRow, ...]:
-    """The rows of findings, of rebalances and of an application's own exits, the first one at `y`."""
+def mark_rows(scale: Scale, y: float, moments: Sequence[Moment]) -> tuple[MarkRow, ...]:
+    """The rows of findings, of rebalances and of what workloads did by themselves, the first one at `y`."""
     rows: list[MarkRow] = []
     timeline = scale.timeline
     for kind, label, counts in (
@@ -141,16 +140,7 @@ def mark_rows(scale: Scale, y: float, meta: RunMeta) -> tuple[MarkRow, ...]:
             rows.append(MarkRow(label, top, tuple(marks)))
     top = round(y + MARK_PITCH * len(rows), 1)
     ended = tuple(
-        Box(
-            scale.x(one.at_ns),
-            top,
-            3.0,
-            MARK_HEIGHT,
-            "exit",
-            "",
-            f"ended by itself: {exit_in_words(one, meta)}",
-        )
-        for one in exits_of(meta)[:MOST_MARKS]
+        Box(scale.x(one.at_ns), top, 3.0, MARK_HEIGHT, "exit", "", one.words) for one in moments[:MOST_MARKS]
     )
     return (*rows, MarkRow("exit", top, ended)) if ended else tuple(rows)
 

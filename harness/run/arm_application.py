@@ -16,7 +16,7 @@ from harness.model.application_journal import APPLICATION_EVENTS
 from harness.model.errors import KafkaChaosError
 from harness.model.frozen import Setting
 from harness.model.journal import APPLICATION_DIR
-from harness.model.run import ApplicationMeta
+from harness.model.run import ApplicationMeta, FinalRead
 from harness.run.arm_setting import ArmSetting
 from harness.run.reads.final_read import FinalReadTarget
 from harness.run.reads.output_read import (
@@ -25,13 +25,18 @@ from harness.run.reads.output_read import (
     read_output_table,
     read_output_topic,
 )
-from harness.spec.application import ApplicationSpec, ApplicationState, Identity
+from harness.run.reads.source_read import source_read
+from harness.spec.application import ApplicationSpec, Identity
 from harness.spec.cluster import output_cluster_spec
+from harness.spec.wait_conditions import ApplicationState
+from workloads.base import Running
 from workloads.journal.row_journal import RowJournal
 
+_TIMESTAMPS = "message.timestamp.type"
 
-class ArmApplication:
-    """The application of one arm. Call `create`, `open`, `start`, and after the steps `finish`.
+
+class ArmApplication(Running):
+    """The application of one arm.
 
     `topic` is its output topic, derived from the arm's; None: its output is a table. It is on the
     run's cluster, or on a second one, which lives from `create` to the end of the stack.
@@ -58,6 +63,22 @@ class ArmApplication:
         self.running: RunningApplication | None = None
         self._problems: list[str] = []
         self._read: OutputRead | None = None
+
+    @classmethod
+    def of(cls, setting: ArmSetting) -> ArmApplication | None:
+        """None: the arm has no application."""
+        spec = setting.experiment.application_of(setting.arm)
+        return None if spec is None else cls(spec, setting)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        if self.topic is None or self.topic == self._setting.topic or self.second_cluster is not None:
+            return ()
+        return (self.topic,)
+
+    def topic_config(self, topic: str, config: Mapping[str, Setting]) -> Mapping[str, Setting]:
+        """As an output topic, if it is that of the run."""
+        return output_config({}, config) if topic == self.topic else config
 
     def create(self, stack: ExitStack, seconds: float) -> None:
         """Start the second cluster if there is one, create the output topic, and wait for its full ISRs.
@@ -88,9 +109,10 @@ class ArmApplication:
         )
         await_isr(self._output_cluster, self.topic, self.partitions, self.replicas, seconds)
 
-    def groups(self) -> set[str]:
-        """The consumer groups that a run creates."""
-        return {self.spec.group or group_of(self._setting.topic)} if self._prepared.reads_in_group else set()
+    def groups(self) -> dict[str, str]:
+        """The consumer group that a run creates."""
+        group = self.spec.group or group_of(self._setting.topic)
+        return {group: group} if self._prepared.reads_in_group else {}
 
     def open(self, stack: ExitStack) -> None:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
@@ -123,42 +145,58 @@ class ArmApplication:
         assert self.running is not None, "open comes first"
         self.running.start()
 
+    def instances(self) -> RunningApplication | None:
+        return self.running
+
     def await_state(self, wanted: ApplicationState, within: float) -> str | None:
         """What is missing when a wait step for the application has timed out; None: nothing."""
         assert self.running is not None, "open comes first"
         return self.running.await_state(wanted, within)
 
-    def finish(self) -> None:
-        """Wait until it has drained, and stop it. What goes wrong becomes a problem of the run."""
+    def end(self) -> list[str]:
+        """Wait until it has drained, and stop it. What goes wrong is told with its metadata."""
         assert self.running is not None, "open comes first"
         try:
             self.running.drain()
             self.running.stop()
         except KafkaChaosError as error:
             self._problems.append(str(error))
+        return []
 
-    def read_output(self) -> None:
-        """Read what it has written to its end, into the run's folder. What goes wrong becomes a problem."""
+    def finish(self) -> list[str]:
+        """Read what it has written to its end, into the run's folder. What goes wrong is told with its
+        metadata."""
+        self._read = self._read_output()
+        return []
+
+    def _read_output(self) -> OutputRead:
         spec, run_id, folder = self.spec, self._setting.run_id, self._setting.folder
         identity = identity_of(spec, self._setting.workload_spec)
         if self.topic is None:
             states = [self._folder / f"state-{number}" for number in range(spec.instances)]
             tables = [state / spec.output.path for state in states]
             form = spec.output.table or "lines"
-            self._read = read_output_table(tables, form, spec.output.path, identity, run_id, folder)
-            return
+            return read_output_table(tables, form, spec.output.path, identity, run_id, folder)
         seconds = TRANSACTION_SECONDS if spec.guarantee == "exactly-once" else None
         target = FinalReadTarget(self.topic, self.partitions, self.replicas, run_id, seconds)
-        self._read = read_output_topic(self._output_cluster, target, identity, folder)
+        return read_output_topic(self._output_cluster, target, identity, folder)
 
-    @property
-    def problems(self) -> tuple[str, ...]:
+    def final_read(self) -> FinalRead | None:
+        """What its file or endpoint was given."""
+        setting, source = self._setting, self._setting.source
+        if source is None:
+            return None
+        return source_read(setting.folder, setting.input_name, setting.run_id, source.last_error)
+
+    def _reasons(self) -> tuple[str, ...]:
         """Why it could not do its work, or why its output could not be read, in sentences."""
         running = self.running.problems if self.running else ()
         return (*self._problems, *running, *(self._read.reasons if self._read else ()))
 
-    def meta(self) -> ApplicationMeta:
-        """Its metadata so far."""
+    def meta(self) -> dict[str, ApplicationMeta]:
+        return {"application": self._meta()}
+
+    def _meta(self) -> ApplicationMeta:
         spec = self.spec
         return ApplicationMeta(
             output=self.topic or spec.output.path,
@@ -170,19 +208,32 @@ class ArmApplication:
             identity=describe_identity(spec.identity),
             instances=spec.instances,
             outputs_per_input=spec.output.per_input,
+            output_times=output_times(self.topic, self._own_settings()),
             drained=self.running is not None and self.running.drained,
             failed=self.running is not None and self.running.failed,
             exits=tuple(self.running.exits) if self.running else (),
             records=self._read.records if self._read else 0,
             read_complete=self._read is not None and self._read.complete,
-            problems=self.problems,
+            problems=self._reasons(),
         )
+
+    def _own_settings(self) -> Mapping[str, Setting]:
+        """The settings that the experiment gives the output topic."""
+        if self.topic != self._setting.topic:
+            return self.spec.output.of_topic.config
+        return {**self._setting.experiment.topic.config, **self._setting.arm.topic}
 
 
 def _source_kind(spec: ApplicationSpec) -> Literal["topic", "file", "HTTP endpoint"]:
     if spec.input is None:
         return "topic"
     return "file" if spec.input.file is not None else "HTTP endpoint"
+
+
+def output_times(topic: str | None, own: Mapping[str, Setting]) -> Literal["broker", "application"]:
+    """Who gives the outputs of a topic with these settings (None: of a table) their timestamps."""
+    brokers = topic is not None and output_config({}, own)[_TIMESTAMPS] == "LogAppendTime"
+    return "broker" if brokers else "application"
 
 
 def output_config(of_input: Mapping[str, Setting], own: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -196,7 +247,7 @@ def output_config(of_input: Mapping[str, Setting], own: Mapping[str, Setting]) -
         for name, value in of_input.items()
         if not name.startswith("retention.") and name != "cleanup.policy"
     }
-    return {**inherited, "message.timestamp.type": "LogAppendTime", **own}
+    return {**inherited, _TIMESTAMPS: "LogAppendTime", **own}
 
 
 def describe_identity(identity: Identity) -> str:

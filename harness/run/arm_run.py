@@ -6,33 +6,29 @@ A run has one arm, or several side by side under the same steps and faults (`Exp
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from harness.cluster.convergence import await_isr
 from harness.cluster.topic_admin import TopicAdmin
 from harness.model import journal
+from harness.model.frozen import Setting
 from harness.model.polling import wait_until
 from harness.model.progress import progress_under
-from harness.model.run import ApplicationMeta, Deletion, FinalRead, RunMeta, StepInfo
-from harness.run.arm_application import ArmApplication, output_config
+from harness.model.run import Deletion, FinalRead, RunMeta, StepInfo
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients.client_factory import WorkloadBackend
-from harness.run.clients.run_clients import RunClients
 from harness.run.faults.ledger import FaultLedger
-from harness.run.offsets.offset_rows import journal_logged_commits
-from harness.run.offsets.pollers import BrokerPoller, CoordinatorPoller
 from harness.run.reads.final_read import FinalReadTarget, final_read, merge_reads
-from harness.run.reads.source_read import source_read
+from harness.run.run_clients import RunClients
 from harness.run.sampler import Sampler
-from harness.spec.group_steps import AskOffsets
+from harness.run.workloads import properties_of, workloads_of
+from workloads.base import ArmProducers, Running
 from workloads.journal.row_journal import RowJournal, TableFile
-from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
-from workloads.producer.processor import GROUP as PROCESSORS
-from workloads.producer.processor import reader_spec_of
 
+_Workload = TypeVar("_Workload", bound=Running)
 _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
 
@@ -47,17 +43,16 @@ class ArmRun(ArmSetting):
         super().__post_init__()
         self._deletions: list[Deletion] = []
         """Those of steps."""
-        self._polled: list[tuple[str, int]] = []
-        """The partitions whose committed offsets are asked for."""
-        spec = self.experiment.application_of(self.arm)
-        self.application = None if spec is None else ArmApplication(spec, self)
-        own = self.application is not None and self.application.second_cluster is None
-        output = self.application.topic if self.application is not None and own else None
-        self.topics = self.written if output in (None, self.topic) else (*self.written, output)
+        self.workloads = workloads_of(self)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of the run on its cluster."""
+        return (*self.written, *(topic for one in self.workloads for topic in one.topics))
 
     def create(self, skipped: tuple[str, ...], stack: ExitStack) -> None:
-        """Create the topics, wait until every ISR is full, and save the metadata. Leaving the stack ends the
-        second cluster of an application that has one.
+        """Create the topics, wait until every ISR is full, and save the metadata. Leaving the stack ends
+        what the workloads have made.
 
         Raises:
             BadInput: the broker refuses the arm's settings.
@@ -67,26 +62,26 @@ class ArmRun(ArmSetting):
         admin = self.cluster.admin()
         for name in self.written:
             self._create(admin, name)
-        if self.application is not None:
-            self.application.create(stack, self._start_seconds)
-        topic_config = admin.config(self.topic)
-        self.meta = self.metadata(topic_config, skipped, self._application_meta())
+        for workload in self.workloads:
+            workload.create(stack, self._start_seconds)
+        known = self.metadata(admin.config(self.topic), skipped, properties_of(self))
+        self.meta = known.model_copy(update=self._metadata_of_workloads())
         self.meta.save(self.folder)
-        if self.workload_spec.client == "own":
-            # Saved before `started` is called, because programs wait for it.
-            target = ProducerTarget(self.run_id, self.topic, self.arm.producer.acks, self.cluster.bootstrap)
-            ProducerFolder(self.folder / PRODUCERS_DIR).create(target)
+        # Before `started` is called, because programs wait for what this makes.
+        for workload in self.workloads:
+            workload.created()
 
     def _create(self, admin: TopicAdmin, name: str) -> None:
-        topic, config = self.experiment.topic, {**self.experiment.topic.config, **self.arm.topic}
-        if self.application is not None and self.application.topic == name:
-            config = output_config({}, config)
+        topic = self.experiment.topic
+        config: Mapping[str, Setting] = {**topic.config, **self.arm.topic}
+        for workload in self.workloads:
+            config = workload.topic_config(name, config)
         partitions = self.partitions if name == self.topic else topic.partitions
         admin.create(
             name,
             partitions=partitions,
             replication_factor=topic.replication_factor,
-            config=config,
+            config=dict(config),
             # It names the partitions of the experiment, and a fault may have added others before a step
             # creates the topic again.
             assignment=topic.assignment if partitions == topic.partitions else None,
@@ -132,57 +127,25 @@ class ArmRun(ArmSetting):
         self.meta = self.meta.model_copy(update=update)
         self.meta.save(self.folder)
 
-    def share_groups(self) -> dict[str, str]:
-        """The share groups' names in this run, by those in the experiment."""
-        specs = self.experiment.share_of(self.arm)
-        return {spec.group or spec.name: spec.group_id(self.run_id) for spec in specs}
+    def named_groups(self) -> dict[str, str]:
+        """The names in this run of the workloads' groups, by those in the experiment."""
+        return {name: group for one in self.workloads for name, group in one.groups().items()}
 
     def groups(self) -> set[str]:
-        """Names of the groups of the arm's readers, processors, share groups and application."""
+        """Names of the groups of the arm's readers and workloads."""
         readers = self.experiment.readers_of(self.arm)
         groups = {reader.group for reader in readers if reader.group is not None}
-        groups |= set(self.share_groups().values())
-        if self.workload_spec.process is not None:
-            groups.add(PROCESSORS)
-        if self.application is not None:
-            groups |= self.application.groups()
-        return groups
-
-    def committing(self) -> dict[str, str]:
-        """The groups that commit offsets, by reader."""
-        readers = self.experiment.readers_of(self.arm)
-        readers = tuple(one for one in readers if one.group is not None and one.commits != "none")
-        if (process := self.workload_spec.process) is not None:
-            readers = (*readers, reader_spec_of(process))
-        return {name: str(reader.group) for reader in readers for name in reader.member_names}
+        return groups | set(self.named_groups().values())
 
     def open(self, stack: ExitStack) -> None:
-        """Open the journals, start the sampler and the pollers of offsets; leaving the stack ends them."""
+        """Open the journals, start the sampler and what the workloads watch; leaving the stack ends them."""
         samples = stack.enter_context(RowJournal(self.folder / journal.SAMPLES_DIR, journal.SAMPLES))
         self.faults = stack.enter_context(TableFile(self.folder / journal.FAULTS_FILE, journal.FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / journal.ANSWERS_DIR, journal.ANSWERS))
-        if self.application is not None:
-            self.application.open(stack)
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
-        self.coordinator_poller: CoordinatorPoller | None = None
-        self.broker_poller: BrokerPoller | None = None
-        self._polled = [(self.topic, number) for number in range(self.partitions)]
-        groups = self.committing()
-        if groups or self.experiment.commits_offsets:
-            self.coordinator_poller = CoordinatorPoller(
-                self.cluster.connection,
-                self.cluster.broker_ids,
-                groups,
-                self._polled,
-                stack.enter_context(RowJournal(self.folder / journal.OFFSETS_DIR, journal.OFFSETS)),
-            )
-            stack.callback(self.coordinator_poller.stop)
-            self.coordinator_poller.start()
-            self.broker_poller = BrokerPoller(
-                self.cluster.connection, self.cluster.broker_ids, self.topic, self.coordinator_poller.sink
-            )
-            stack.callback(self.broker_poller.end)
+        for workload in self.workloads:
+            workload.open(stack)
 
     def produce(self, stack: ExitStack) -> None:
         """Create the producers and readers; leaving the stack closes them.
@@ -190,22 +153,23 @@ class ArmRun(ArmSetting):
         Raises:
             BadInput: the client refuses their settings.
         """
-        answered = None if self.coordinator_poller is None else self.coordinator_poller.answered
-        self.clients = stack.enter_context(RunClients(self, answered))
+        self.clients = stack.enter_context(RunClients(self, self.workloads))
 
-    def ask_offsets(self, step: AskOffsets) -> None:
-        """Start to poll the committed offsets of the groups that the step names."""
-        assert self.broker_poller is not None, "checked when the experiment was made"
-        groups = {
-            group: commit.partition
-            for commit in (one.commit_offsets for one in self.experiment.steps)
-            if commit is not None and commit.name in step.of
-            for group in commit.group_names
-        }
-        self.broker_poller.ask(groups, step.seconds, stable=step.stable)
+    def the(self, kind: type[_Workload]) -> _Workload:
+        """The arm's workload of a kind, which it is known to have."""
+        return next(one for one in self.workloads if isinstance(one, kind))
+
+    def instances(self) -> Any:
+        """What faults see as nodes beside the cluster's (None: nothing)."""
+        return next((found for one in self.workloads if (found := one.instances()) is not None), None)
+
+    def await_state(self, wanted: Any, within: float) -> str | None:
+        """Wait for a state of a workload; returns what is missing after `within` seconds."""
+        found = (one.await_state(wanted, within) for one in self.workloads)
+        return next((missing for missing in found if missing is not None), None)
 
     @property
-    def workload(self) -> WorkloadBackend:
+    def workload(self) -> ArmProducers:
         return self.clients.workload
 
     def note(self, steps: Sequence[StepInfo], ledger: FaultLedger, problems: list[str]) -> None:
@@ -217,15 +181,15 @@ class ArmRun(ArmSetting):
             windows=ledger.windows(),
             deletions=(*self._deletions, *ledger.deletions(self.topic)),
             changed_configs=ledger.changed_configs(self.topic),
-            readers=(*self.clients.readers.infos(), *self.clients.commits.infos()),
-            share=self.clients.share.infos(),
+            readers=tuple(chain(self.clients.readers.infos(), *(one.readers() for one in self.workloads))),
             problems=(*problems, *self.clients.problems),
-            application=self._application_meta(),
+            **self._metadata_of_workloads(),
         )
 
     def _grow(self, partitions: int) -> None:
         """The topic has at least this number of partitions from now on."""
-        self._polled += [(self.topic, number) for number in range(self.partitions, partitions)]
+        for workload in self.workloads:
+            workload.grow(partitions)
         self._partitions = max(self.partitions, partitions)
 
     def finish(self, timings: dict[str, float]) -> RunMeta:
@@ -234,12 +198,12 @@ class ArmRun(ArmSetting):
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)
             read = self._final_read() if self.source is None else None
-            if self.application is not None:
-                self.application.read_output()
-            if read is None and self.source is not None:
-                read = source_read(self.folder, self.input_name, self.run_id, self.source.last_error)
-        assert read is not None
-        problems = [*self.meta.problems, *self._ask_at_the_end()]
+            problems = [
+                *self.meta.problems,
+                *(problem for one in self.workloads for problem in one.finish()),
+            ]
+            if read is None:
+                read = next(found for one in self.workloads if (found := one.final_read()) is not None)
         if self.sampler.failure is not None:
             problems.append(f"the sampler ended early: {self.sampler.failure}")
         cluster = self.cluster.info().model_copy(update={"memory_mib": memory.result()})
@@ -247,7 +211,7 @@ class ArmRun(ArmSetting):
         settled = min(read.settled_seconds or 0.0, took)
         self._save(
             final_read=read,
-            application=self._application_meta(),
+            **self._metadata_of_workloads(),
             ended_ns=time.time_ns(),
             problems=tuple(problems),
             finished=True,
@@ -256,8 +220,8 @@ class ArmRun(ArmSetting):
         )
         return self.meta
 
-    def _application_meta(self) -> ApplicationMeta | None:
-        return None if self.application is None else self.application.meta()
+    def _metadata_of_workloads(self) -> dict[str, Any]:
+        return {name: value for one in self.workloads for name, value in one.meta().items()}
 
     def _final_read(self) -> FinalRead:
         topic = self.experiment.topic
@@ -276,17 +240,3 @@ class ArmRun(ArmSetting):
             with progress_under(f"{self.experiment.name} · {self.arm.name}"):
                 reads.append(final_read(self.cluster, subject, self.folder))
         return merge_reads(reads)
-
-    def _ask_at_the_end(self) -> tuple[str, ...]:
-        """Journal what the groups' coordinators and the replicas' files hold now; returns what went wrong."""
-        coordinators, brokers = self.coordinator_poller, self.broker_poller
-        if coordinators is None or brokers is None:
-            return ()
-        brokers.end()
-        coordinators.stop()
-        coordinators.add(self.clients.commits.answered)
-        coordinators.last()
-        groups = set(coordinators.groups.values())
-        journal_logged_commits(self.cluster, groups, self.topics, coordinators.sink)
-        failures = ([] if coordinators.failure is None else [coordinators.failure]) + brokers.failures
-        return tuple(f"asking for committed offsets ended early: {one!r}" for one in failures)

@@ -6,19 +6,18 @@ import importlib.metadata
 import platform
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
-from harness.model.run import ApplicationMeta, RunMeta
+from harness.model.run import RunMeta
 from harness.model.secrets import masked
 from harness.spec.experiment import Arm, Experiment
-from workloads.config.java_settings import java_properties, scripted_properties
+from workloads.base import InputSource
 from workloads.config.workload_spec import WorkloadSpec
-from workloads.producer.producers import transactional_id
-from workloads.producer.source_clients import SourceClient
 
 
 @dataclass(eq=False)
@@ -37,7 +36,7 @@ class ArmSetting:
         self.run_id = random.SystemRandom().getrandbits(62) + 1
         self.topic = f"{self.experiment.name}-{self.run_id:x}"
         self._partitions = self.experiment.topic.partitions
-        self.source: SourceClient | None = None
+        self.source: InputSource | None = None
         """What writes the input of an application that reads no topic; `topic` is then its output."""
 
     @property
@@ -61,6 +60,11 @@ class ArmSetting:
         return (self.topic,) if self.workload_spec.process is None else (self.topic, self.processed_topic)
 
     @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of the run on its cluster."""
+        return self.written
+
+    @property
     def input_name(self) -> str:
         """What the journals call the place to which the arm's clients write: `topic` without a `source`."""
         return self.topic if self.source is None else f"{self.topic}-input"
@@ -71,12 +75,15 @@ class ArmSetting:
         return self.arm.producer.transaction_timeout() / 1000 if self.workload_spec.transactional else None
 
     def metadata(
-        self, topic_config: dict[str, str], skipped: tuple[str, ...], application: ApplicationMeta | None
+        self,
+        topic_config: dict[str, str],
+        skipped: tuple[str, ...],
+        given: Mapping[str, Any],
     ) -> RunMeta:
         """What is known of the run before its first step. `topic_config` is the topic's, with the arm's
-        settings; `skipped` is what cannot be done on this cluster."""
+        settings; `skipped` is what cannot be done on this cluster; `given` is the configuration of the
+        producers' client, by the client's own names."""
         settings, workload, cluster = self.arm.producer, self.workload_spec, self.cluster
-        given = self._client_properties()
         return RunMeta(
             run_id=self.run_id,
             experiment=self.experiment.name,
@@ -84,17 +91,18 @@ class ArmSetting:
             seed=self.seed,
             topic=self.topic,
             partitions=self.partitions,
+            partitions_at_start=self.partitions,
             replication_factor=self.experiment.topic.replication_factor,
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
-            application=application,
             idempotent=settings.enable_idempotence
             or workload.transactions is not None
             or workload.drive.transactional
             or (workload.client == "own" and workload.transactional),
             transactional=workload.transactional,
             max_in_flight=settings.max_in_flight,
+            order="sent" if workload.own is None else workload.own.order,
             client=workload.client,
             promise=self.arm.promise,
             cluster=cluster.info(),
@@ -102,19 +110,6 @@ class ArmSetting:
             skipped=(*skipped, *cluster.remarks()),
             started_ns=time.time_ns(),
         )
-
-    def _client_properties(self) -> dict[str, Any]:
-        """The configuration of the workload's client, by the client's own names."""
-        spec, settings, bootstrap = self.workload_spec, self.arm.producer, self.cluster.bootstrap
-        application = self.experiment.application_of(self.arm)
-        if application is not None and application.input is not None:
-            return {}
-        if spec.client == "java":
-            return dict(java_properties(settings, bootstrap))
-        if spec.client == "driven":
-            return dict(scripted_properties(spec.drive, settings, bootstrap))
-        named = transactional_id(0) if spec.transactions is not None else None
-        return dict(settings.to_librdkafka(bootstrap, named))
 
 
 def versions() -> dict[str, str]:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from checkers import EngineChoice
-from harness.application.launch import prepare
 from harness.check_jobs.engines import brokers_are_up
 from harness.check_jobs.recheck import RESULT_FILE, check_commands
 from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
@@ -26,6 +25,7 @@ from harness.model.secrets import redact, without_secret_values
 from harness.preflight import feasibility
 from harness.preflight.kernel_probes import Capability
 from harness.run.experiment_run import ExperimentRun
+from harness.run.workloads import check_settings_of
 from harness.spec.experiment import Arm, Experiment
 from workloads.producer.payloads import check_payload
 from workloads.reader.readers import check_settings
@@ -158,8 +158,7 @@ def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capa
         check_payload(experiment.workload_of(arm))
         for reader in experiment.readers_of(arm):
             check_settings(reader)
-        if (application := experiment.application_of(arm)) is not None:
-            prepare(application)
+        check_settings_of(experiment, arm)
     left, skipped = feasibility.without_impossible_faults(experiment, capabilities)
     for line in skipped:
         report_progress(line)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.shared.fault_spec import InjectionContext
-from harness.application.cluster_with_application import ClusterWithApplication
+from harness.cluster.cluster_with_application import ClusterWithApplication
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.trace_kinds import TAG_PREFIX
@@ -23,7 +23,8 @@ from harness.preflight.offered_requests import check_offered
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
-from harness.run.steps.step_executor import StepExecutor
+from harness.run.steps.step_context import StepContext
+from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 
@@ -105,8 +106,7 @@ class ExperimentRun:
                 self.started(arm_run.arm.name, arm_run.topic)
             for arm_run in self._arm_runs:
                 arm_run.open(stack)
-            if (application := self._arm_runs[0].application) is not None:
-                self._view = ClusterWithApplication(self.cluster, application.running)
+            self._view = ClusterWithApplication(self.cluster, self._arm_runs[0].instances())
             ledger = FaultLedger(self._injection_context, _EveryArm(self._arm_runs), self.cluster.name)
             self._view.on_restart = ledger.restarted
             stack.callback(self.cluster.on_start(ledger.restarted))
@@ -117,12 +117,11 @@ class ExperimentRun:
 
     def _produce(self, ledger: FaultLedger) -> None:
         """Carry out the steps, heal, close the producers."""
-        applications = [one.application for one in self._arm_runs if one.application is not None]
         self._timer.enter("clients ready")
         with ExitStack() as stack:
             for arm_run in self._arm_runs:
                 arm_run.produce(stack)
-            executor = StepExecutor(
+            steps = StepContext(
                 self.cluster,
                 self.experiment,
                 self._arm_runs,
@@ -134,46 +133,42 @@ class ExperimentRun:
             )
             try:
                 report_progress("waiting until the producers may begin")
-                for application in applications:
-                    application.start()
                 for arm_run in self._arm_runs:
                     arm_run.clients.start()
                 self._timer.enter("steps")
                 try:
-                    executor.all()
+                    carry_out_steps(steps)
                 except (ClusterError, FaultError) as error:
-                    executor.problems.append(str(error))
-                executor.problems += self.cluster.proxy_problems()
+                    steps.problems.append(str(error))
+                steps.problems += self.cluster.proxy_problems()
                 self._timer.enter("healing")
                 report_progress("healing")
-                executor.problems += ledger.heal_all()
-                executor.problems += traces(self.cluster, self.cluster.nodes_with_containers)
+                steps.problems += ledger.heal_all()
+                steps.problems += traces(self.cluster, self.cluster.nodes_with_containers)
                 for arm_run in self._arm_runs:
                     arm_run.workload.stop()
                 self._timer.enter("clients closing")
                 report_progress("closing the producers, and the readers at the end")
                 for arm_run in self._arm_runs:
-                    executor.problems += arm_run.clients.end()
-                for application in applications:
-                    application.finish()
+                    steps.problems += arm_run.clients.end()
             except BaseException as error:
                 # Journals first. The cluster may end with this run, so nothing waits until it is healthy.
                 for arm_run in self._arm_runs:
                     arm_run.clients.abort()
-                executor.problems += ledger.undo_all()
-                executor.problems.append(f"the run broke: {_reason(error)}")
-                self._save_so_far(executor, ledger)
+                steps.problems += ledger.undo_all()
+                steps.problems.append(f"the run broke: {_reason(error)}")
+                self._save_so_far(steps, ledger)
                 raise
-        self._save_so_far(executor, ledger)
+        self._save_so_far(steps, ledger)
 
     def _progress(self) -> AbstractContextManager[None]:
         """Report progress in the `with` block as that of all arms together."""
         arms = " + ".join(arm_run.arm.name for arm_run in self._arm_runs)
         return progress_under(f"{self.experiment.name} · {arms}")
 
-    def _save_so_far(self, executor: StepExecutor, ledger: FaultLedger) -> None:
+    def _save_so_far(self, steps: StepContext, ledger: FaultLedger) -> None:
         for arm_run in self._arm_runs:
-            arm_run.note(executor.done, ledger, executor.problems)
+            arm_run.note(steps.done, ledger, steps.problems)
 
     def _injection_context(self, name: str) -> InjectionContext:
         first = self._arm_runs[0]
@@ -184,7 +179,7 @@ class ExperimentRun:
             tag=f"{TAG_PREFIX}{first.run_id:x}-{name}",
             seed=f"{self.seed}/{name}",
             beside=tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics),
-            groups=first.share_groups(),
+            groups=first.named_groups(),
         )
 
 

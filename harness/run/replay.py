@@ -18,7 +18,8 @@ from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
 from harness.model.journal_reader import fault_events, journal_rows, reason_of
 from harness.model.run import RunMeta, StepInfo
 from harness.spec.experiment import Experiment
-from harness.spec.steps import Inject, Write, name_of
+from harness.spec.step import name_of
+from harness.spec.steps import Inject, Write
 
 _ROOM_SECONDS = 15.0
 """A replayed step with a limit on brokers down continues for this long after its last fault is due."""

@@ -200,16 +200,6 @@ class DrainedWhen(Frozen):
     within: float = Field(120.0, gt=0, le=3600, description="seconds")
 
 
-class OutputAtLeast(Frozen):
-    """The output topic has at least this number of offsets, those of markers included."""
-
-    output: int = Field(ge=1)
-
-
-ApplicationState = Literal["drained"] | OutputAtLeast
-"""What a wait step may wait for: nothing left to do, as `drained` says, or a number of outputs."""
-
-
 class ApplicationSpec(Frozen):
     """An application under test: it reads the experiment's topic and writes an output.
 

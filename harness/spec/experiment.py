@@ -14,28 +14,18 @@ from checkers import check_promise
 from faults.schedules.problems import Problem
 from faults.targets import named_brokers
 from faults.targets.target_context import ClusterShape, listed_ids
-from harness.model.errors import BadInput, located_words_of, words_of
+from harness.model.errors import BadInput, words_of
 from harness.model.frozen import Frozen, Setting
 from harness.spec.application import ApplicationSpec, merged
+from harness.spec.application_plan import describe_application
 from harness.spec.cluster import ClusterSpec
 from harness.spec.cluster_shape import shape_of
-from harness.spec.problems import (
-    altered_problems,
-    application_problems,
-    commit_problems,
-    driving_problems,
-    fault_problems,
-    reader_problems,
-    restart_problems,
-    rival_problems,
-    share_problems,
-    source_problems,
-)
+from harness.spec.problems import fault_problems, reader_problems
+from harness.spec.step import KIND, Sending, Step
 from harness.spec.step_faults import needs_proxy, request_problems
-from harness.spec.steps import KIND, Sending, Step
 from harness.spec.topic import TopicSpec
 from harness.spec.version_problems import version_problems
-from workloads.config.java_settings import java_problem, settings_problem
+from harness.spec.workload_problems import CHECKS, CLUSTER_CHECKS, SHAPE_CHECKS
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.share_spec import ShareSpec
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
@@ -104,6 +94,11 @@ class Experiment(Frozen):
         """The application under test of an arm; None: it has none."""
         return self.application if arm.application is None else merged(self.application, arm.application)
 
+    def application_in_words(self, arm: Arm) -> str | None:
+        """The application under test of an arm, on one line; None: it has none."""
+        application = self.application_of(arm)
+        return None if application is None else describe_application(application)
+
     def share_of(self, arm: Arm) -> tuple[ShareSpec, ...]:
         return self.share if arm.share is None else arm.share
 
@@ -169,24 +164,7 @@ class Experiment(Frozen):
                 seen.add(name)
         if not writes:
             yield Problem("steps", "no step writes records: add a `write` step")
-        for number, arm in enumerate(self.arms):
-            where = f"arms[{number}].application"
-            try:
-                application = self.application_of(arm)
-            except ValidationError as error:
-                yield Problem(where, f"arm {arm.name!r}: {located_words_of(error)}")
-                continue
-            if application is not None:
-                application_key = "application" if arm.application is None else where
-                readers = self.readers_of(arm)
-                yield from application_problems(
-                    application, readers, self.cluster, arm=arm.name, where=application_key
-                )
-                if application.input is not None:
-                    beside = bool(readers or self.share_of(arm))
-                    yield from source_problems(
-                        self.workload_of(arm), arm.producer, beside, f"{application_key}.input"
-                    )
+        yield from chain.from_iterable(check(self) for check in SHAPE_CHECKS)
 
     def _arm_problems(self) -> Iterator[Problem]:
         """Promises that cannot be read, and settings that an arm's client does not have."""
@@ -208,10 +186,6 @@ class Experiment(Frozen):
                     f"arm {arm.name!r}: {min(twice)!r} is the name of the reader of a producer whose "
                     "transactions poll: rename the other reader",
                 )
-            if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
-                yield Problem(f"{where}.producer", f"arm {arm.name!r}: {unknown}")
-            if workload.client == "java" and (java := java_problem(workload, arm.producer)) is not None:
-                yield Problem(f"{where}.producer", f"arm {arm.name!r}: {java}")
 
     @property
     def commits_offsets(self) -> bool:
@@ -243,18 +217,13 @@ class Experiment(Frozen):
         others = (number for number in count(1) if number not in named)
         return tuple(sorted({*named, *islice(others, max(0, self.cluster.brokers - len(named)))}))
 
-    def share_problems(self) -> Iterator[Problem]:
-        """What the cluster cannot have of the share groups, with its path in the file."""
-        yield from share_problems(self.share, self.cluster, "share")
-        for number, arm in enumerate(self.arms):
-            yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")
-        groups = {arm.name: self.share_of(arm) for arm in self.arms}
-        yield from altered_problems(self.steps, groups, self.cluster)
+    def cluster_problems(self) -> Iterator[Problem]:
+        """What the cluster cannot have of the workloads, with its path in the file."""
+        yield from chain.from_iterable(check(self) for check in CLUSTER_CHECKS)
 
     def _problems(self) -> Iterator[Problem]:
         """What is inconsistent, with its path in the file."""
         yield from reader_problems(self.readers, self.cluster, "readers")
-        yield from self.share_problems()
         for number, arm in enumerate(self.arms):
             yield from reader_problems(arm.readers or (), self.cluster, f"arms[{number}].readers")
             if self.together and (what := self._not_together(arm)) is not None:
@@ -269,18 +238,13 @@ class Experiment(Frozen):
                 except ValueError as error:
                     why = words_of(error) if isinstance(error, ValidationError) else error
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {why}")
-        partitions = self.topic.partitions
-        workloads = [self.workload_of(arm) for arm in self.arms]
-        yield from driving_problems(self.steps, workloads, partitions)
-        yield from rival_problems(self.steps, workloads)
-        yield from restart_problems(self.steps, {arm.name: self.readers_of(arm) for arm in self.arms})
-        yield from commit_problems(self.steps, partitions)
+        yield from chain.from_iterable(check(self) for check in CHECKS)
         yield from fault_problems(self.steps, self.shape, together=self.together)
         yield from version_problems(self.steps, self.cluster)
         yield from request_problems(self.steps, self.cluster)
 
     def _not_together(self, arm: Arm) -> str | None:
-        """What an arm has that has the same name in all runs."""
+        """The arm's first resource whose name is not unique per run."""
         workload = self.workload_of(arm)
         if workload.transactional:
             return "transactional.id"

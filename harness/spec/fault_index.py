@@ -9,13 +9,15 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from faults import Fault
+from faults.schedules.brokers_down import Begun
 from faults.schedules.entries import Random
 from faults.shared.fault_spec import FaultSpec
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
-from harness.spec.problems import faults_before
+from harness.spec.problems import faults_before, left_open
+from harness.spec.step import Action
 from harness.spec.step_faults import LocatedFault, faults_of_steps
-from harness.spec.steps import Write
+from harness.spec.steps import Ask, Inject, Sleep, Wait, Write
 
 
 def located_faults(experiment: Experiment) -> Iterator[LocatedFault]:
@@ -93,6 +95,31 @@ def down_before(experiment: Experiment, index: int) -> int:
     """The largest number of brokers that inject steps before this step may leave down."""
     faults = faults_before(experiment.steps, index).values()
     return sum(fault.max_brokers_down(experiment.shape) for fault in faults)
+
+
+def open_before(experiment: Experiment, index: int) -> tuple[Begun, ...]:
+    """The faults that inject steps before this step may leave open, in order."""
+    opened = left_open(experiment.steps, index)
+    numbers = {number for number in range(index) if f"steps[{number}].inject" in opened}
+    first = min(numbers, default=0)
+
+    def steady(number: int) -> bool:
+        """Whether no leader can have changed since the first of them, but for faults that are still open."""
+        between = range(first, number)
+        injects = {place for place in between if experiment.steps[place].inject is not None}
+        return injects <= numbers and all(_keeps_leaders(experiment.steps[place].action) for place in between)
+
+    return tuple(
+        Begun(opened[f"steps[{number}].inject"].fault, ("step", number), steady(number))
+        for number in sorted(numbers)
+    )
+
+
+def _keeps_leaders(action: Action) -> bool:
+    """Whether no leader can have changed by this step, but for the fault of an inject step."""
+    if isinstance(action, Write):
+        return not action.faults
+    return isinstance(action, Inject | Wait | Sleep | Ask)
 
 
 def fault_specs() -> dict[str, type[FaultSpec]]:

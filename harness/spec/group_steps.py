@@ -27,6 +27,9 @@ class RestartReader(Frozen):
     away: bool = False
     within: float = Field(60.0, gt=0, description="seconds for each of both waits")
 
+    def __str__(self) -> str:
+        return f"{'crash' if self.crash else 'restart'} reader {self.reader}"
+
 
 class SendOffsets(Frozen):
     """Add the offset of a partition to the open transaction, for a group without members
@@ -41,6 +44,9 @@ class SendOffsetsCall(Frozen):
     """`send_offsets: {...}` in the list of calls."""
 
     send_offsets: SendOffsets
+
+    def __str__(self) -> str:
+        return f"send offset {self.send_offsets.offset} for group {self.send_offsets.group}"
 
 
 class CommitOffsets(Frozen):
@@ -78,6 +84,10 @@ class CommitOffsets(Frozen):
     def group_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}-{number}" for number in range(self.groups))
 
+    def __str__(self) -> str:
+        groups = "a group" if self.groups == 1 else f"{self.groups:,} groups"
+        return f"commit offsets {self.name} of {groups}"
+
 
 class AskOffsets(Frozen):
     """Ask every broker without a pause, for `seconds`, which offsets are committed for the groups of earlier
@@ -94,3 +104,6 @@ class AskOffsets(Frozen):
     )
     seconds: float = Field(15.0, gt=0, le=300)
     stable: bool = False
+
+    def __str__(self) -> str:
+        return f"ask for the offsets of {', '.join(self.of)} for {self.seconds:g} s, not awaited"

@@ -26,7 +26,7 @@ def overridden(
     before = experiment.cluster.model_dump()
     fields = override_cluster(before, version, image, profile, where=experiment.name)
     changed = experiment.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
-    for problem in (*changed.share_problems(), *version_problems(changed.steps, changed.cluster)):
+    for problem in (*changed.cluster_problems(), *version_problems(changed.steps, changed.cluster)):
         raise BadInput(
             "the experiment cannot have this version, image or profile",
             where=f"{experiment.name}: {problem.where}",

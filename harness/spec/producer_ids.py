@@ -8,7 +8,7 @@ from faults.schedules.entries import NAME
 from harness.model.frozen import Frozen
 
 LAST_EPOCH = 32_766
-"""The last epoch that a producer gets: the coordinator keeps one to fence it (KIP-98)."""
+"""The last epoch that a producer gets (KIP-98)."""
 
 
 class InitProducerId(Frozen):
@@ -22,7 +22,7 @@ class InitProducerId(Frozen):
 
     With `epoch: N` it is repeated with the id and the epoch of the last answer, which raises the epoch by one
     (KIP-360), until the next one is N: a producer `of` that a later step is the first to name begins with
-    epoch N, as a producer that has made many transactions (KIP-890). The step needs `client: driven` with
+    epoch N. The step needs `client: driven` with
     `transactional: true`, and Kafka 2.7 or later.
     """
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from faults.schedules.brokers_down import Begun, most_brokers_down
 from faults.schedules.decide import Simulation, simulate
 from faults.schedules.state import Schedule, Start
 from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.shared.fault_spec import FaultSpec
 from faults.targets.target_context import ClusterShape
-from harness.spec.application import ApplicationSpec
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsetsCall
-from harness.spec.producer_ids import InitProducerId
-from harness.spec.rival import Rival
-from harness.spec.steps import KIND, Ask, Call, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
-from harness.spec.topic import DeleteRecords, RecreateTopic
+from harness.spec.fault_index import down_before, open_before, schedule_seed
+from harness.spec.steps import Inject, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,37 +76,12 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
         steps=steps,
         most_down=max(step.most_down for step in steps),
         applications=tuple(
-            f"arm {arm.name}: {describe_application(application)}"
+            f"arm {arm.name}: {words}"
             for arm in experiment.arms
-            if (application := experiment.application_of(arm)) is not None
+            if (words := experiment.application_in_words(arm)) is not None
         ),
         without_faults=tuple(arm.name for arm in experiment.arms if arm.without_faults),
     )
-
-
-def describe_application(application: ApplicationSpec) -> str:
-    """An application under test in words, on one line."""
-    run = application.run
-    if run.container is not None:
-        what = f"container {run.container.image}"
-    elif run.builtin is not None:
-        what = f"built-in {run.builtin}"
-    else:
-        what = f"process {' '.join(run.process or ())}"
-    instances = f"{application.instances} instances of " if application.instances > 1 else ""
-    group = f", group {application.group}" if application.group is not None else ""
-    output = "a topic" if application.output.table is None else f"a table ({application.output.table})"
-    if application.output.cluster is not None:
-        output += ", with a second cluster"
-    given = application.input
-    source = f", reads {given.file or given.http}" if given is not None else ""
-    return f"{instances}{what}{group}{source}, writes {output}, {application.guarantee}"
-
-
-def describe_requests(wait: Wait) -> str:
-    """The requests that a wait step waits for, in words."""
-    number, what = (wait.seen, "have been sent") if wait.held is None else (wait.held, "are held")
-    return f"{number} of {wait.request} {what}"
 
 
 def describe_fault(fault: FaultSpec) -> str:
@@ -157,64 +128,26 @@ def _span(lasting: tuple[float, float] | None) -> str:
 
 def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
     action = experiment.steps[index].action
-    down = down_before(experiment, index)
-    what = KIND[type(action)]
+    opened = open_before(experiment, index)
     if isinstance(action, Write):
-        return _write(experiment, index, action, seed, down)
+        return _write(experiment, index, action, seed, opened)
     if isinstance(action, Inject):
         effects = _effects(action.fault, experiment.shape)
         here = PlannedFault(f"steps[{index}].inject", None, 0.0, True, "now", None, *effects)
-        return PlannedStep(index, "inject", (here,), min(experiment.shape.brokers, down + here.down))
-    if isinstance(action, Wait):
-        size = f"the ISR has {action.isr} members" if isinstance(action.isr, int) else "replicated"
-        until = size if action.condition is None else f"{action.condition}"
-        if action.application is not None:
-            until = f"the application: {action.application}"
-        elif action.request is not None:
-            until = describe_requests(action)
-        what = f"wait until {until}, {action.within:g} s at most"
-    elif isinstance(action, Drive):
-        what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"
-    elif isinstance(action, Rival | InitProducerId):
-        what = str(action)
-    elif isinstance(action, RestartReader):
-        what = f"{'crash' if action.crash else 'restart'} reader {action.reader}"
-    elif isinstance(action, DeleteRecords):
-        what = f"delete the records below offset {action.before} of every partition"
-    elif isinstance(action, RecreateTopic):
-        what = "delete the topic and create it again"
-    elif isinstance(action, CommitOffsets):
-        groups = "a group" if action.groups == 1 else f"{action.groups:,} groups"
-        what = f"commit offsets {action.name} of {groups}"
-    elif isinstance(action, AskOffsets):
-        what = f"ask for the offsets of {', '.join(action.of)} for {action.seconds:g} s, not awaited"
-    elif isinstance(action, Sleep):
-        what = f"sleep {action.seconds:g} s"
-    elif isinstance(action, Heal):
-        what = f"heal {', '.join(action.only) or 'everything'}" + ("" if action.awaited else ", not awaited")
-    elif isinstance(action, Ask):
-        what = f"ask {action.of} for {', '.join(action.what)} of partition {action.partition}"
-        what += f", for {action.seconds:g} s" if action.seconds else ""
-    return PlannedStep(index, what, (), min(experiment.shape.brokers, down))
+        # The one that is injected here is the last of those that are open before the next step.
+        most = most_brokers_down(open_before(experiment, index + 1), experiment.shape)
+        return PlannedStep(index, "inject", (here,), most)
+    return PlannedStep(index, str(action), (), most_brokers_down(opened, experiment.shape))
 
 
-def _call(call: Call) -> str:
-    if isinstance(call, SendOffsetsCall):
-        return f"send offset {call.send_offsets.offset} for group {call.send_offsets.group}"
-    if not isinstance(call, SendCall):
-        return call
-    send = call.send
-    amount = f"{send.records:,} record{'s' if send.records > 1 else ''}"
-    size = "" if send.size is None else f" of {send.size:,} bytes"
-    return f"send {amount}{size} to partition {send.partition}" + ("" if send.awaited else ", not awaited")
-
-
-def _write(experiment: Experiment, index: int, write: Write, seed: int, down: int) -> PlannedStep:
+def _write(
+    experiment: Experiment, index: int, write: Write, seed: int, opened: Sequence[Begun]
+) -> PlannedStep:
     shape = experiment.shape
     schedule = Schedule.of(
         write.faults, schedule_seed(seed, write), shape, seconds=write.ends, at_most_down=write.at_most_down
     )
-    simulation = simulate(schedule, down_before=down)
+    simulation = simulate(schedule, down_before=down_before(experiment, index), open_before=opened)
     planned = [_simulated_fault(schedule, one) for one in simulation.faults]
     simulated = {one.occurrence.track for one in simulation.faults}
     conditional = [track for number, track in enumerate(schedule.tracks) if number not in simulated]

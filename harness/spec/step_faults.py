@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from faults.proxied.apis import refusal
+from faults.proxied.apis import refusal, unreadable
 from faults.requests import Requests
 from faults.schedules.entries import IfImpossible
 from faults.schedules.problems import Problem
 from faults.schedules.tracks import tracks
 from faults.shared.fault_spec import FaultSpec
 from harness.spec.cluster import ClusterSpec
-from harness.spec.steps import Step
+from harness.spec.step import Step
 
 
 class LocatedFault(NamedTuple):
@@ -53,6 +53,20 @@ def request_problems(steps: Sequence[Step], cluster: ClusterSpec) -> Iterator[Pr
             what = f"no earlier step holds {wait.request}: inject `requests` with this `on` and `do: hold`"
             yield Problem(f"steps[{number}].wait.held", what)
     version = cluster.version_numbers if cluster.existing is None else ()
+    by_body = [
+        (one.where, one.fault.api)
+        for one in faults_of_steps(steps)
+        if isinstance(one.fault, Requests) and one.fault.needs_body
+    ]
+    by_body += [
+        (f"steps[{number}].wait.request", wait.request.api)
+        for number, wait in waits.items()
+        if wait.request is not None and wait.request.names_topics
+    ]
+    for where, name in by_body:
+        if (unread := unreadable(name, version)) is not None:
+            older = "leave out `topic`, `partition` and `do: error`"
+            yield Problem(where, f"{unread}: {older}, or set an older `version` below `cluster`")
     for where, api in named:
         why = None if api is None else refusal(api, version, cluster.metadata.value)
         if why is not None:

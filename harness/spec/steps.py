@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Any, Literal
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -12,12 +12,8 @@ from faults.requests import RequestMatch
 from faults.schedules.entries import NAME, IfImpossible, ScheduleEntry, WrittenFault
 from faults.targets import Target
 from harness.model.frozen import Frozen
-from harness.spec.application import ApplicationState
-from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsets, SendOffsetsCall
-from harness.spec.producer_ids import InitProducerId
-from harness.spec.rival import Rival
-from harness.spec.topic import DeleteRecords, RecreateTopic
 from harness.spec.wait_conditions import (
+    ApplicationState,
     Checkpoint,
     ClusterCondition,
     HighWatermark,
@@ -26,7 +22,6 @@ from harness.spec.wait_conditions import (
     Logged,
     Members,
 )
-from workloads.record.identity import PREFIX
 
 
 class Write(Frozen):
@@ -65,45 +60,6 @@ class Write(Frozen):
     def ends(self) -> float | None:
         """Seconds after which no fault is due any more; None: once everything is written."""
         return min((end for end in (self.seconds, self.at_most) if end is not None), default=None)
-
-
-class Send(Frozen):
-    """Send `records` to a partition, each of `size` bytes (default: the workload's record_size), and wait for
-    their reports; with `awaited: false` wait only at the end of the run."""
-
-    partition: int = Field(0, ge=0)
-    records: int = Field(1, ge=1, le=100_000)
-    size: int | None = Field(None, ge=PREFIX, le=100_000_000)
-    awaited: bool = True
-
-
-class SendCall(Frozen):
-    """`send: {...}` in the list of calls."""
-
-    send: Send
-
-
-Call = Literal["begin", "commit", "abort", "flush"] | SendCall | SendOffsetsCall
-
-
-class Drive(Frozen):
-    """A Java producer makes calls one after the other, each when the previous one has returned.
-
-    `by` names the producer, which is created when it is first named. The journals have the outcome of each
-    call, even if it fails. `begin`, `commit`, `abort` and `send_offsets` are for transactions.
-    """
-
-    name: str = Field(pattern=NAME)
-    by: str = Field("first", pattern=NAME)
-    do: tuple[Call, ...] = Field(min_length=1)
-
-    @property
-    def sends(self) -> tuple[Send, ...]:
-        return tuple(call.send for call in self.do if isinstance(call, SendCall))
-
-    @property
-    def offsets(self) -> tuple[SendOffsets, ...]:
-        return tuple(call.send_offsets for call in self.do if isinstance(call, SendOffsetsCall))
 
 
 class Wait(Frozen):
@@ -152,6 +108,21 @@ class Wait(Frozen):
         """The condition on single brokers; None: `replicated`, or the size of every ISR."""
         members = None if isinstance(self.isr, int) else self.isr
         return members or self.leader or self.log_end or self.high_watermark or self.checkpoint or self.logged
+
+    @property
+    def requests_in_words(self) -> str:
+        """The requests that it waits for."""
+        number, what = (self.seen, "have been sent") if self.held is None else (self.held, "are held")
+        return f"{number} of {self.request} {what}"
+
+    def __str__(self) -> str:
+        size = f"the ISR has {self.isr} members" if isinstance(self.isr, int) else "replicated"
+        until = size if self.condition is None else f"{self.condition}"
+        if self.application is not None:
+            until = f"the application: {self.application}"
+        elif self.request is not None:
+            until = self.requests_in_words
+        return f"wait until {until}, {self.within:g} s at most"
 
 
 class Inject(Frozen):
@@ -202,6 +173,9 @@ class Heal(Frozen):
             )
         return self
 
+    def __str__(self) -> str:
+        return f"heal {', '.join(self.only) or 'everything'}" + ("" if self.awaited else ", not awaited")
+
 
 _Request = Literal[
     "leader", "log_end", "high_watermark", "list_offsets", "fetch", "fetch_v10", "produce", "epoch_ends"
@@ -234,26 +208,9 @@ class Ask(Frozen):
             raise ValueError("`printed` needs `text`, and the other questions take none")
         return self
 
-
-class AlterShareGroup(Frozen):
-    """Change a share group as an administrator does, while the run goes on. The check still judges it by its
-    settings in `share`, so that this shows what its findings look like.
-
-    `start` moves the group's start offset in every partition. Kafka allows this only while the group has no
-    members, so they are closed first and new ones are started after it. `lock` (seconds) and `delivery_limit`
-    apply to records that are acquired from then on.
-    """
-
-    group: str = Field(pattern=NAME, description="its name in `share`")
-    start: Literal["earliest", "latest"] | Annotated[int, Field(ge=0)] | None = None
-    lock: float | None = Field(None, ge=1, le=3600, description="seconds")
-    delivery_limit: int | None = Field(None, ge=1, le=100)
-
-    @model_validator(mode="after")
-    def _something(self) -> Self:
-        if self.start is None and self.lock is None and self.delivery_limit is None:
-            raise ValueError("say what changes: `start`, `lock` or `delivery_limit`")
-        return self
+    def __str__(self) -> str:
+        asked = f"ask {self.of} for {', '.join(self.what)} of partition {self.partition}"
+        return asked + (f", for {self.seconds:g} s" if self.seconds else "")
 
 
 class Sleep(Frozen):
@@ -261,59 +218,5 @@ class Sleep(Frozen):
 
     seconds: float = Field(gt=0)
 
-
-_OfGroup = RestartReader | CommitOffsets | AskOffsets | AlterShareGroup
-Sending = Write | Drive | Rival
-"""The steps in which producers send. Each has a name, by which promises and expectations refer to it."""
-_OfTopic = DeleteRecords | RecreateTopic
-Action = Sending | Wait | Inject | Heal | Ask | InitProducerId | _OfGroup | _OfTopic | Sleep
-_BARE = ("heal", "recreate_topic")
-"""Steps that are complete without settings."""
-
-
-class Step(Frozen):
-    """One step of an experiment: exactly one of the keys."""
-
-    write: Write | None = None
-    drive: Drive | None = None
-    rival: Rival | None = None
-    wait: Wait | None = None
-    inject: Inject | None = None
-    heal: Heal | None = None
-    ask: Ask | None = None
-    init_producer_id: InitProducerId | None = None
-    restart_reader: RestartReader | None = None
-    delete_records: DeleteRecords | None = None
-    recreate_topic: RecreateTopic | None = None
-    commit_offsets: CommitOffsets | None = None
-    ask_offsets: AskOffsets | None = None
-    alter_share_group: AlterShareGroup | None = None
-    sleep: Sleep | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _shorthand(cls, value: Any) -> Any:
-        # YAML reads `- heal:` as null.
-        return next(({name: {}} for name in _BARE if value == {name: None}), value)
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Step:
-        if sum(action is not None for _, action in self) != 1:
-            raise ValueError(f"a step is exactly one of {', '.join(type(self).model_fields)}")
-        return self
-
-    @property
-    def action(self) -> Action:
-        chosen: Action = next(action for _, action in self if action is not None)
-        return chosen
-
-
-KIND: dict[type[Action], str] = {
-    get_args(field.annotation)[0]: name for name, field in Step.model_fields.items()
-}
-"""The name of a step in files, by what it does."""
-
-
-def name_of(action: Action, index: int) -> str:
-    """The name of a step in the metadata of a run; `index` is its place among the steps."""
-    return action.name if isinstance(action, Sending) else f"{KIND[type(action)]}-{index}"
+    def __str__(self) -> str:
+        return f"sleep {self.seconds:g} s"

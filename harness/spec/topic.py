@@ -61,7 +61,14 @@ class DeleteRecords(Frozen):
 
     before: int = Field(ge=1, description="the new log start offset, or the end of a shorter partition")
 
+    def __str__(self) -> str:
+        return f"delete the records below offset {self.before} of every partition"
+
 
 class RecreateTopic(Frozen):
     """Delete the topic, and create it again with the same settings. What was acknowledged before counts as
-    `expired`. Readers' and applications' offsets outlive it, as they do when people do this."""
+    `expired`. Kafka deletes the offsets that groups have committed with it; what clients do that read it
+    differs, and none is told (docs/how-to/write-an-experiment.md)."""
+
+    def __str__(self) -> str:
+        return "delete the topic and create it again"

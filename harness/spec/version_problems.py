@@ -23,7 +23,7 @@ from harness.model.kafka_releases import (
     release_of,
 )
 from harness.spec.cluster import ClusterSpec, Metadata
-from harness.spec.steps import Step
+from harness.spec.step import Step
 
 
 def versions_named(steps: Sequence[Step]) -> tuple[str, ...]:

@@ -190,3 +190,13 @@ def _states(look: ConditionView, partition: int) -> dict[int, PartitionState]:
         for state in view.partitions
         if state.partition == partition
     }
+
+
+class OutputAtLeast(Frozen):
+    """The output topic has at least this number of offsets, those of markers included."""
+
+    output: int = Field(ge=1)
+
+
+ApplicationState = Literal["drained"] | OutputAtLeast
+"""What a wait step may wait for: nothing left to do, as `drained` says, or a number of outputs."""

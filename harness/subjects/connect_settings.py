@@ -153,7 +153,7 @@ def mirrormaker_settings(
         f"{target}->{source}.enabled": "false",
         f"{flow}.topics": topic,
         f"{flow}.groups": "none",
-        # With heartbeats, one cluster under two names mirrors them to itself for ever.
+        # Heartbeats are not needed, and would be counted with what is mirrored.
         "emit.heartbeats.enabled": "false",
         "heartbeats.replication.enabled": "false",
         "sync.topic.configs.enabled": "false",

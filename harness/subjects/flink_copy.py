@@ -60,7 +60,11 @@ class OutputSize:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._topic, self._last = topic, 0
-        self._client = AdminClient({"bootstrap.servers": bootstrap, "metadata.max.age.ms": 1000})
+        # Asked by its name, a topic that is not there yet would be created with the brokers' defaults.
+        no_creation = {"allow.auto.create.topics": False}
+        self._client = AdminClient(
+            {"bootstrap.servers": bootstrap, "metadata.max.age.ms": 1000, **no_creation}
+        )
 
     def __call__(self) -> int:
         """The number now, or the last known one while a broker does not answer."""

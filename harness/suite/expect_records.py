@@ -112,7 +112,13 @@ def in_partitions(partitions: tuple[int, ...], count: int) -> Expectation:
 
 def unavailable() -> Expectation:
     """How long some partition accepted no writes, by the check; at most 600 s."""
-    return between("unavailable for", 0, 600, lambda run: run.summary.unavailable_seconds, "s")
+
+    def of(run: FinishedRun) -> float:
+        if run.summary.unavailable_seconds is None:
+            raise EvidenceMissing("not known")
+        return run.summary.unavailable_seconds
+
+    return between("unavailable for", 0, 600, of, "s")
 
 
 def log_content(messages: str) -> Expectation:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.campaign.docker_backend import DockerBackend
-from harness.campaign.work_queue import WorkQueue
-from harness.campaign.workers import RequestFinished, RunFinished, RunRequest, Worker, WorkerPool, Workers
 from harness.containers import engine, images
+from harness.many.campaign import Campaign
+from harness.many.docker_backend import DockerBackend
+from harness.many.workers import RequestFinished, RunFinished, RunRequest, Worker, WorkerPool, Workers
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.result import ArmResult, VerdictWord
 from harness.preflight.kernel_probes import Capability
@@ -22,8 +22,6 @@ from harness.suite.expectations import Observation
 from harness.suite.model import Item, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, judge
 from harness.suite.narrative import story
 from harness.suite.run_evidence import FinishedRun
-
-_LOOK_SECONDS = 0.25
 
 
 def on_version(item: Item, version: str | None, image: str | None) -> Item:
@@ -80,28 +78,31 @@ def experiments_of(items: Iterable[SuiteItem]) -> list[ScheduledExperiment]:
 
 
 class ExperimentSchedule:
-    """Runs experiments on workers. Those that cannot be run at all are left out, and say why in `error`."""
+    """Runs experiments on workers. Those that cannot be run at all are left out, and say why in `error`.
+
+    `workers` makes them for a number of experiments. The clusters are removed at the end of `campaign`."""
 
     def __init__(
-        self, experiments: Iterable[ScheduledExperiment], options: Options, capabilities: Sequence[Capability]
+        self,
+        experiments: Iterable[ScheduledExperiment],
+        options: Options,
+        capabilities: Sequence[Capability],
+        workers: Callable[[int], Workers],
     ) -> None:
         self._options = options
         self._capabilities = capabilities
         self._clusters = 0
-        self._queue = WorkQueue([one for one in experiments if self._prepare(one)], self._request)
+        ready = [one for one in experiments if self._prepare(one)]
+        self.campaign = Campaign(workers(len(ready)), self._request)
+        self.campaign.add(ready)
 
-    def __len__(self) -> int:
-        """Number of experiments that wait."""
-        return len(self._queue.waiting)
-
-    def step(self, workers: Workers, seconds: float) -> None:
-        """Give idle workers experiments, and take in messages for at most `seconds`."""
+    def step(self) -> None:
+        """Give idle workers experiments, and take in what the workers say within a moment."""
         try:
-            self._queue.hand_out(workers.workers)
+            self.campaign.hand_out()
         except ClusterError as error:
-            self._fail(self._queue.waiting, str(error))
-        for worker, message in workers.messages(seconds):
-            one = self._queue.run_of[worker]
+            self._fail(self.campaign.waiting, str(error))
+        for one, worker, message in self.campaign.messages():
             if isinstance(message, RunFinished):
                 assert one.job is not None, "it was prepared"
                 one.job.check(message.folder.name)
@@ -138,18 +139,18 @@ class ExperimentSchedule:
         worker.replace = True
         if not message.began:
             # Every experiment on such a cluster would fail likewise.
-            same = [other for other in self._queue.waiting if other.cluster == one.cluster]
+            same = [other for other in self.campaign.waiting if other.cluster == one.cluster]
             self._fail([one, *same], str(message.error))
         elif message.fresh:
             self._fail([one], str(message.error))
         elif self._prepare(one):
             # Experiments that ran before on its cluster may be the cause.
-            self._queue.waiting.insert(0, one)
+            self.campaign.waiting.insert(0, one)
 
     def _fail(self, experiments: Iterable[ScheduledExperiment], error: str) -> None:
         for one in experiments:
             one.error = error
-        self._queue.waiting = [one for one in self._queue.waiting if one.error is None]
+        self.campaign.waiting[:] = [one for one in self.campaign.waiting if one.error is None]
 
 
 def run_items(
@@ -178,15 +179,18 @@ def run_items(
         client = engine.connect()
         for version, image in {(cluster.version, cluster.image) for cluster in clusters}:
             images.resolve(client, version, image)
-    schedule = ExperimentSchedule(experiments, options, capabilities)
+    backend = DockerBackend(options.engine)
+    schedule = ExperimentSchedule(
+        experiments, options, capabilities, lambda count: workers(min(parallel, count), backend)
+    )
     of = {
         item.id: [one for one in experiments if any(arm.experiment == one.experiment for arm in item.arms)]
         for item in items
     }
     results: dict[str, SuiteResult] = {}
-    with workers(min(parallel, len(schedule)), DockerBackend(options.engine)) as pool:
+    with schedule.campaign:
         while len(results) < len(items):
-            schedule.step(pool, _LOOK_SECONDS)
+            schedule.step()
             for item in items:
                 if item.id not in results and all(one.over for one in of[item.id]):
                     results[item.id] = _result(item, of[item.id])

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from faults.shared.fault_spec import FaultSpec
 from harness.cluster.managed import ManagedCluster
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support import evidence
-from tests.chaos.support.proof import Shown, proved
+from tests.chaos.support.proof import Prove, proved
+from tests.chaos.support.suite import Started
 
 
 @pytest.fixture(scope="session")
@@ -57,9 +57,6 @@ def fault_table(request: pytest.FixtureRequest, cluster: ManagedCluster) -> Iter
         table.write(Path(path), cluster)
 
 
-Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
-
-
 @pytest.fixture
 def prove(cluster: ManagedCluster, topic: str, fault_table: evidence.FaultTable) -> Prove:
     """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/support/proof.py."""
@@ -78,9 +75,6 @@ def only_sweeper() -> Iterator[None]:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
-
-
-Started = Callable[[ClusterSpec], ManagedCluster]
 
 
 @pytest.fixture(scope="module")

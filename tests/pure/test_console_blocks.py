@@ -34,7 +34,7 @@ OTHER_PROGRAMS = {
     "spark-submit",
     ".venv/bin/pre-commit",
 }
-AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema", "convert"}
+AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema"}
 """Commands that need no brokers and no minutes, whatever their arguments are (except --prove)."""
 AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--help", "--version"}
 """With one of these options every command is such a command."""
@@ -42,7 +42,6 @@ FILES = {
     "producer.properties": "acks=all\nenable.idempotence=true\n",
     "topic.properties": "min.insync.replicas=1\nreplication.factor=3\n",
     "consumer.properties": "group.id=orders\nauto.offset.reset=latest\nenable.auto.commit=true\n",
-    "networkchaos.yaml": (ROOT / "tests/support/cases/y1-networkchaos.yaml").read_text(),
     "application.yml": "spring: {kafka: {producer: {acks: 1}, consumer: {group-id: orders}}}\n---\n"
     "spring: {config.activate.on-profile: prod, kafka.producer.acks: all}\n",
 }

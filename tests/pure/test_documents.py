@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.result import FindingClass
 from harness.report.arms_table import _NARROW, COLUMNS
 from harness.spec.experiment_files import load
 from tests.support.paths import ROOT
@@ -14,7 +15,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.pure
 
 DOCUMENTS = sorted(
-    [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")]
+    [ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md")]
     + [*ROOT.glob("docs/*.md")]
     + [path for kind in ("explanation", "how-to", "reference") for path in ROOT.glob(f"docs/{kind}/*.md")]
 )
@@ -168,8 +169,24 @@ def test_the_walk_names_functions_that_are_there() -> None:
     assert [(name, path) for name, path in pairs if not defined(name, sources[path])] == []
 
 
+def test_classes_of_findings_are_defined_by_their_docstrings_alone() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    assert "(docs/reference/findings.md)" in page
+    assert [name for name in FindingClass if f"| `{name}` |" in page] == []
+
+
 def test_the_architecture_is_short() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text().split()) < 4100
+
+
+def test_contributing_is_short() -> None:
+    assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 220
+
+
+def test_the_changelog_has_one_page_per_release() -> None:
+    releases = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
+    assert releases
+    assert max(len(release.splitlines()) for release in releases) <= 80
 
 
 def test_every_room_is_on_the_map() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from harness.model.errors import BadInput
 from tests.chaos.support.evidence import merged
-from tests.pure.test_makefile import make
 from tests.support.fault_tests import files_of
+from tests.support.makefile import make
 
 pytestmark = pytest.mark.pure
 

@@ -22,19 +22,18 @@ from harness.claims.claim import CLAIM
 from harness.cluster import state_records
 from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
-from harness.interop.conversion.convert import convert
 from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import import_run
-from harness.matrix.expand import expand_matrix
-from harness.matrix.result import load_result
-from harness.matrix.spec import MATRIX
+from harness.many.matrix.expand import expand_matrix
+from harness.many.matrix.result import load_result
+from harness.many.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
 from harness.protocol.client_security import client_security_of
 from harness.spec import experiment_files, run_plan
 from harness.spec.experiment_files import EXPERIMENT
-from tests.pure.harness.interop.test_convert import CHAOS_TOOLKIT, EXACT, INEXACT
-from tests.pure.harness.report.test_html import meta
+from tests.support.builders.results import meta
+from tests.support.foreign_files import WITH_EQUALS, WITHOUT_EQUALS
 from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
 from tests.support.paths import ROOT
 from tests.support.verifiable_output import LOG, START, STOP, assigned, got, polled, sent, summary
@@ -84,8 +83,8 @@ def test_spoilt_text_of_experiments(data: st.DataObject) -> None:
 @given(st.text() | VALUES.map(as_yaml))
 @example("a: 2024-99-99")
 @example("a: " + "9" * 5000)
-@example("- " * 3000)
-@example("[" * 5000)
+@example("- " * 500)
+@example("[" * 500)
 @example("a: &a [*a]")
 @example("a: &a {b: *a}\nname: *a")
 @example("\x00")
@@ -100,18 +99,13 @@ def test_any_text_as_an_experiment(text: str) -> None:
     experiment_or_error(text)
 
 
-FOREIGN = [document for document, *_ in (*EXACT, *INEXACT)] + [CHAOS_TOOLKIT]
+FOREIGN = [document for document, _ in (*WITH_EQUALS, *WITHOUT_EQUALS)]
 
 
 @fuzzed(80)
 @given(st.data())
 def test_spoilt_files_of_other_tools(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "theirs.yaml")
-        path.write_text(as_yaml(data.draw(spoilt_tree(data.draw(st.sampled_from(FOREIGN))))))
-        with told():
-            experiment_or_error(convert(path).text())
-        experiment_or_error(path.read_text())
+    experiment_or_error(as_yaml(data.draw(spoilt_tree(data.draw(st.sampled_from(FOREIGN))))))
 
 
 def bomb(depth: int) -> str:
@@ -121,7 +115,7 @@ def bomb(depth: int) -> str:
 
 
 def test_aliases_cannot_make_it_take_for_ever() -> None:
-    for text in (bomb(12), bomb(12).replace("a11:", "steps:")):
+    for text in (bomb(6), bomb(6).replace("a5:", "steps:")):
         with pytest.raises(BadInput) as refused:
             experiment_files.parse(text, "bomb.yaml")
         assert "too large" in str(refused.value)
@@ -163,7 +157,7 @@ def test_spoilt_text_of_claims(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        bomb(12).replace("a11:", "arms:"),
+        bomb(6).replace("a5:", "arms:"),
         f"with: {{a: {'x' * 1000}, b: [{'y, ' * 1000}]}}\narms: [{{experiment: {{name: {'$a' * 9000}}}}}]",
         f"with: {{b: [{'y, ' * 9000}]}}\narms: [{{experiment: {{steps: [{'$b, ' * 9000}]}}}}]",
         "arms: [{experiment: {steps: [{repeat: x, times: 999999999999}]}}]",
@@ -270,7 +264,7 @@ def test_spoilt_metadata_of_runs(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"\xff\xfe", b"[" * 100_000, b"9" * 10_000, b"null", b"[]", b"", b'{"schema_version": NaN}']
+    "text", [b"\xff\xfe", b"[" * 1000, b"9" * 10_000, b"null", b"[]", b"", b'{"schema_version": NaN}']
 )
 def test_odd_json(text: bytes) -> None:
     _json_files(text)

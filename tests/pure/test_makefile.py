@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 
 import pytest
 
+from tests.support.makefile import make
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
-
-
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    return subprocess.run(
-        ["make", *arguments], cwd=ROOT, env=alone, capture_output=True, text=True, check=False
-    )
 
 
 def test_as_many_files_run_side_by_side_as_memory_allows() -> None:
@@ -46,7 +38,7 @@ def test_a_shard_that_is_none_is_refused_before_anything_starts(shard: str) -> N
 def test_a_number_of_random_histories_is_passed_to_the_tests_that_are_there() -> None:
     planned = make("-n", "test-histories", "HISTORIES=500").stdout
     tests = re.findall(r"(tests/\S+\.py)::(\w+)", planned)
-    assert len(tests) == 5
+    assert len(tests) == 12
     for file, name in tests:
         assert f"def {name}(" in (ROOT / file).read_text()
         assert "examples(" in (ROOT / file).read_text()

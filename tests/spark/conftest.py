@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,7 @@ from checkers.check import check_run
 from checkers.engine.choice import EngineChoice
 from checkers.engine.server import start_engine
 from harness.model.result import Summary
-from tests.support.history import History, Row, findings_of, write_run
-
-Check = Callable[..., tuple[Summary, list[Row]]]
-
+from tests.support.history import Check, History, Row, findings_of, write_run
 
 ENGINE_VARIABLE = "KAFKA_CHAOS_TEST_ENGINE"
 """Environment variable: "spark" runs the tier on Apache Spark, anything else on Sail."""

@@ -1,4 +1,4 @@
-"""The diffs that CONTRIBUTING.md shows: applied to a copy of the tree."""
+"""The diffs that CONTRIBUTING.md links: applied to a copy of the tree."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.campaign.docker_backend import Feasibility
+from harness.many.docker_backend import Feasibility
 from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord
@@ -45,6 +45,13 @@ def judged(summary: Summary, *, promised_loss: bool) -> Judgement:
         reasons=(f"{lost} lost",) if lost else ("all read back",),
         as_promised=promised_loss or not lost,
     )
+
+
+def checked(name: str, meta: RunMeta, summary: Summary, judgement: Judgement) -> Future[ArmResult]:
+    """A check that is over."""
+    future: Future[ArmResult] = Future()
+    future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
+    return future
 
 
 class FakeBackend:
@@ -127,6 +134,19 @@ class FakeBackend:
         if arm.name == self.refuse:
             raise BadInput("the broker refuses the topic", found="Invalid value")
         number = len(self.lines())
+        meta = self.begun(folder, experiment, seed, number)
+        if self.die_at == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if arm.name in self.break_:
+            self.break_.remove(arm.name)
+            raise ClusterError("a broker did not start", found="exit code 1")
+        meta.model_copy(update={"finished": True, "ended_ns": meta.started_ns + 10**9}).save(folder)
+        with self.log.open("a") as stream:
+            stream.write(f"{folder.parent.name} {folder.name} {seed}\n")
+
+    def begun(self, folder: Path, experiment: Experiment, seed: int, number: int) -> RunMeta:
+        """What a run leaves when it has begun; run `interrupt_at` is interrupted then."""
+        (arm,) = experiment.arms
         folder.mkdir(parents=True)
         meta = RunMeta(
             run_id=1, experiment=experiment.name, arm=arm.name, seed=seed, topic="t", partitions=1,
@@ -141,14 +161,7 @@ class FakeBackend:
                 self.interrupt_at = None
         if interrupted:
             raise KeyboardInterrupt
-        if self.die_at == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if arm.name in self.break_:
-            self.break_.remove(arm.name)
-            raise ClusterError("a broker did not start", found="exit code 1")
-        meta.model_copy(update={"finished": True, "ended_ns": meta.started_ns + 10**9}).save(folder)
-        with self.log.open("a") as stream:
-            stream.write(f"{folder.parent.name} {folder.name} {seed}\n")
+        return meta
 
     def check(self, parent: Path, name: str) -> Future[ArmResult]:
         meta = RunMeta.load(parent / name)
@@ -160,6 +173,4 @@ class FakeBackend:
             judgement = Judgement(
                 verdict=VerdictWord.UNKNOWN, reasons=("fault kill-1 was not shown",), as_promised=None
             )
-        future: Future[ArmResult] = Future()
-        future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
-        return future
+        return checked(name, meta, summary, judgement)

@@ -19,7 +19,7 @@ from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import FinalRead, RunMeta
 from harness.spec.experiment import Arm, Experiment
-from tests.support.fake_backend import FakeBackend, judged, summary_of
+from tests.support.fake_backend import FakeBackend, checked, judged, summary_of
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -118,18 +118,7 @@ class FakeExploreBackend(FakeBackend):
         report_progress(f"{experiment.name} · {arm.name} · writing")
         drawn = random.Random(f"{experiment.title}/{seed}").random()
         time.sleep(self.seconds * drawn)
-        folder.mkdir(parents=True)
-        meta = RunMeta(
-            run_id=1, experiment=experiment.name, arm=arm.name, seed=seed, topic="t", partitions=1,
-            replication_factor=3, acks=arm.producer.acks, idempotent=arm.producer.enable_idempotence,
-            started_ns=time.time_ns(),
-        )  # fmt: skip
-        meta.save(folder)
-        with self._lock:
-            interrupted = self.interrupt_at is not None and number >= self.interrupt_at
-            self.interrupt_at = None if interrupted else self.interrupt_at
-        if interrupted:
-            raise KeyboardInterrupt
+        meta = self.begun(folder, experiment, seed, number)
         if int(folder.name) - 1 == self.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
         with self._lock, self.log.open("a") as stream:
@@ -152,6 +141,4 @@ class FakeExploreBackend(FakeBackend):
         judgement = judged(summary, promised_loss=False)
         if int(name) - 1 in {*self.unknown_at, *self.unread_at}:
             judgement = Judgement(verdict=VerdictWord.UNKNOWN, reasons=("not shown",), as_promised=None)
-        future: Future[ArmResult] = Future()
-        future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
-        return future
+        return checked(name, meta, summary, judgement)

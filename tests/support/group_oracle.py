@@ -24,11 +24,15 @@ class GroupFinding(NamedTuple):
     count: int
 
 
-def group_findings(history: GroupHistory) -> list[GroupFinding]:
+Times = tuple[tuple[int, int], ...]
+"""From when to when the topic was deleted and created again, ns."""
+
+
+def group_findings(history: GroupHistory, recreated: Times = ()) -> list[GroupFinding]:
     """Every finding about the group. Two stretches of answers that lack one commit are two, even if they are
     equally long; of all others there is one of a kind."""
     others = {*_early(history), *_ahead(history), *_foreign(history), *_two_owners(history)}
-    return [*_lost_and_stale(history), *others]
+    return [*_lost_and_stale(history, recreated), *others]
 
 
 def _span(commit: Row) -> tuple[int, int]:
@@ -46,11 +50,11 @@ def _fetched(history: GroupHistory) -> list[Row]:
     return sorted(rows, key=lambda row: (row["asked_ns"], row["at_ns"]))
 
 
-def _lost_and_stale(history: GroupHistory) -> Iterator[GroupFinding]:
+def _lost_and_stale(history: GroupHistory, recreated: Times) -> Iterator[GroupFinding]:
     answers = _fetched(history)
     stretch: list[Row] = []
     for position, answer in enumerate(answers):
-        commit = _lacked(history, answer)
+        commit = _lacked(history, answer, recreated)
         if commit is not None:
             stretch.append(commit)
         if stretch and (commit is None or position == len(answers) - 1):
@@ -61,9 +65,12 @@ def _lost_and_stale(history: GroupHistory) -> Iterator[GroupFinding]:
             stretch = []
 
 
-def _lacked(history: GroupHistory, answer: Row) -> Row | None:
+def _lacked(history: GroupHistory, answer: Row, recreated: Times) -> Row | None:
     """The commit that an answer lacks without an explanation."""
     before = [row for row in history.commits if row["error"] is None and row["at_ns"] < answer["asked_ns"]]
+    for since, ended in recreated:
+        # What was committed before was deleted with the topic.
+        before = [row for row in before if since > answer["at_ns"] or _span(row)[0] > ended]
     if not before:
         return None
     commit = max(before, key=lambda row: (row["offset"], row["at_ns"]))

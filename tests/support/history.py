@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from harness.model.journal import (
     COMMITS_DIR,
     COMMITTED_DIR,
     LIVE_DIR,
+    OFFSETS,
+    OFFSETS_DIR,
     OPEN_SENDS,
     OUTPUTS_DIR,
     READS,
@@ -32,6 +34,7 @@ from harness.model.journal import (
     TRANSACTIONS,
     TRANSACTIONS_DIR,
 )
+from harness.model.result import Summary
 from harness.model.run import (
     ApplicationMeta,
     ClusterInfo,
@@ -55,6 +58,9 @@ FINISHED = 100
 """When the final read ended."""
 
 Row = dict[str, Any]
+
+Check = Callable[..., tuple[Summary, list[Row]]]
+"""The fixture `check`: histories and the run's metadata in, summary and findings out."""
 
 
 def ns(seconds: float | None) -> int | None:
@@ -152,6 +158,7 @@ class History:
     commits: list[Row] = field(default_factory=list)
     owners: list[Row] = field(default_factory=list)
     outputs: list[Row] = field(default_factory=list)
+    answers: list[Row] = field(default_factory=list)
 
     def send(
         self,
@@ -169,7 +176,9 @@ class History:
         error: str | None = None,
         still_open: bool = False,
         txn: int | None = None,
+        stamp: float | None = None,
     ) -> History:
+        """A send; `stamp` is the time that the producer gave the record (None: it gave none)."""
         (self.opened if still_open else self.sends).append(
             {
                 "producer": self.producer + producer,
@@ -185,6 +194,7 @@ class History:
                 "offset": at,
                 "error": error,
                 "txn": txn,
+                "timestamp_ms": None if stamp is None else (T0 + round(stamp * SECOND)) // 1_000_000,
             }
         )
         return self
@@ -300,6 +310,22 @@ class History:
                 "partition": self.partition + partition,
                 "offset": offset,
                 "error": error,
+            }
+        )
+        return self
+
+    def answer(self, offset: int | None, *, at: float, group: str = "g", partition: int = 0) -> History:
+        """A coordinator's answer about the committed offset of a group (None: it has none)."""
+        self.answers.append(
+            {
+                "group": group,
+                "topic": TOPIC,
+                "partition": self.partition + partition,
+                "asked_ns": ns(at),
+                "at_ns": ns(at),
+                "source": "fetch",
+                "broker": 1,
+                "offset": offset,
             }
         )
         return self
@@ -469,6 +495,7 @@ def write_run(
         (TRANSACTIONS_DIR, "txns", TRANSACTIONS, meta.transactional),
         (COMMITS_DIR, "commits", COMMITS, False),
         (ASSIGNMENTS_DIR, "owners", ASSIGNMENTS, False),
+        (OFFSETS_DIR, "answers", OFFSETS, False),
         (OUTPUTS_DIR, "outputs", OUTPUTS, meta.application is not None),
     ):
         rows = rows_of(attribute)

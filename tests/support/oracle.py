@@ -81,10 +81,13 @@ def _finding(
     if len(here) > 1:
         return "duplicate", None
     others = {_at(row) for row in history.reads if row["state"] in ("ok", "foreign")}
-    if copies and outcome == "acked" and offset not in here and (*where, offset) in others:
+    of_old = any((send["closed_ns"] or 2**63) <= at for at in _recreated(meta))
+    if copies and outcome == "acked" and not of_old and offset not in here and (*where, offset) in others:
         return "inconsistent_offset", None
     gone = outcome == "acked" and not copies
-    if not gone and any(row["offset"] not in here and _at(row) in others for row in live):
+    last = len(_recreated(meta))
+    of_this_topic = [row for row in live if incarnation(meta, history, row) == last]
+    if not gone and any(row["offset"] not in here and _at(row) in others for row in of_this_topic):
         return "inconsistent_offset", None
     if not copies:
         given = min((row["offset"] for row in live), default=None)
@@ -106,6 +109,15 @@ def _finding(
     if _late(history, send, min(here)):
         return "reordered", None
     return ("recovered", None) if outcome in ("indeterminate", "unconfirmed") else None
+
+
+def indeterminate_present(history: History) -> int:
+    """The number of sends whose client does not know their end, and that the log holds."""
+    final = _by_identity(history.reads)
+    return sum(
+        row["outcome"] == "indeterminate" and (RUN, row["producer"], row["seq"]) in final
+        for row in history.sends
+    )
 
 
 def _late(history: History, send: Row, first: int) -> bool:
@@ -135,42 +147,133 @@ def corrupt_values(history: History) -> Counter[tuple[int, int]]:
     )
 
 
+def _recreated(meta: RunMeta) -> list[int]:
+    """When the topic was deleted and created again."""
+    return sorted(one.at_ns for one in meta.deletions if one.before is None and one.topic == meta.topic)
+
+
+def incarnation(meta: RunMeta, history: History, row: Row) -> int:
+    """Of which topic of this name a live reader was given a record: 0 is the first one. What the final read
+    holds at the same place is of the last; of another the time of the send tells it."""
+    times = _recreated(meta)
+    if row["topic"] != meta.topic or not times:
+        return len(times)
+    known = row["state"] in ("ok", "foreign")
+    identity = (row["run"], row["producer"], row["seq"])
+    there = _by_identity([one for one in history.reads if _at(one) == _at(row)])
+    if known and identity in there:
+        return len(times)
+    sent = [one["sent_ns"] for one in history.sends if (RUN, one["producer"], one["seq"]) == identity]
+    then = sent[0] if sent and known else row["read_ns"]
+    return sum(at < min(then, row["read_ns"]) for at in times)
+
+
 def deliveries(meta: RunMeta, history: History) -> Counter[tuple[str, str, int, int, int]]:
     """What readers were given wrongly: class, reader or group, partition, offset, count."""
     found: Counter[tuple[str, str, int, int, int]] = Counter()
+    last = len(_recreated(meta))
+    live = [row | {"of": incarnation(meta, history, row)} for row in history.live]
     for reader in meta.readers:
-        given = [row for row in history.live if row["reader"] == reader.name]
-        for session, topic, partition in {(row["session"], row["topic"], row["partition"]) for row in given}:
-            rows = [row for row in given if (row["session"], *_at(row)[:2]) == (session, topic, partition)]
+        given = [row for row in live if row["reader"] == reader.name]
+        read = history.committed if reader.committed else history.reads
+        for session, place in {(row["session"], _topic_of(row)) for row in given}:
+            rows = [row for row in given if (row["session"], _topic_of(row)) == (session, place)]
             rows.sort(key=lambda row: row["position"])
-            there = _held(history.committed if reader.committed else history.reads, topic, partition)
+            topic, partition, of = place
+            there = _held(read, topic, partition) if of == last else set()
             for before, after in pairwise(rows):
                 if after["offset"] <= before["offset"]:
                     found["nonmonotonic_read", reader.name, partition, after["offset"], 1] += 1
                 if reader.group is None:
                     between = set(range(before["offset"] + 1, after["offset"])) & there
                     found.update(_runs("skipped", reader.name, partition, between))
+        if reader.group is None and _read_before(meta, history, [reader], given):
+            for topic, partition, of in {_topic_of(row) for row in given}:
+                rows = [row for row in given if _topic_of(row) == (topic, partition, of)]
+                if topic == meta.topic and of == last:
+                    missed = set(range(min(row["offset"] for row in rows))) & _held(read, topic, partition)
+                    found.update(_runs("skipped", reader.name, partition, missed))
     for group in {reader.group for reader in meta.readers if reader.group is not None}:
         members = [reader for reader in meta.readers if reader.group == group]
         names = {reader.name for reader in members}
-        given = [row for row in history.live if row["reader"] in names]
-        for topic, partition in {_at(row)[:2] for row in given}:
-            offsets = [row["offset"] for row in given if _at(row)[:2] == (topic, partition)]
-            for offset, count in Counter(offsets).items():
-                if count > 1:
-                    found["redelivered", group, partition, offset, count] += 1
-            committed = [
-                row["offset"] - 1
-                for row in history.commits
-                if row["reader"] in names
-                and row["error"] is None
-                and (row["topic"], row["partition"]) == (topic, partition)
-            ]
-            strict = any(reader.committed for reader in members)
-            there = _held(history.committed if strict else history.reads, topic, partition)
-            owed = _owed(history, members, given, topic, partition)
-            asked = set(range(min([*offsets, *owed]), max([*offsets, *committed]) + 1))
-            found.update(_runs("skipped", group, partition, (asked & there) - set(offsets)))
+        given = [row for row in live if row["reader"] in names]
+        places = {
+            (*_at(row)[:2], last) for row in [*history.owners, *history.commits] if row["reader"] in names
+        }
+        for place in {_topic_of(row) for row in given} | places:
+            found += _of_group(meta, history, members, given, place)
+    return found
+
+
+def _topic_of(row: Row) -> tuple[str, int, int]:
+    return row["topic"], row["partition"], row["of"]
+
+
+def _read_before(
+    meta: RunMeta, history: History, members: Sequence[ReaderInfo], given: Sequence[Row]
+) -> bool:
+    """Whether a reader or group read the topic, or had partitions of it, before it was created again."""
+    times, names = _recreated(meta), {reader.name for reader in members}
+    assigned = [row for row in history.owners if row["reader"] in names and row["event"] == "assigned"]
+    return bool(times) and (
+        any(row["topic"] == meta.topic and row["of"] < len(times) for row in given)
+        or any(row["topic"] == meta.topic and row["at_ns"] <= times[-1] for row in assigned)
+    )
+
+
+def _of_group(
+    meta: RunMeta,
+    history: History,
+    members: Sequence[ReaderInfo],
+    given: Sequence[Row],
+    place: tuple[str, int, int],
+) -> Counter[tuple[str, str, int, int, int]]:
+    """What a group was given again, or passed over, of a partition of one topic."""
+    found: Counter[tuple[str, str, int, int, int]] = Counter()
+    topic, partition, of = place
+    group, names = str(members[0].group), {reader.name for reader in members}
+    times = _recreated(meta) if topic == meta.topic else []
+    mine = [row for row in given if _topic_of(row) == place]
+    offsets = [row["offset"] for row in mine]
+    for offset, count in Counter(offsets).items():
+        if count > 1:
+            found["redelivered", group, partition, offset, count] += 1
+    if of < len(times):
+        # The final read holds nothing of a topic that was deleted.
+        return found
+    since = max([*times, *([min(row["read_ns"] for row in mine)] if mine and times else [])], default=0)
+    committed = [
+        row["offset"] - 1
+        for row in history.commits
+        if row["reader"] in names
+        and row["error"] is None
+        and (row["topic"], row["partition"]) == (topic, partition)
+        and (not times or row["at_ns"] >= since)
+    ]
+    strict = any(reader.committed for reader in members)
+    there = _held(history.committed if strict else history.reads, topic, partition)
+    if times and _read_before(meta, history, members, given):
+        bounds = meta.final_read.bounds if meta.final_read else ()
+        ends = [one.end_offset for one in bounds if (one.topic, one.partition) == (topic, partition)]
+        passed = [one for one in committed if ends and 0 <= one < ends[0]]
+        least, owed = 0, [] if offsets else passed
+        committed = committed if offsets else passed
+    else:
+        # What was before the topic was created again says nothing about this one.
+        here = History(
+            sends=[row for row in history.sends if not times or row["sent_ns"] > times[-1]],
+            owners=[row for row in history.owners if not times or row["at_ns"] > times[-1]],
+            commits=[row for row in history.commits if not times or row["at_ns"] > times[-1]],
+            answers=[row for row in history.answers if not times or row["asked_ns"] > times[-1]],
+        )
+        passed = _written_before_it_knew(meta, here, members, topic, partition)
+        passed = passed or _committed_first(here, members, mine, topic, partition)
+        owed = _owed(here, members, mine, topic, partition) if offsets else passed
+        least = min([*offsets, *owed, *([0] if passed else [])], default=0)
+        committed = committed if offsets or passed else []
+    if offsets or owed:
+        asked = set(range(least, max([*(offsets or owed), *committed]) + 1))
+        found.update(_runs("skipped", group, partition, (asked & there) - set(offsets)))
     return found
 
 
@@ -202,6 +305,70 @@ def _owed(
         return []
     sent = [row for row in history.sends if (row["topic"], row["partition"]) == (topic, partition)]
     return [row["offset"] for row in sent if row["offset"] is not None and row["sent_ns"] > min(ends)]
+
+
+def _committed_first(
+    history: History, members: Sequence[ReaderInfo], given: Sequence[Row], topic: str, partition: int
+) -> list[int]:
+    """The offsets that a group had committed before it was given its first record, if it began at the first
+    one."""
+    if {reader.reset for reader in members} != {"earliest"}:
+        return []
+    names = {reader.name for reader in members}
+    commits = [
+        row
+        for row in history.commits
+        if row["reader"] in names
+        and row["error"] is None
+        and (row["topic"], row["partition"]) == (topic, partition)
+    ]
+    if not commits:
+        return []
+    first = min(row["at_ns"] for row in commits)
+    answers = [
+        row["offset"]
+        for row in history.answers
+        if row["group"] == members[0].group
+        and (row["topic"], row["partition"]) == (topic, partition)
+        and row["at_ns"] < first
+    ]
+    if not answers or any(offset is not None for offset in answers):
+        return []
+    if given and first >= min(row["read_ns"] for row in given):
+        return []
+    return list(range(max(row["offset"] for row in commits)))
+
+
+def _written_before_it_knew(
+    meta: RunMeta, history: History, members: Sequence[ReaderInfo], topic: str, partition: int
+) -> list[int]:
+    """The offsets that were acknowledged in a partition that was added while a group read the others, before
+    one of its members was assigned it: the group, which had no offset of it, began at its end."""
+    names = {reader.name for reader in members}
+    owners = [row for row in history.owners if row["reader"] in names and row["event"] == "assigned"]
+    known = [row["at_ns"] for row in owners if (row["topic"], row["partition"]) == (topic, partition)]
+    sent = [row for row in history.sends if (row["topic"], row["partition"]) == (topic, partition)]
+    at_start = meta.partitions if meta.partitions_at_start is None else meta.partitions_at_start
+    if partition < at_start or not known or not sent:
+        return []
+    if {reader.reset for reader in members} != {"latest"}:
+        return []
+    begun = min(row["at_ns"] for row in owners if row["topic"] == topic)
+    additions = [one.opened_ns for one in meta.windows if one.kind == "add_partitions"]
+    if begun >= min(row["sent_ns"] for row in sent) or (additions and begun >= max(additions)):
+        return []
+    commits = [
+        row
+        for row in history.commits
+        if row["reader"] in names and (row["topic"], row["partition"]) == (topic, partition)
+    ]
+    if any(row["at_ns"] < min(known) for row in commits):
+        return []
+    return [
+        row["offset"]
+        for row in sent
+        if row["offset"] is not None and row["closed_ns"] is not None and row["closed_ns"] < min(known)
+    ]
 
 
 def diverged(meta: RunMeta, history: History) -> set[tuple[int, int, tuple[int, ...]]]:
@@ -278,8 +445,19 @@ def _expired(meta: RunMeta, send: Row, known: int | None) -> bool:
         return True
     if not rule.deletes:
         return False
-    old = rule.retention_ms >= 0 and send["sent_ns"] + rule.retention_ms * 10**6 <= (final.finished_ns or 0)
+    age_ns = (final.finished_ns or 0) - time_in_log(meta, send)
+    old = rule.retention_ms >= 0 and rule.retention_ms * 10**6 <= age_ns
     return below and (rule.retention_bytes >= 0 or old)
+
+
+def time_in_log(meta: RunMeta, send: Row) -> int:
+    """The time (ns) by which brokers tell the age of a record."""
+    brokers = meta.cluster.properties.get("log.message.timestamp.type", "CreateTime")
+    given: int | None = send["timestamp_ms"]
+    if meta.topic_config.get("message.timestamp.type", brokers) == "LogAppendTime":
+        given = None
+    sent: int = send["sent_ns"]
+    return sent if given is None or given < 0 else given * 10**6
 
 
 def _compacted(meta: RunMeta, history: History, send: Row, known: int | None) -> bool:

@@ -9,8 +9,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, Self
 
-from harness.campaign.docker_backend import DockerBackend
-from harness.campaign.workers import WorkerPool, WorkerProcess, serve_requests
+from harness.many.docker_backend import DockerBackend
+from harness.many.workers import WorkerPool, WorkerProcess, serve_requests
 from harness.model.errors import ClusterError
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from checkers.transactions.cycles import TXN_BITS
-from harness.model.run import ReaderInfo
-from tests.support.history import TOPIC, History, ns
+from harness.model.run import ReaderInfo, RunMeta
+from tests.support.history import TOPIC, History, Row, ns, run_meta
 
 PARTITIONS = 3
 Edge = tuple[int, int]
@@ -193,3 +193,14 @@ def names(cycle: Sequence[str]) -> list[int]:
 
 
 __all__ = ["PARTITIONS", "TOPIC", "Story", "Txn", "names", "stories"]
+
+
+CLASSES = ("circular_information_flow", "write_cycle", "fractured_read")
+
+
+def of_transactions(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["finding"] in CLASSES]
+
+
+def meta_of(*readers: ReaderInfo, **changes: object) -> RunMeta:
+    return run_meta(partitions=PARTITIONS, transactional=True, idempotent=True, readers=readers, **changes)

@@ -51,7 +51,9 @@ class ReaderSpec(Frozen):
     eager, so that a rebalance takes all partitions from all members, `cooperative-sticky` takes only those
     that move. The consumer protocol has none: the broker's assignor can be named by `group.remote.assignor`
     in `extra`. With `static: true` every member has its name as group.instance.id, so that it keeps its
-    partitions when it comes back within the session time-out (KIP-345).
+    partitions when it comes back within the session time-out (KIP-345). In the consumer protocol that holds
+    after a close alone: the successor of a killed member is refused, with a fatal error, until the session of
+    the dead one is over (Kafka 4.4.0; findings/kip848-refuses-a-killed-static-member.sh).
 
     With `by_hand: true` every member of the group assigns itself all partitions (assign() in place of
     subscribe()), as instances of an application do that share a group.id by mistake: the coordinator takes

@@ -215,9 +215,18 @@ class ScriptedProducerSpec(Frozen):
 
 class OwnProducerSpec(Frozen):
     """Producers of the user's own program, which journal what they send (`kafka_chaos.journaled`, or events
-    in JSON lines). With `transactional` they write transactions."""
+    in JSON lines). With `transactional` they write transactions.
+
+    Some clients number records some time after `send` was called, so that sends that are not awaited may
+    overtake each other inside the client, idempotent or not (kafkajs, platformatic, rskafka). With
+    `order: none` records of such a client that are late are counted and break no verdict; with `sent` they
+    do, if the producer is idempotent or has one request in flight.
+    """
 
     transactional: bool = False
+    order: Literal["sent", "none"] = Field(
+        "sent", description="`none`: the client does not keep the order in which sends are called"
+    )
 
 
 class WorkloadSpec(Frozen):

@@ -16,8 +16,19 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from harness.model.journal import READS
+from workloads.interop.table_dumps import TableHeader, dump_header
 from workloads.interop.topic_dumps import parse_dump
-from workloads.interop.verifiable_events import CONSUMER, Lines, ascii_text, decode_text, key_id, parse
+from workloads.interop.verifiable_events import (
+    CONSUMER,
+    RECORD,
+    Lines,
+    ascii_text,
+    count_damaged,
+    decode_text,
+    has_fields,
+    key_id,
+    parse,
+)
 from workloads.reader.read_rows import KEPT_BYTES
 from workloads.record.identity import OK, STATES
 
@@ -56,6 +67,7 @@ class ForeignReads:
         self._run_id = run_id
         self._session = -1
         self._since_poll: Counter[_TopicPartition] = Counter()
+        self._table: TableHeader | None = None
 
     def tables(self, lines: Iterable[str | bytes | None]) -> Iterator[pa.Table]:
         """READS rows of all these lines, in tables, in the order in which the reader received them."""
@@ -67,11 +79,27 @@ class ForeignReads:
     def _event(self, line: str | bytes | None) -> dict[str, Any] | None:
         if self.reader == FINAL:
             damaged = self.lines.damaged
-            event = parse_dump(line, self.lines, self.topic, self._dump_ms)
+            event = self._row_of_table(line) or parse_dump(line, self.lines, self.topic, self._dump_ms)
             if event is not None or self.lines.damaged > damaged:
                 self.keyless += event is not None and event.get("keyless", False)
                 return event
         return parse(line, self.known, self.lines)
+
+    def _row_of_table(self, line: str | bytes | None) -> dict[str, Any] | None:
+        """The record of a line below the header of a table; the header itself is no record."""
+        raw = line.encode(errors="replace") if isinstance(line, str) else line or b""
+        if self._table is None:
+            self._table = None if self.lines.events else dump_header(raw)
+            return None
+        if not raw.strip():
+            return None
+        event = self._table.event(raw.decode(errors="replace"), self.topic)
+        event |= {"name": "record_data", "timestamp": self._dump_ms}
+        if not has_fields(event, RECORD):
+            count_damaged(self.lines)
+            return None
+        self.lines.events += 1
+        return event
 
     def _take(self, event: dict[str, Any]) -> bool:
         """Process an event; returns whether it is a record of the topic."""

@@ -201,6 +201,7 @@ class ForeignSends:
             "offset": None,
             "error": NO_REPORT,
             "txn": None,
+            "timestamp_ms": None,
         }
         columns = {
             name: pa.repeat(pa.scalar(value, SENDS.field(name).type), len(seq))

@@ -1,9 +1,10 @@
-"""Records as `kcat -J` and kafka-console-consumer print them, with partitions and offsets.
+"""Records as `kcat -J` and kafka-console-consumer print them, with partitions and offsets, and as JSON.
 
-kcat prints a JSON object per record (kcat: json.c). The console consumer prints columns with a separator
-(key.separator, a tab unless it is set); partition and offset are among them if print.partition and
-print.offset are true (Kafka 2.7, KIP-431; DefaultMessageFormatter): [timestamp] Partition:0 Offset:7
-[Delivery:1] [headers] [key] value.
+kcat prints a JSON object per record (kcat: json.c). rpk (`rpk topic consume -f json`), Kafka UI and AKHQ
+write objects with `partition`, `offset` and `value`, some without a topic, or with an object for it. The
+console consumer prints columns with a separator (key.separator, a tab unless it is set); partition and offset
+are among them if print.partition and print.offset are true (Kafka 2.7, KIP-431; DefaultMessageFormatter):
+[timestamp] Partition:0 Offset:7 [Delivery:1] [headers] [key] value.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 from workloads.interop.verifiable_events import RECORD, Lines, count_damaged, has_fields
 
 KCAT, CONSOLE = "kcat -J", "kafka-console-consumer"
+JSON_DUMP = "JSON lines with partition, offset and value"
+_VALUES = ("payload", "value", "content")
 _BEGIN = re.compile(rb"(?:CreateTime|LogAppendTime):-?\d|NO_TIMESTAMP|Partition:\d|Offset:\d")
 _LINE = re.compile(
     rb"(?:(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP).{1,9}?)?"
@@ -22,12 +25,17 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _NULL = b"null"
+_DIGITS = 18
+"""Numbers of up to this many digits fit into 63 bits."""
 
 
 def dump_tool(line: bytes) -> str | None:
     """Which of the two tools printed a line; None: neither."""
     if line.startswith(b"{"):
-        return KCAT if _kcat(line) is not None else None
+        event = _kcat(line, None)
+        if event is None:
+            return None
+        return KCAT if b'"payload"' in line and event["topic"] else JSON_DUMP
     return CONSOLE if _LINE.fullmatch(line) else None
 
 
@@ -44,9 +52,10 @@ def parse_dump(
     """
     raw = line.encode(errors="replace") if isinstance(line, str) else line or b""
     if raw.startswith(b"{"):
-        event = _kcat(raw)
-        if event is None:
+        found = _kcat(raw, topic)
+        if found is None:
             return None
+        event = found
     elif _BEGIN.match(raw):
         event = _console(raw, topic)
     else:
@@ -59,18 +68,38 @@ def parse_dump(
     return event
 
 
-def _kcat(line: bytes) -> dict[str, Any] | None:
-    if b'"payload"' not in line:
+def _kcat(line: bytes, topic: str | None) -> dict[str, Any] | None:
+    """The record of a line, as of kcat -J or of others that write JSON; None: it is none."""
+    if b'"partition"' not in line or b'"offset"' not in line:
         return None
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if "name" in found or not {"topic", "partition", "offset", "payload"} <= found.keys():
+    value = next((name for name in _VALUES if name in found), None)
+    if "name" in found or value is None or not {"partition", "offset"} <= found.keys():
         return None
-    return {name: found.get(name) for name in ("topic", "partition", "offset", "key")} | {
-        "value": found["payload"]
+    named = found.get("topic", found.get("topicName"))
+    named = named.get("name") if isinstance(named, dict) else named
+    return {
+        "topic": named or topic,
+        "partition": whole_number(found["partition"]),
+        "offset": whole_number(found["offset"]),
+        "key": _text(found.get("key")),
+        "value": _text(found[value]),
+        "keyless": "key" not in found,
     }
+
+
+def whole_number(value: object) -> object:
+    """A number that is written as text, as one; anything else unchanged."""
+    plain = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS
+    return int(str(value)) if plain else value
+
+
+def _text(value: object) -> object:
+    """The text of a value that was printed as a number; anything else unchanged."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _console(line: bytes, topic: str | None) -> dict[str, Any]:

@@ -77,7 +77,8 @@ _PARTS: dict[str, _Fields] = {
 _LISTS = {"offsets_committed": "offsets"}
 _MOST = {"partition": 2**31 - 1, "timestamp": 2**63 // 10**6 - 1}
 _NO_OFFSET = -1001
-"""librdkafka's RD_KAFKA_OFFSET_INVALID: nothing was committed of this partition."""
+"""librdkafka's RD_KAFKA_OFFSET_INVALID: nothing was committed of this partition, or no broker gave a record
+an offset (in Python: None)."""
 _DAY_MS = 86_400_000
 _FIRST_DAY = "1970-01-01"
 _EPOCH = datetime.fromisoformat(f"{_FIRST_DAY}T00:00:00+00:00")
@@ -135,6 +136,8 @@ def parse(line: str | bytes | None, known: dict[str, _Fields], lines: Lines) -> 
             event["key"] = None
         if name == "producer_send_error":
             fields = _CONFLUENT_ERROR
+        elif name == "producer_send_success" and event.get("offset", ...) in (None, _NO_OFFSET):
+            event["offset"] = -1
     whole = has_fields(event, fields) and has_fields(event, {"timestamp": _NUMBER})
     parts = event[_LISTS.get(name, "partitions")] if whole and name in _PARTS else []
     if not whole or not all(isinstance(part, dict) and _is_part(part, name) for part in parts):

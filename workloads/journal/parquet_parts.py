@@ -4,8 +4,8 @@ regular times, and an end."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,19 +51,15 @@ def write_atomic(table: pa.Table, target: Path) -> None:
         scratch.replace(target)
 
 
-@contextmanager
-def writing(target: Path) -> Iterator[None]:
+def writing(target: Path) -> AbstractContextManager[None]:
     """In this context a journal's file is written; raises JournalError if it cannot be."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise JournalError(
-            "a journal cannot be written",
-            where=str(target),
-            expected="a writable folder with free space",
-            found=str(error),
-            next_step="free space or choose another results folder, then run again",
-        ) from error
+    return JournalError.for_errors(
+        UNREADABLE,
+        "a journal cannot be written",
+        where=target,
+        expected="a writable folder with free space",
+        next_step="free space or choose another results folder, then run again",
+    )
 
 
 class PartWriter:

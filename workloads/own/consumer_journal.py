@@ -78,8 +78,9 @@ class ConsumerJournal:
         self._append("lost", partitions)
 
     def processed(self, records: Iterable[Any]) -> None:
-        """Records are processed: `Message`s, or pairs of partition and offset."""
-        self._append("processed", records)
+        """Records are processed: `Message`s, or pairs of partition and offset. A `Message` that is an error,
+        such as the end of a partition, is no record and is passed over."""
+        self._append("processed", [one for one in records if not _is_error(one)])
 
     def committed(self, offsets: Iterable[Any], *, asked_ns: int | None = None, error: object = None) -> None:
         """A commit was answered: `TopicPartition`s, or pairs of a partition and the next offset to read.
@@ -175,6 +176,12 @@ def _event_of(line: Mapping[str, Any]) -> MemberEvent:
         raise ValueError(f"there is no event {line['event']!r}")
     places = tuple((int(partition), offset) for partition, offset in line["places"])
     return MemberEvent(line["event"], int(line["at_ns"]), places, line["asked_ns"], line["error"])
+
+
+def _is_error(one: Any) -> bool:
+    """Whether it is a `Message` that tells of an error."""
+    error = getattr(one, "error", None)
+    return callable(error) and error() is not None
 
 
 def _partition_offset(one: Any) -> PartitionOffset:

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
-from workloads.clients import flush, purge, purge_and_close
+from workloads.clients import drop_pending_error, flush, purge, purge_and_close
 from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal, OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
@@ -171,10 +171,12 @@ class JournaledProducer(ClosesAtEnd):
                 refused = error
             # A BufferError ends it here: nothing was sent, and the seq is given to the next send.
             txn = None if transaction is None else transaction.number
-            self._journal.sent(at_ns, max(partition, ANY_PARTITION), raw_key, len(content or b""), txn)
+            size, placed = len(content or b""), max(partition, ANY_PARTITION)
+            self._journal.sent(at_ns, placed, raw_key, size, txn, timestamp or None)
         if refused is not None:
             name = refused.args[0].name()
-            self._journal.report(seq, classify(name, self._target.acks, queued=False), error=name)
+            outcome = classify(name, self._target.acks, queued=False)
+            self._journal.report(seq, outcome, at_ns=time.time_ns(), error=name)
             raise refused
 
     def produce_batch(self, *_: Any, **__: Any) -> None:
@@ -183,7 +185,10 @@ class JournaledProducer(ClosesAtEnd):
         Raises:
             NotImplementedError: always; call `produce` for each record.
         """
-        raise NotImplementedError("produce_batch is not journaled: call produce for each record")
+        raise NotImplementedError(
+            "produce_batch is not journaled, as it leaves out headers, which hold the identity of records: "
+            "call produce for each record"
+        )
 
     def begin_transaction(self, *arguments: Any) -> None:
         """As `Producer.begin_transaction`; what is sent until it ends belongs to the transaction."""
@@ -240,10 +245,14 @@ class JournaledProducer(ClosesAtEnd):
             self._journal.close()
 
     def _report(self, seq: int, given: Report | None, error: Any, message: Any) -> None:
+        drop_pending_error()
+        now = time.time_ns()
         name = None if error is None else error.name()
         outcome = classify(name, self._target.acks)
         offset = message.offset() if outcome is SendOutcome.ACKED else None
-        self._journal.report(seq, outcome, offset=offset, error=name, partition=message.partition())
+        self._journal.report(
+            seq, outcome, at_ns=now, offset=offset, error=name, partition=message.partition()
+        )
         if given is not None:
             given(error, message)
 

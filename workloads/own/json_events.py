@@ -4,7 +4,8 @@ docs/how-to/own-producer.md describes the format for users. `workloads.own.own_j
 with confluent-kafka, and programs in any language can.
 
     {"event": "begin", "producer": 0, "run": 17, "topic": "orders"}
-    {"event": "sent", "seq": 0, "time_ms": 1700000000000, "partition": 2, "key": "a", "size": 120, "txn": 0}
+    {"event": "sent", "seq": 0, "time_ms": 1700000000000, "partition": 2, "key": "a", "size": 120, "txn": 0,
+     "timestamp_ms": 1699999999000}
     {"event": "acked", "seq": 0, "time_ms": 1700000000007, "partition": 2, "offset": 41}
     {"event": "failed", "seq": 1, "time_ms": 1700000000009, "error": "TimeoutException"}
     {"event": "refused", "seq": 2, "time_ms": 1700000000009, "error": "RecordTooLargeException"}
@@ -33,6 +34,7 @@ from typing import Any, get_args
 from harness.model.errors import BadInput
 from harness.model.journal import TxnOutcome
 from workloads.own.producer_folder import Acks, ProducerTarget
+from workloads.producer.send_journal import NO_TIMESTAMP
 from workloads.record.identity import MAX_RUN
 
 _MS = 1_000_000
@@ -42,7 +44,7 @@ TRANSACTION_ENDS = {one.value: one for one in TxnOutcome}
 _TIME = {"time_ms", "time_ns"}
 _FIELDS: dict[str, set[str]] = {
     "begin": {"producer", "run", "topic", "acks"},
-    "sent": {"seq", "partition", "key", "key_base64", "size", "txn", *_TIME},
+    "sent": {"seq", "partition", "key", "key_base64", "size", "txn", "timestamp_ms", *_TIME},
     "acked": {"seq", "partition", "offset", *_TIME},
     "failed": {"seq", "partition", "error", *_TIME},
     "refused": {"seq", "partition", "error", *_TIME},
@@ -81,6 +83,10 @@ class EventLine:
         if "time_ns" in self.fields:
             return self.number_of("time_ns", MOST_NS)
         return self.number_of("time_ms", MOST_NS // _MS) * _MS
+
+    def timestamp_ms(self) -> int:
+        """The record's own time, as the producer gave it; negative: it gave none, which Kafka writes -1."""
+        return self.number_of("timestamp_ms", MOST_NS, NO_TIMESTAMP, least=-MOST_NS)
 
     def one_of(self, name: str, values: Sequence[object], default: object) -> Any:
         value = self.fields.get(name, default)

@@ -79,17 +79,26 @@ class OwnJournal:
         if self._closed:
             raise ValueError("the journal of this producer is closed")
 
-    def sent(self, at_ns: int, partition: int, key: bytes | None, size: int, txn: int | None = None) -> int:
+    def sent(
+        self,
+        at_ns: int,
+        partition: int,
+        key: bytes | None,
+        size: int,
+        txn: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> int:
         """Journal a send that was handed to the client at `at_ns`, or refused by it; returns its seq, which
-        was `next_seq`."""
+        was `next_seq`. `timestamp_ms` is the record's own time, if the program gave it one."""
         with self.lock:
             self.raise_if_failed()
             seq = self.next_seq
             keyed = "" if key is None else f', "key_base64": "{b64encode(key).decode()}"'
             within = "" if txn is None else f', "txn": {txn}'
+            stamped = "" if timestamp_ms is None else f', "timestamp_ms": {timestamp_ms}'
             self._write(
                 f'{{"event": "sent", "seq": {seq}, "time_ns": {at_ns}, "partition": {partition}, '
-                f'"size": {size}{keyed}{within}}}'
+                f'"size": {size}{keyed}{within}{stamped}}}'
             )
             self.next_seq += 1
             self.last_ns = at_ns
@@ -104,24 +113,24 @@ class OwnJournal:
         seq: int,
         outcome: SendOutcome,
         *,
+        at_ns: int,
         offset: int | None = None,
         error: str | None = None,
         partition: int | None = None,
     ) -> None:
         """Journal the report of a send; ignored once the journal is closed."""
-        now = time.time_ns()
         placed = "" if partition is None else f', "partition": {partition}'
         more = f', "error": {json.dumps(error)}' if error is not None else ""
         found = "" if offset is None or offset < 0 else f', "offset": {offset}'
         event = EVENT_OF_OUTCOME[outcome]
-        line = f'{{"event": "{event}", "seq": {seq}, "time_ns": {now}{placed}{found}{more}}}'
+        line = f'{{"event": "{event}", "seq": {seq}, "time_ns": {at_ns}{placed}{found}{more}}}'
         with self.lock:
             if seq < self.next_seq:
                 self._write(line)
             else:
                 self._early.append(line)
             self._reported += 1
-        self.last_ns = now
+        self.last_ns = at_ns
 
     def transaction(self, ended: OpenTransaction, outcome: TxnOutcome, *, answered: bool = True) -> None:
         """Journal a transaction that has ended; `answered` tells whether a broker said so."""

@@ -23,8 +23,8 @@ _MOST_WAITING = 10_000
 
 Times = npt.NDArray[np.int64]
 Steps = int | npt.NDArray[np.int32]
-_Send = tuple[int, int, bytes | None, int, int]
-"""Time (ns), partition, key, size, transaction."""
+_Send = tuple[int, int, bytes | None, int, int, int]
+"""Time (ns), partition, key, size, transaction, the record's own time (ms)."""
 _Report = tuple[int, int, SendOutcome, int, str | None, int]
 """Seq, time (ns), outcome, offset, error, partition."""
 
@@ -64,7 +64,8 @@ class _Replay:
             raise line.bad("a send belongs to a transaction that has ended", "another txn", f"txn {txn}")
         at_ns = line.time()
         partition = line.number_of("partition", 2**31 - 1, ANY_PARTITION, least=ANY_PARTITION)
-        self.sends.append((at_ns, partition, line.key(), line.number_of("size", 2**31 - 1, 0), txn))
+        size = line.number_of("size", 2**31 - 1, 0)
+        self.sends.append((at_ns, partition, line.key(), size, txn, line.timestamp_ms()))
         self.next_seq += 1
         self.open.add(seq)
         if txn != NO_TXN:
@@ -131,7 +132,7 @@ class _Replay:
     def drain(self) -> None:
         """Write the sends and reports that have arrived to the journal of sends."""
         if self.sends:
-            sent_ns, partitions, keys, sizes, txns = zip(*self.sends, strict=True)
+            sent_ns, partitions, keys, sizes, txns, stamps = zip(*self.sends, strict=True)
             times = np.array(sent_ns, dtype=np.int64)
             self.journal.opened(
                 SendBatch(
@@ -143,6 +144,7 @@ class _Replay:
                     partition=np.array(partitions, dtype=np.int32),
                     key=decode_keys(keys).fill_null(NO_KEY).to_numpy(zero_copy_only=False),
                     txn=np.array(txns, dtype=np.int64),
+                    timestamp_ms=np.array(stamps, dtype=np.int64),
                 )
             )
             self.sends = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError
 
 from harness.model.journal import SendOutcome
+from workloads.producer.outcomes import ForeignError
 
 REFUSALS: tuple[tuple[str, str], ...] = (
     # max.block.ms passed without metadata; the record was never queued (KafkaProducer.waitOnMetadata).
@@ -55,11 +56,14 @@ JVM_ENDED = "JvmEnded"
 
 
 @dataclass(frozen=True, slots=True)
-class JavaError:
+class JavaError(ForeignError):
     """An error report of the Java client, with the calls of confluent-kafka's `KafkaError`."""
 
     exception: str
     message: str | None = None
+
+    def outcome(self, acks: str) -> SendOutcome:
+        return outcome_of(self.exception, self.message, acks)
 
     def name(self) -> str:
         return self.exception

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,10 @@ class StepOrder:
     until: float | None = None
     rate: float | None = None
     rival: Callable[[Callable[[], bool]], bool] | None = None
+
+
+class Polled(Protocol):
+    """The records that a reader has received, from which transactions take theirs."""
+
+    def take(self) -> tuple[int, int]:
+        """Take the next records: (`position` of the first one in the reader's journal, their number)."""

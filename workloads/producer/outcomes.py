@@ -6,9 +6,10 @@ protocol defines as not appended. Everything else that is not a success is indet
 
 librdkafka needs care here. With retries=0 it still resends a batch, uncounted, after errors that it takes
 to mean "not written" and that need new metadata (NOT_LEADER_FOR_PARTITION among them: see
-`rd_kafka_handle_Produce_error`). Under acks=all that first attempt may have been appended (KAFKA-13574).
-A resend waits at least for its back-off, so `single_attempt` is proved by retries=0 **and** a report
-sooner than that back-off: see `workloads.config.workload_spec.ProducerSettings.single_attempt_ns`.
+`rd_kafka_handle_Produce_error`; findings/retries-0-sends-again.sh). Under acks=all that first attempt may
+have been appended (KAFKA-13574). A resend waits at least for its back-off, so `single_attempt` is proved by
+retries=0 **and** a report sooner than that back-off: see
+`workloads.config.workload_spec.ProducerSettings.single_attempt_ns`.
 
 Error names are librdkafka's, as `KafkaError.name()` gives them; names that start
 with "_" are the client's own.
@@ -16,6 +17,7 @@ with "_" are the client's own.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -28,6 +30,16 @@ ANY = "*"
 FENCED = frozenset({"_FENCED", "ProducerFencedException", "InvalidProducerEpochException"})
 """Errors of calls about transactions which say that another producer has taken the transactional.id; the
 _FENCED of librdkafka stands for PRODUCER_FENCED and INVALID_PRODUCER_EPOCH (`rd_kafka_txn_normalize_err`)."""
+
+
+class ForeignError(ABC):
+    """An error report of another client, which knows itself what it says of the send."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def outcome(self, acks: str) -> SendOutcome:
+        """The outcome of the send, by `acks` ("0", "1" or "all")."""
 
 
 class OutcomeCondition(StrEnum):

@@ -142,7 +142,7 @@ def _avro_encoder(spec: AvroPayload) -> Callable[[Any], bytes]:
             where="workload.payload.avro",
             expected="fastavro",
             found=str(error),
-            next_step="pip install 'kafka-chaos[avro]'",
+            next_step="pip install fastavro",
         ) from error
     path = spec.schema_ if isinstance(spec.schema_, str) else None
     try:

@@ -25,7 +25,8 @@ from workloads.producer.orders import Stream
 from workloads.producer.producers import make_client, transactional_id
 from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import SendBatch, SendJournal
-from workloads.producer.transactions import SLICE_SECONDS, TransactionManager
+from workloads.producer.transaction_calls import SLICE_SECONDS
+from workloads.producer.transactions import TransactionManager
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import Source
 from workloads.record.identity import ValueBuilder, encode_key

@@ -14,9 +14,8 @@ from confluent_kafka import KafkaError, KafkaException
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.clients import flush, poll, purge_and_close
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.producer.orders import StepOrder, Stream
+from workloads.producer.orders import Polled, StepOrder, Stream
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
-from workloads.producer.polls import Polls, Receiver
 from workloads.producer.reports import DeliveryReports, Tally
 from workloads.producer.send_journal import NO_KEY, NO_TXN, SendBatch, SendJournal
 from workloads.producer.transactions import ClientUnusable, TransactionManager
@@ -52,7 +51,7 @@ class ProducerLoop:
         settings: ProducerSettings,
         journal: SendJournal,
         transactions: RowSink | None,
-        polled: Receiver | None = None,
+        polled: Polled | None = None,
     ) -> None:
         self._first_client = connect(self._on_error)
         self._stream = stream
@@ -97,7 +96,7 @@ class ProducerLoop:
                 take=self._reports.take,
                 until=lambda: self._close_by,
                 patience=settings.transaction_timeout() / 1000 + _PATIENCE_MARGIN_SECONDS,
-                polls=None if polled is None else Polls(polled, spec.transactions.poll_records),
+                polls=polled,
             )
         self._thread = threading.Thread(target=self._run, name=f"producer-{stream.producer}", daemon=True)
 

@@ -16,8 +16,7 @@ from harness.model.secrets import format_settings, without_secrets
 from workloads.clients import client_logger
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.journal.parquet_parts import ClosesAtEnd
-from workloads.producer.orders import StepOrder, Stream
-from workloads.producer.polls import Receiver
+from workloads.producer.orders import Polled, StepOrder, Stream
 from workloads.producer.producer_loop import ProducerLoop
 from workloads.producer.reports import Progress, total
 from workloads.producer.send_journal import SendJournal
@@ -31,8 +30,8 @@ class Workload(ClosesAtEnd):
 
     Each producer has a client and a thread of its own. The journal is the caller's: close it after the
     workload. Use as a context manager or call `close`. `security` holds the settings of TLS and SASL, by
-    librdkafka's names, and `polled`, by the number of a producer, the reader from which its transactions take
-    records.
+    librdkafka's names, and `polled`, by the number of a producer, what its transactions take records
+    from.
 
     Raises:
         BadInput: the client refuses the settings.
@@ -52,7 +51,7 @@ class Workload(ClosesAtEnd):
         transactions: RowSink | None = None,
         client: Callable[..., Any] = Producer,
         security: Mapping[str, str] | None = None,
-        polled: Mapping[int, Receiver] | None = None,
+        polled: Mapping[int, Polled] | None = None,
     ) -> None:
         self._spec = spec
         self._closed = False

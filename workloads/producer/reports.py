@@ -11,20 +11,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from confluent_kafka import KafkaException
 
 from harness.model.journal import SendOutcome
+from harness.model.partition_words import NO_PARTITION
+from workloads.clients import drop_pending_error
 from workloads.config.workload_spec import ProducerSettings
-from workloads.producer.java_outcomes import JavaError, outcome_of
-from workloads.producer.outcomes import classify
+from workloads.producer.outcomes import ForeignError, classify
 from workloads.producer.send_journal import NO_OFFSET, SendJournal
 from workloads.record.identity import seq_of
-
-_now = time.time_ns
-_NO_PARTITION = -1
-_PENDING = SystemError, KafkaException
-"""confluent-kafka calls the first callback behind a fatal error while that is set, so that some call in it
-fails, with one of these (docs/open-bugs.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,46 +122,38 @@ class DeliveryReports:
         """The one delivery callback of all records (`on_delivery` of produce())."""
 
     def _report(self, error: Any, message: Any) -> None:
-        try:
-            if error is None:
-                self._keep((message.value(), message.offset(), _now()))
-            else:
-                self._failed(error, message)
-        except _PENDING:
-            self._take_again(error, message)
+        drop_pending_error()
+        now = time.time_ns()
+        if error is None:
+            self._keep((message.value(), message.offset(), now))
+        else:
+            self._failed(error, message, now)
 
     def _report_with_partition(self, error: Any, message: Any) -> None:
-        try:
-            if error is None:
-                self._keep((message.value(), message.offset(), _now(), message.partition()))
-            else:
-                self._failed(error, message)
-        except _PENDING:
-            self._take_again(error, message)
+        drop_pending_error()
+        now = time.time_ns()
+        if error is None:
+            self._keep((message.value(), message.offset(), now, message.partition()))
+        else:
+            self._failed(error, message, now)
 
-    def _take_again(self, error: Any, message: Any) -> None:
-        """Take a report whose callback failed, unless it was kept: the call of keeping it may have failed."""
-        value = message.value()
-        if value not in self._good[-4:] and all(row[0] != value for row in self._bad[-1:]):
-            self.callback(error, message)
-
-    def _failed(self, error: Any, message: Any) -> None:
+    def _failed(self, error: Any, message: Any, now: int) -> None:
         # latency() is measured from produce() to now, so it is never too short: no resend is missed.
         latency = message.latency()
         first_try = latency is not None and 0 <= latency < self._resend_seconds
         # None: it failed before the client had chosen a partition.
         known = None if self.partition_known else message.partition()
-        partition = _NO_PARTITION if known is None else known
-        if isinstance(error, JavaError):
-            outcome = outcome_of(error.exception, error.message, self._acks)
+        partition = NO_PARTITION if known is None else known
+        if isinstance(error, ForeignError):
+            outcome = error.outcome(self._acks)
         else:
             outcome = classify(error.name(), self._acks, single_attempt=first_try)
-        self._bad.append((message.value(), error.name(), _now(), outcome, partition))
+        self._bad.append((message.value(), error.name(), now, outcome, partition))
 
     def refused(self, value: bytes, error: str) -> None:
         """Note a send that produce() refused; before the next `take` it must be opened in the journal."""
         outcome = classify(error, self._acks, queued=False)
-        self._bad.append((value, error, _now(), outcome, _NO_PARTITION))
+        self._bad.append((value, error, time.time_ns(), outcome, NO_PARTITION))
 
     def take(self) -> None:
         """Journal and count the reports and refusals since the last call."""

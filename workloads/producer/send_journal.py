@@ -27,11 +27,13 @@ NO_KEY = -(2**63)
 """Stands in the arrays for a record without a key. A user's key of 8 bytes may be any other number."""
 NO_TXN = -1
 """Stands for a record that was sent outside of any transaction."""
+NO_TIMESTAMP = -1
+"""Stands for a record to which the producer gave no time; Kafka takes each negative time for none."""
 
 SendColumns = dict[str, npt.NDArray[Any]]
 """What is known of sends, a column each by its name in `_KNOWN`, all of one length."""
 
-_KNOWN = ("sent_ns", "key", "txn", "partition", "size", "step")
+_KNOWN = ("sent_ns", "key", "txn", "partition", "size", "step", "timestamp_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class SendBatch:
     """Sends of one producer with seq `first`, `first + 1`, ...; each array has one element per send, and a
     single number applies to all of them.
 
-    `key` holds `NO_KEY` where there is none, and `txn` `NO_TXN` outside of a transaction.
+    `key` holds `NO_KEY` where there is none, `txn` `NO_TXN` outside of a transaction, and `timestamp_ms` is
+    negative where the producer gave the record no time.
     """
 
     producer: int
@@ -50,6 +53,7 @@ class SendBatch:
     partition: npt.NDArray[np.int32]
     key: npt.NDArray[np.int64]
     txn: int | npt.NDArray[np.int64] = NO_TXN
+    timestamp_ms: int | npt.NDArray[np.int64] = NO_TIMESTAMP
 
 
 class OpenSends:
@@ -263,6 +267,7 @@ class SendJournal(ClosesAtEnd):
             **{name: pa.array(rows[name]) for name in ("partition", "size", "step", "sent_ns")},
             "key": pa.array(rows["key"], mask=rows["key"] == NO_KEY),
             "txn": pa.array(rows["txn"], mask=rows["txn"] == NO_TXN),
+            "timestamp_ms": pa.array(rows["timestamp_ms"], mask=rows["timestamp_ms"] < 0),
             **report,
         }
         return pa.Table.from_pydict(columns, schema=SENDS)

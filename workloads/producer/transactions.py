@@ -1,9 +1,10 @@
 """Transactions of one producer: when each begins, how it ends, and what the client knows about its outcome.
 
 Errors are handled as librdkafka's INTRODUCTION.md asks for (Transactional Producer, error handling): a
-retriable error repeats the call, an abortable one aborts the transaction, and after a fatal or any other
-error the client is not used again. As in an application, a new client with the same transactional.id then
-takes over; its `init_transactions` first ends the transaction that the old client left open.
+retriable error repeats the call (`workloads.producer.transaction_calls`), an abortable one aborts the
+transaction, and after a fatal or any other error the client is not used again. As in an application, a new
+client with the same transactional.id then takes over; its `init_transactions` first ends the transaction that
+the old client left open.
 
 Outcomes of a transaction:
 
@@ -26,14 +27,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
-from workloads.clients import STUCK_SECONDS, ClientStuck, call_with_timeout, flush, purge, purge_and_close
+from workloads.clients import ClientStuck, purge, purge_and_close
 from workloads.config.workload_spec import TransactionSpec
-from workloads.producer.polls import Polls
+from workloads.producer.orders import Polled
+from workloads.producer.transaction_calls import TransactionCalls
 
-SLICE_SECONDS = 1.0
-"""Longest single call into the client, in seconds: a request to close is noticed between calls. librdkafka
-allows such a call to be resumed."""
-_PAUSE_SECONDS = 0.05
 _STUCK = "_STUCK"
 """Journaled as the error when the client never returned from a call."""
 _MAX_FAILED_CLIENTS = 20
@@ -81,7 +79,7 @@ class TransactionManager:
     until: Callable[[], float | None]
     patience: float
     prepare: Callable[[Any], None] | None = None
-    polls: Polls | None = None
+    polls: Polled | None = None
 
     def __post_init__(self) -> None:
         self._random = Random(f"{self.seed}/transactions")
@@ -90,6 +88,7 @@ class TransactionManager:
         self._ready = False
         self._last_failure = ""
         self._open: OpenTransaction | None = None
+        self._calls = TransactionCalls(self.take, self.until, self.patience)
 
     @property
     def number(self) -> int:
@@ -166,7 +165,7 @@ class TransactionManager:
         first, polled = (None, 0) if self.polls is None else self._poll(self.polls)
         if taken_over:
             outcome, error = self._end_taken_over(ending)
-            answered = True
+            answered = outcome is not TxnOutcome.INDETERMINATE
         else:
             outcome, error, answered = self._commit_fenced(ending) or self._outcome(ending)
         self.take()
@@ -188,10 +187,10 @@ class TransactionManager:
         )
         return outcome
 
-    def _poll(self, polls: Polls) -> tuple[int, int]:
+    def _poll(self, polls: Polled) -> tuple[int, int]:
         """Poll while the transaction is open and its records are in the log."""
         self.flush()
-        time.sleep(max(0.0, min(self.spec.poll_after, self._deadline() - time.monotonic())))
+        time.sleep(max(0.0, min(self.spec.poll_after, self._calls.deadline() - time.monotonic())))
         return polls.take()
 
     def _outcome(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool]:
@@ -200,13 +199,17 @@ class TransactionManager:
         failure = ending.broken
         if ending.asked == "commit" and failure is None:
             try:
-                error = self._call(self._call_prepare)
+                error = self._calls.repeat(self._call_prepare)
             except ClientStuck:
                 self._replace_client(_STUCK, end=purge)
                 return TxnOutcome.ABORTED, _STUCK, False
             if error is None:
                 asked_to_commit = True
-                error = self._call(self.client.commit_transaction)
+                try:
+                    error = self._commit()
+                except ClientStuck:
+                    self._replace_client(_STUCK, end=purge)
+                    return TxnOutcome.INDETERMINATE, _STUCK, False
             if error is None:
                 return TxnOutcome.COMMITTED, None, True
             failure = error.name()
@@ -215,7 +218,7 @@ class TransactionManager:
                 return TxnOutcome.INDETERMINATE, failure, False
         elif failure is None:
             self.flush()
-        error = self._call(self.client.abort_transaction)
+        error = self._abort()
         if error is None:
             return TxnOutcome.ABORTED, failure, True
         self._replace_client(error.name())
@@ -241,59 +244,45 @@ class TransactionManager:
         self.client = successor
         purge_and_close(old)
         self.take()
-        return outcome, error, True
+        return outcome, error, outcome is not TxnOutcome.INDETERMINATE
 
     def _end_taken_over(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None]:
         """Ask to end a transaction that the coordinator has aborted for another producer, so that it must
         refuse: (outcome, the client's error name)."""
         commit = ending.asked == "commit" and ending.broken is None
-        error = self._call(self.client.commit_transaction if commit else self.client.abort_transaction)
+        try:
+            error = self._commit() if commit else self._abort()
+        except ClientStuck:
+            return TxnOutcome.INDETERMINATE, _STUCK
         if error is None:
             let_through = commit and ending.records > 0
             return (TxnOutcome.COMMITTED if let_through else TxnOutcome.ABORTED), ending.broken
+        if commit and error.retriable():
+            # Not refused, but unanswered.
+            return TxnOutcome.INDETERMINATE, error.name()
         if error.txn_requires_abort():
             # A send was refused first. That the client is fenced it learns from the coordinator.
-            error = self._call(self.client.abort_transaction) or error
+            error = self._abort() or error
         return TxnOutcome.ABORTED, error.name()
 
     def flush(self) -> None:
         """Wait for the delivery reports, so that the records are in the log before the transaction ends."""
-        give_up = self._deadline()
-        while flush(self.client, SLICE_SECONDS) and time.monotonic() < give_up:
-            self.take()
-            give_up = min(give_up, self._deadline())
-        self.take()
+        self._calls.flush(self.client)
 
-    def _deadline(self) -> float:
-        until = self.until()
-        own = time.monotonic() + self.patience
-        return own if until is None else min(own, until)
+    def _commit(self) -> KafkaError | None:
+        return self._calls.commit(self.client)
 
-    def _call(self, work: Callable[[float], Any]) -> KafkaError | None:
-        """Repeat a call while its error is retriable; returns the last error (None: it succeeded)."""
-        give_up = self._deadline()
-        while True:
-            try:
-                work(SLICE_SECONDS)
-                return None
-            except KafkaException as error:
-                self.take()
-                cause: KafkaError = error.args[0]
-                give_up = min(give_up, self._deadline())
-                if not cause.retriable() or time.monotonic() >= give_up:
-                    return cause
-                if cause.code() != KafkaError._TIMED_OUT:
-                    time.sleep(_PAUSE_SECONDS)
+    def _abort(self) -> KafkaError | None:
+        return self._calls.repeat(self.client.abort_transaction)
 
     def _initialise(self, client: Any) -> None:
-        cause = self._call(client.init_transactions)
+        cause = self._calls.repeat(client.init_transactions)
         if cause is not None:
             raise ClientUnusable(f"init_transactions: {cause.name()}: {cause.str()}")
 
     def _call_prepare(self, _: float) -> None:
         if self.prepare is not None:
-            prepare = partial(self.prepare, self.client)
-            call_with_timeout(STUCK_SECONDS, prepare, "send_offsets_to_transaction")
+            self._calls.once(partial(self.prepare, self.client), "send_offsets_to_transaction")
 
     def _replace_client(self, why: str, end: Callable[[Any], None] = purge_and_close) -> None:
         """Replace the client, and `end` the old one. The next transaction initialises the new one."""

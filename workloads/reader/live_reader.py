@@ -243,9 +243,8 @@ class LiveReader:
         self._assigned_partitions = set()
 
     def _leave_group(self) -> None:
-        """Leave the group, and serve the rebalances that are queued, before close: of one that it calls back
-        about after the group has ended, confluent-kafka asks the group for its protocol, with Python's lock
-        held, and gets no answer. A static member would give up its partitions, so it is only closed."""
+        """Leave the group, and serve the rebalances that are queued, before close, which might not return
+        otherwise. A static member would give up its partitions, so it is only closed."""
         self._consumer.unsubscribe()
         give_up = time.monotonic() + _LEAVE_SECONDS
         while time.monotonic() < give_up:

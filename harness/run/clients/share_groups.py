@@ -22,11 +22,11 @@ from harness.model.share_journal import (
 from harness.protocol.admin import ANSWER_SECONDS
 from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients.client_factory import share_client
+from harness.run.clients.java_clients import share_client
 from harness.run.clients.share_markers import MarkersLeft
-from harness.spec.steps import AlterShareGroup
+from harness.spec.share_step import AlterShareGroup
+from workloads.base import ArmClients, Running
 from workloads.config.share_spec import ShareSpec
-from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.journal.row_journal import RowJournal
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
@@ -43,49 +43,59 @@ _SESSION_SECONDS = 45.0
 """group.share.session.timeout.ms: the partitions of a killed member are without one until then."""
 
 
-class ShareGroups(ClosesAtEnd):
-    """All share groups of an arm; use as a context manager or call `close`.
+class ShareGroups(Running):
+    """All share groups of an arm."""
 
-    Raises:
-        BadInput: the brokers refuse the settings of a group.
-        ClusterError: they could not be set.
-    """
-
-    def __init__(self, setting: ArmSetting) -> None:
+    def __init__(self, setting: ArmSetting, specs: Sequence[ShareSpec]) -> None:
         self._setting = setting
+        self._specs = specs
         self._cluster = cluster = setting.cluster
-        self.groups: tuple[ShareGroup, ...] = ()
-        self._open = ExitStack()
-        specs = setting.experiment.share_of(setting.arm)
-        if not specs:
-            return
-        folder = setting.folder
-        with ExitStack() as stack:
-            self._deliveries = stack.enter_context(RowJournal(folder / DELIVERIES_DIR, DELIVERIES))
-            events = stack.enter_context(RowJournal(folder / SHARE_EVENTS_DIR, SHARE_EVENTS))
-            sinks = ShareSinks(self._deliveries, events)
-            self._offsets: RowSink = stack.enter_context(
-                RowJournal(folder / SHARE_OFFSETS_DIR, SHARE_OFFSETS)
-            )
-            self.groups = tuple(self._group(spec, sinks) for spec in specs)
-            self._open = stack.pop_all()
+        self._members: tuple[ShareGroup, ...] = ()
+        self._journals = ExitStack()
         session = cluster.spec.properties.get("group.share.session.timeout.ms", "")
         self._session_seconds = int(session) / 1000 if session.isdigit() else _SESSION_SECONDS
         self._last: dict[tuple[str, int], ShareStart] = {}
-        self._markers = MarkersLeft(cluster, setting.topic, folder / DELIVERIES_DIR)
+        self._markers = MarkersLeft(cluster, setting.topic, setting.folder / DELIVERIES_DIR)
+
+    @classmethod
+    def of(cls, setting: ArmSetting) -> ShareGroups | None:
+        """None: the arm has no share groups."""
+        specs = setting.experiment.share_of(setting.arm)
+        return cls(setting, specs) if specs else None
+
+    def groups(self) -> dict[str, str]:
+        return {spec.group or spec.name: spec.group_id(self._setting.run_id) for spec in self._specs}
+
+    def connect(self, clients: ArmClients, stack: ExitStack) -> None:  # noqa: ARG002
+        """Make the groups; their members start later.
+
+        Raises:
+            BadInput: the version of their client is not known.
+            PrerequisiteMissing: their client is not available.
+        """
+        folder, journals = self._setting.folder, self._journals
+        stack.callback(self._close)
+        self._deliveries = journals.enter_context(RowJournal(folder / DELIVERIES_DIR, DELIVERIES))
+        events = journals.enter_context(RowJournal(folder / SHARE_EVENTS_DIR, SHARE_EVENTS))
+        self._offsets: RowSink = journals.enter_context(RowJournal(folder / SHARE_OFFSETS_DIR, SHARE_OFFSETS))
+        sinks = ShareSinks(self._deliveries, events)
+        self._members = tuple(self._group(spec, sinks) for spec in self._specs)
 
     def start(self) -> None:
-        """Set the groups' settings and start their members; when all have begun, begin to kill some."""
-        if not self.groups:
-            return
+        """Set the groups' settings and start their members; when all have begun, begin to kill some.
+
+        Raises:
+            BadInput: the brokers refuse the settings of a group.
+            ClusterError: they could not be set.
+        """
         admin = self._cluster.admin()
-        for group in self.groups:
+        for group in self._members:
             admin.set_group_config(group.group_id, group.spec.group_config())
             group.start_members()
         deadline = time.monotonic() + BEGIN_SECONDS
-        for group in self.groups:
+        for group in self._members:
             group.await_members(deadline)
-        for group in self.groups:
+        for group in self._members:
             group.begin()
 
     def alter(self, change: AlterShareGroup) -> list[str]:
@@ -95,7 +105,7 @@ class ShareGroups(ClosesAtEnd):
             BadInput: the brokers refuse a setting.
             ClusterError: a setting could not be changed.
         """
-        group = next(one for one in self.groups if change.group in (one.spec.name, one.spec.group))
+        group = next(one for one in self._members if change.group in (one.spec.name, one.spec.group))
         config = ShareSpec(name="q", lock=change.lock, delivery_limit=change.delivery_limit).group_config()
         config = {name: value for name, value in config.items() if name != "share.auto.offset.reset"}
         if config:
@@ -136,13 +146,13 @@ class ShareGroups(ClosesAtEnd):
             [] if why is None else [f"the start of share group {group.spec.name} could not be moved: {why}"]
         )
 
-    def drain(self) -> list[str]:
+    def end(self) -> list[str]:
         """Wait until every group has finished all records, or its members are given none any more; returns
-        problems. Then the start offsets are journaled."""
-        for group in self.groups:
+        problems. Then the start offsets are journaled, and the members end."""
+        for group in self._members:
             group.finish_events(time.monotonic() + _MOST_SECONDS)
         problems: list[str] = []
-        waiting = list(self.groups)
+        waiting = list(self._members)
         begun, begun_ns = time.monotonic(), time.time_ns()
         since: dict[str, float] = {}
         while waiting:
@@ -162,22 +172,27 @@ class ShareGroups(ClosesAtEnd):
                 break
             if waiting:
                 time.sleep(_POLL_SECONDS)
-        for group in self.groups:
+        for group in self._members:
             self._ask(group, last=True)
+        self._close()
         return problems
 
-    def close(self, *, give_up: bool = False) -> None:
-        """End every member and write the journals. Safe to call again."""
-        for group in self.groups:
-            group.close(give_up=give_up)
-        self._open.close()
+    def abort(self) -> None:
+        self._close(give_up=True)
 
-    def infos(self) -> tuple[ShareInfo, ...]:
-        return tuple(group.info() for group in self.groups)
+    def _close(self, *, give_up: bool = False) -> None:
+        """End every member and write the journals; with `give_up` without waiting for what a member has in
+        flight. Safe to call again."""
+        for group in self._members:
+            group.close(give_up=give_up)
+        self._journals.close()
+
+    def meta(self) -> dict[str, tuple[ShareInfo, ...]]:
+        return {"share": tuple(group.info() for group in self._members)}
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(problem for group in self.groups for problem in group.problems)
+        return tuple(problem for group in self._members for problem in group.problems)
 
     def _group(self, spec: ShareSpec, sinks: ShareSinks) -> ShareGroup:
         setting, cluster = self._setting, self._cluster

@@ -31,19 +31,6 @@ _PAUSE_SECONDS = 0.002
 _SILENT_SECONDS = 0.05
 
 
-class AnsweredCommits:
-    """Passes rows of commits on to a journal, and calls back for those without an error."""
-
-    def __init__(self, sink: RowSink, answered: Callable[[dict[str, Any]], None]) -> None:
-        self._sink = sink
-        self._answered = answered
-
-    def append(self, row: dict[str, Any]) -> None:
-        self._sink.append(row)
-        if row["error"] is None:
-            self._answered(row)
-
-
 @dataclass(eq=False)
 class CoordinatorPoller:
     """Asks coordinators in one thread from `start` to `stop`; `last` asks again when all is committed.

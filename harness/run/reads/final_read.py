@@ -132,7 +132,7 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
         return FinalRead(complete=False, reasons=(str(error),), finished_ns=time.time_ns())
     reasons = list(found.reasons)
     reasons += gap_reasons(cluster, found.bounds, found.first, found.committed, compacted=target.compacted)
-    unread = unread_partitions(folder, target.topic)
+    unread = unread_partitions(folder, target.topic, [bound.partition for bound in found.bounds])
     inspected: tuple[int, ...] = ()
     wanted = set(range(target.partitions)) if target.every_replica else unread
     if wanted:

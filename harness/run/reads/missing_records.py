@@ -108,9 +108,10 @@ def unexplained_gaps(
     return reasons
 
 
-def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
-    """Partitions of `topic` with at least one acknowledged send whose identity was not read back. Journals
-    are streamed, with one byte of memory per send."""
+def unread_partitions(folder: Path, topic: str, partitions: Collection[int]) -> frozenset[int]:
+    """Those of the `partitions` of `topic` that may have held an acknowledged send whose identity was not
+    read back: the partition that it was sent to, or all of them where the client has named none. Journals are
+    streamed, with one byte of memory per send."""
     read: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(0, dtype=bool))
     for batch in journal_batches(folder / READS_DIR, ["state", "producer", "seq"]):
         ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
@@ -124,7 +125,7 @@ def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
         for producer, seqs, mine in _by_producer(acked):
             marks = _grown(read[producer], int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())
-    return frozenset(unread)
+    return frozenset(partitions if any(number < 0 for number in unread) else unread)
 
 
 def _by_producer(table: pa.Table) -> Iterator[tuple[int, np.ndarray, pa.Table]]:

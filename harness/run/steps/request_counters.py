@@ -8,7 +8,8 @@ from faults.proxied.rules import RuleAdded, describe_passed, proxies_of
 from faults.requests import Act, RequestMatch
 from faults.shared.fault_spec import Injection, InjectionContext, shortened
 from harness.model.request_rules import RuleCounts
-from harness.spec.steps import Step, Wait
+from harness.spec.step import Step
+from harness.spec.steps import Wait
 
 
 class RequestCounters:

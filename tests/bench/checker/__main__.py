@@ -92,7 +92,7 @@ def _is_there(tool: str) -> bool:
         raise SystemExit(f"no such tool: {tool}; known are {', '.join(TOOLS)}")
     found = tool in OURS or importlib.util.find_spec(tool) is not None
     if not found:
-        print(f"{tool} is not installed (pip install 'kafka-chaos[bench]'), so it is left out")
+        print(f"{tool} is not installed (pip install '.[bench]'), so it is left out")
     return found
 
 

@@ -15,8 +15,8 @@ from harness.model.errors import FaultError
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import parse
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import partition_state
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

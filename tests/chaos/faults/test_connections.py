@@ -16,8 +16,8 @@ from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
 from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers, leader_of
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

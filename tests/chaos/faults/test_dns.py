@@ -11,8 +11,8 @@ from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, Followers, Leader
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import wait_until
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers, partition_state
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

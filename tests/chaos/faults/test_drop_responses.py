@@ -12,8 +12,8 @@ from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import wait_until
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import PATIENCE, leader_of
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

@@ -19,8 +19,8 @@ from harness.model.broker_views import PartitionState
 from harness.model.errors import FaultError
 from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import PATIENCE, partition_state
+from tests.chaos.support.proof import Prove
 from tests.chaos.support.reassignments import ongoing_reassignments
 
 pytestmark = pytest.mark.chaos

@@ -18,8 +18,8 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import PartitionState
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import wait_until
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import PATIENCE, leader_of
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 
@@ -92,8 +92,7 @@ def read(
             values.append(message.value() or b"")
         return values, [f"neither end nor error within {seconds:g} s"]
     finally:
-        # librdkafka locks up for ever when it is closed while a broker's thread answers a fetch with an
-        # error (rd_kafka_offset_reset waits for the lock that it holds): first no fetch may be under way.
+        # No fetch may be under way when the client is closed.
         consumer.unassign()
         consumer.poll(1.0)
         consumer.close()

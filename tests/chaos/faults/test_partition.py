@@ -18,7 +18,6 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import PartitionState
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import (
     PATIENCE,
     answering,
@@ -27,7 +26,7 @@ from tests.chaos.support.cluster_queries import (
     partition_state,
 )
 from tests.chaos.support.evidence import FaultTable
-from tests.chaos.support.proof import proved
+from tests.chaos.support.proof import Prove, proved
 
 pytestmark = pytest.mark.chaos
 

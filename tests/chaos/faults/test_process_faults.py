@@ -9,8 +9,8 @@ from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import await_another_leader, leader_of
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

@@ -28,8 +28,8 @@ from harness.protocol.connection import BrokerConnection
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse
-from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.proof import Prove
 from workloads.log_format.segments import parse_segment
 
 pytestmark = pytest.mark.chaos

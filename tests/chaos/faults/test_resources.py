@@ -11,7 +11,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.listings import faults
 from harness.model.errors import FaultError
 from harness.preflight import kernel_probes
-from tests.chaos.conftest import Prove
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

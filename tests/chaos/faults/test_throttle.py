@@ -15,7 +15,7 @@ from harness.model import journal
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import parse
-from tests.chaos.conftest import Prove
+from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos
 

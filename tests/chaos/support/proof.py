@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -39,6 +39,10 @@ class Shown:
     seen_ms: float
     heal_ms: float = field(default=0.0)
     healed: str = field(default="")
+
+
+Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
+"""The fixture `prove`: `with prove(spec) as shown:` is `proved` on the shared cluster."""
 
 
 @contextmanager

@@ -7,26 +7,29 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from harness.campaign.docker_backend import DockerBackend
-from harness.campaign.workers import LocalWorker
 from harness.cluster.managed import ManagedCluster
+from harness.many.docker_backend import DockerBackend
+from harness.many.workers import LocalWorker
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
 from harness.suite.model import SuiteItem, SuiteResult
 from harness.suite.runner import run_items
 
+Started = Callable[[ClusterSpec], ManagedCluster]
+"""The fixture `started`: a cluster of a spec, which other tests may share."""
+
 
 class SharedClusters(DockerBackend):
     """Takes clusters from a fixture, which removes them."""
 
-    def __init__(self, started: Callable[[ClusterSpec], ManagedCluster]) -> None:
+    def __init__(self, started: Started) -> None:
         self._started = started
 
     def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:  # noqa: ARG002
         return nullcontext(self._started(spec))
 
 
-def run_on(item: SuiteItem, started: Callable[[ClusterSpec], ManagedCluster], results: Path) -> SuiteResult:
+def run_on(item: SuiteItem, started: Started, results: Path) -> SuiteResult:
     """Run one item in this process; `started` gives a cluster of a spec."""
     worker = LocalWorker(SharedClusters(started))
     (result,) = run_items([item], Options(results=results), workers=lambda *_: worker)

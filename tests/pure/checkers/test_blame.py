@@ -8,7 +8,7 @@ import pytest
 
 from checkers.judgement.summary import BlameGroup, sentence
 from harness.model.run import StepInfo
-from tests.support.history import run_meta
+from tests.support.history import run_meta, window
 
 pytestmark = pytest.mark.pure
 
@@ -28,6 +28,11 @@ NOTHING: dict[str, Any] = {
 SEVERAL = [
     ({"finding": "circular_information_flow"}, "1 circular_information_flow"),
     ({"partition": 2}, "1 lost: in partition 2"),
+    (
+        {"partition": -1, "step": 1},
+        "1 lost: sent in after to a partition that the client did not name",
+    ),
+    ({"partition": -1}, "1 lost: in a partition that the client did not name"),
     ({"partition": 0, "step": 1}, "1 lost: sent in after to partition 0"),
     ({"partition": 0, "step": 0}, "1 lost: sent in before to partition 0"),
     ({"partition": 0, "step": 7}, "1 lost: sent in step 7 to partition 0"),
@@ -56,6 +61,10 @@ SEVERAL = [
     ),
     ({"partition": 1, "later": "kill-1"}, "1 lost: in partition 1, gone after kill-1"),
     (
+        {"partition": 1, "acked_by": 2, "during": "pause-1"},
+        "1 lost: in partition 1, acknowledged by broker 2 during pause-1",
+    ),
+    (
         {"partition": 1, "place": "not committed", "later": "kill-1"},
         "1 lost: in partition 1, not committed, missing after kill-1",
     ),
@@ -68,6 +77,14 @@ SEVERAL = [
         "1 lost: in partition 1, acknowledged by broker 0 in epoch 0, overwritten in epoch 0",
     ),
     ({"partition": 1, "place": "overwritten"}, "1 lost: in partition 1, overwritten"),
+    (
+        {"partition": 1, "place": "overwritten", "same_offset": "false"},
+        "1 lost: in partition 1, overwritten, at offsets that more success reports name than can be true",
+    ),
+    (
+        {"partition": 1, "place": "overwritten", "same_offset": "doubtful"},
+        "1 lost: in partition 1, overwritten, at offsets that several success reports name",
+    ),
     ({"partition": 1, "place": "tail"}, "1 lost: in partition 1, the log ends before"),
     ({"partition": 1, "place": "unknown"}, "1 lost: in partition 1, not in the log"),
     ({"partition": 1, "place": "not committed"}, "1 lost: in partition 1, not committed"),
@@ -83,3 +100,22 @@ def test_in_words(cells: dict[str, Any], words: str) -> None:
     cell = BlameGroup(**NOTHING)._replace(**cells)
     assert sentence(cell, 1, run_meta(steps=steps)) == words
     assert sentence(cell, 12_345, run_meta(steps=steps)) == f"12,345{words[1:]}"
+
+
+OF_OUTPUTS = [
+    ({"finding": "unprocessed"}, "no fault was in force: the application passed over it"),
+    ({"finding": "unprocessed", "place": "expired"}, "expired, no fault was in force"),
+    ({"finding": "unprocessed", "during": "kill-1"}, "during kill-1"),
+    ({"finding": "reprocessed"}, "no fault was in force between its first output and its last one"),
+    ({"finding": "reprocessed", "during": "kill-1"}, "during kill-1"),
+    ({"finding": "premature", "place": "aborted"}, "aborted"),
+    ({"finding": "duplicate", "partition": 0}, "in partition 0"),
+]
+
+
+@pytest.mark.parametrize(("cells", "words"), OF_OUTPUTS)
+def test_no_fault_is_said_of_what_was_passed_over_and_repeated(cells: dict[str, Any], words: str) -> None:
+    cell = BlameGroup(**NOTHING)._replace(**cells)
+    meta = run_meta(windows=(window("kill-1", 1, 2),))
+    assert sentence(cell, 2, meta) == f"2 {cell.finding}: {words}"
+    assert "no fault" not in sentence(cell, 2, run_meta())

@@ -148,6 +148,11 @@ def test_the_optimising_compiler_is_for_large_runs() -> None:
     assert EngineChoice("spark").for_rows(None).key != EngineChoice("spark").key
 
 
+def test_what_the_jvm_unpacks_goes_with_the_engines_folder() -> None:
+    command = server_command(Java(17, "", "", "java"), EngineChoice("spark"), {}, Path("/scratch/log4j"))
+    assert "-Djava.io.tmpdir=/scratch" in command
+
+
 def test_a_token_in_a_url_is_not_shown() -> None:
     assert public_url("sc://host:1/;token=secret;use_ssl=true") == "sc://host:1"
     assert public_url("sc://host") == "sc://host"

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from checkers.judgement.judge import judge
+from checkers.judgement.promise import check_promise
+from harness.model.errors import BadInput
 from harness.model.result import FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import FinalRead
 from tests.support.builders.summaries import summary_with
@@ -199,6 +201,12 @@ def test_duplicates_of_an_idempotent_producer_are_invalid() -> None:
         ({"max_in_flight": 1}, "one request was in flight at a time"),
         ({"max_in_flight": 2}, None),
         ({"max_in_flight": None}, None),
+        (
+            {"idempotent": True, "client": "own"},
+            "the producer is idempotent and keeps the order of its sends (`own: {order: sent}`)",
+        ),
+        ({"idempotent": True, "client": "own", "order": "none"}, None),
+        ({"max_in_flight": 1, "client": "own", "order": "none"}, None),
     ],
 )
 def test_order_is_kept_by_idempotence_or_one_request_in_flight(meta: dict[str, Any], why: str | None) -> None:
@@ -210,6 +218,31 @@ def test_order_is_kept_by_idempotence_or_one_request_in_flight(meta: dict[str, A
         assert judgement.verdict is VerdictWord.INVALID
         assert judgement.reasons == (f"3 records are in the log after one that was sent later, though {why}",)
         assert judgement.promise_reasons == ("reordered: promised 0, seen 3",)
+
+
+def test_a_client_that_does_not_keep_the_order_may_still_write_nothing_twice() -> None:
+    unordered = {"idempotent": True, "client": "own", "order": "none"}
+    judgement = _judge({"reordered": 3}, meta=unordered)
+    assert judgement.reasons[-1].endswith("sent later, as `own: {order: none}` allows")
+    assert _judge({"duplicate": 3}, meta=unordered).verdict is VerdictWord.INVALID
+
+
+@pytest.mark.parametrize(
+    ("promise", "verdict", "kept"), [({}, "unknown", None), ({"idle": "any"}, "valid", True)]
+)
+def test_a_fault_that_hit_nothing_proves_nothing(
+    promise: dict[str, str], verdict: str, kept: bool | None
+) -> None:
+    judgement = _judge({}, meta={"promise": promise}, idle_faults=("kill-1", "cut-1"))
+    assert (judgement.verdict, judgement.as_promised) == (verdict, kept)
+    assert ("kill-1, cut-1 hit nothing of this arm" in judgement.reasons[0]) is (verdict == "unknown")
+
+
+@pytest.mark.parametrize("text", ["0", ">= 1", "acked in w", ""])
+def test_faults_that_hit_nothing_are_allowed_or_not(text: str) -> None:
+    with pytest.raises(BadInput, match="not a number"):
+        check_promise({"idle": text}, ["w"])
+    check_promise({"idle": "any"}, ["w"])
 
 
 @pytest.mark.parametrize(

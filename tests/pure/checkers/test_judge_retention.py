@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.judgement.policy import Policy, Retention, retention
+from checkers.judgement.policy import Policy, Retention, age_by_own_time, retention
 from harness.model.run import ChangedConfig, FinalRead
 from tests.support.history import run_meta
 
@@ -56,3 +56,26 @@ def test_settings_of_a_fault_count_as_long_as_they_were_in_force() -> None:
     still = ChangedConfig(config={"retention.ms": "1000", "cleanup.policy": "compact,delete"})
     policy = Policy.of(meta.model_copy(update={"changed_configs": (still,)}))
     assert (policy.newest_deletable_ns, policy.compacts) == (99 * 10**9, True)
+
+
+@pytest.mark.parametrize(
+    ("topic", "brokers", "own"),
+    [
+        ({}, {}, True),
+        ({"message.timestamp.type": "CreateTime"}, {}, True),
+        ({"message.timestamp.type": "LogAppendTime"}, {}, False),
+        ({}, {"log.message.timestamp.type": "LogAppendTime"}, False),
+        ({"message.timestamp.type": "CreateTime"}, {"log.message.timestamp.type": "LogAppendTime"}, True),
+    ],
+)
+def test_whose_time_tells_the_age_of_a_record(
+    topic: dict[str, str], brokers: dict[str, str], own: bool
+) -> None:
+    assert age_by_own_time(topic, brokers) is own
+
+
+def test_a_changed_timestamp_type_leaves_both_times_possible() -> None:
+    meta = run_meta(final_read=FinalRead(complete=True, finished_ns=100 * 10**9))
+    assert Policy.of(meta).own_times == {True}
+    changed = ChangedConfig(config={"message.timestamp.type": "LogAppendTime"}, until_ns=50 * 10**9)
+    assert Policy.of(meta.model_copy(update={"changed_configs": (changed,)})).own_times == {True, False}

@@ -64,8 +64,8 @@ def test_a_fault_touches_at_most_three_files_beside_its_docs_and_tests() -> None
     assert len(source_files(DIFF)) <= 3
 
 
-def test_the_page_shows_the_diff() -> None:
-    assert f"```diff\n{DIFF.read_text()}```\n" in (ROOT / "CONTRIBUTING.md").read_text()
+def test_the_page_links_the_diff() -> None:
+    assert f"({DIFF.relative_to(ROOT)})" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def test_the_fault_of_the_diff_is_loaded_listed_injected_proved_and_undone(tmp_path: Path) -> None:

@@ -101,8 +101,6 @@ def test_what_the_proxies_cannot_imitate_is_refused() -> None:
     assert spec("loss", percent=51).by_proxy() is None
     with pytest.raises(ValidationError, match="use `partition`"):
         spec("loss", percent=51, by="proxy")
-    for kind in ("duplicate_packets", "corrupt_packets"):
-        assert spec(kind, percent=5).by_proxy() is None
 
 
 def rules(**action: Any) -> tuple[RequestRule, ...]:

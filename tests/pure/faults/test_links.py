@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from faults.network import link_probe, links
 from faults.network.link_fault import Shaped
 from faults.network.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
-from faults.packets import CorruptPackets, DuplicatePackets, Loss, PacketsLost, Reorder
+from faults.packets import Loss, PacketsLost, Reorder
 from faults.shared.fault_spec import KINDS, FaultSpec
 from faults.slow_links import Bandwidth, Jitter, Latency, mbit_of
 from faults.targets import All, BrokerId, Clients, Controllers, Followers, Leader
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.pure
 
 LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
 SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
-OURS = {"loss", "latency", "jitter", "reorder", "duplicate_packets", "corrupt_packets", "bandwidth"}
+OURS = {"loss", "latency", "jitter", "reorder", "bandwidth"}
 nodes = st.sets(st.sampled_from((CLIENT, 1, 2, 3, 101)), min_size=1)
 
 
@@ -150,8 +150,6 @@ def test_perl_can_stand_between_single_quotes() -> None:
         ("latency", {"delay_ms": 100}, "delay 100ms"),
         ("jitter", {"delay_ms": 50, "spread_ms": 12.5}, "delay 50ms 12.5ms"),
         ("reorder", {"percent": 25}, "delay 20ms reorder 25%"),
-        ("duplicate_packets", {"percent": 0.5}, "duplicate 0.5%"),
-        ("corrupt_packets", {"percent": 1}, "corrupt 1%"),
     ],
 )
 def test_netem_is_told_what_was_asked(kind: str, fields: dict[str, object], leaf: str) -> None:
@@ -170,8 +168,6 @@ def test_netem_is_told_what_was_asked(kind: str, fields: dict[str, object], leaf
         ("latency", {"delay_ms": 0}),
         ("jitter", {"delay_ms": 10, "spread_ms": 11}),
         ("reorder", {"percent": 60}),
-        ("duplicate_packets", {"percent": -1}),
-        ("corrupt_packets", {"percent": 100}),
         ("bandwidth", {"rate": "2"}),
         ("bandwidth", {"rate": "1gbit"}),
         ("bandwidth", {"rate": "51mbit"}),
@@ -215,7 +211,7 @@ def test_needs_are_names_that_the_kernel_is_asked_for() -> None:
 
 
 def test_all_of_these_faults_can_be_written_in_a_file() -> None:
-    for model in (Loss, Latency, Jitter, Reorder, DuplicatePackets, CorruptPackets, Bandwidth):
+    for model in (Loss, Latency, Jitter, Reorder, Bandwidth):
         assert all(name.description for key, name in model.model_fields.items() if key != "kind")
         assert "Proof:" in (model.__doc__ or "")
     assert links.NETEM.startswith("netem")

@@ -15,8 +15,9 @@ from faults.requests import Act, Requests, parse_act
 from faults.schedules.entries import WrittenFault
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
-from harness.model.kafka_protocol import API_KEYS, ERROR_CODES
+from harness.model.kafka_protocol import API_KEYS, ERROR_CODES, NEWER_THAN_KIO
 from harness.model.request_rules import RuleCounts
+from harness.proxy.bodies import newest_version
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeProxies, context
 
@@ -217,6 +218,40 @@ def test_a_cluster_without_proxies_is_refused() -> None:
 def test_which_versions_speak_an_api(api: str, version: Any, metadata: str, says: str | None) -> None:
     found = apis.refusal(api, version, metadata)
     assert found is None if says is None else found is not None and says in found
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "says"),
+    [
+        ("TxnOffsetCommit", (4, 4), "proxies cannot read version 6 of TxnOffsetCommit, which Kafka 4.4 has"),
+        ("TxnOffsetCommit", (4, 5), "which Kafka 4.5 has"),
+        ("TxnOffsetCommit", (4, 3), None),
+        ("TxnOffsetCommit", (), None),
+        ("Produce", (4, 4), None),
+    ],
+)
+def test_which_bodies_cannot_be_read(api: str, version: Any, says: str | None) -> None:
+    found = apis.unreadable(api, version)
+    assert found is None if says is None else found is not None and says in found
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("{on: {api: TxnOffsetCommit}, do: hold}", False),
+        ("{on: {api: TxnOffsetCommit, client: p1}, do: delay 2 s}", False),
+        ("{on: {api: TxnOffsetCommit, partition: 0}, do: hold}", True),
+        ("{on: {api: TxnOffsetCommit, topic: t}, do: drop}", True),
+        ("{on: {api: TxnOffsetCommit}, do: error NOT_COORDINATOR}", True),
+    ],
+)
+def test_what_depends_on_the_body(text: str, needs: bool) -> None:
+    assert written(text).needs_body is needs
+
+
+def test_what_kio_cannot_read_is_known() -> None:
+    for api, (_, version) in NEWER_THAN_KIO.items():
+        assert newest_version(API_KEYS[api]) == version - 1, f"kio reads {api} {version} now: drop its row"
 
 
 def test_the_tables_name_apis_that_exist() -> None:

@@ -17,7 +17,8 @@ from harness.model.broker_views import FeatureLevels
 from harness.model.errors import FaultError
 from harness.model.kafka_releases import METADATA, release_of
 from harness.run.replay import with_named_nodes
-from tests.pure.faults.test_restart import SHAPE, Machine, at
+from tests.support.fake_cluster import context
+from tests.support.fake_processes import SHAPE, Machine
 
 pytestmark = pytest.mark.pure
 
@@ -65,8 +66,8 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def moved(cluster: Versioned, version: str) -> Restarted:
-    injection = Restart(version=version).aim(at(cluster))
-    injection.apply(at(cluster))
+    injection = Restart(version=version).aim(context(cluster))
+    injection.apply(context(cluster))
     return injection
 
 
@@ -76,11 +77,11 @@ def test_controllers_come_first_on_the_way_up_and_last_on_the_way_down() -> None
     assert cluster.deeds == [
         f"{deed} {node}" for node in (101, 1, 2, 3) for deed in ("stop", "4.1.1 for", "start")
     ]
-    evidence = up.verify(at(cluster))
+    evidence = up.verify(context(cluster))
     assert evidence.seen, evidence.what
     assert "from Kafka 3.9.2 to 4.1.1 in the order controller 101, broker 1, broker 2" in evidence.what
     assert evidence.facts["versions_before"] == dict.fromkeys((1, 2, 3, 101), "3.9.2")
-    assert up.heal(at(cluster)).what.endswith("with Kafka 4.1.1")
+    assert up.heal(context(cluster)).what.endswith("with Kafka 4.1.1")
     cluster.deeds.clear()
     moved(cluster, "3.9.2")
     assert [deed for deed in cluster.deeds if deed.startswith("stop")] == [
@@ -90,49 +91,49 @@ def test_controllers_come_first_on_the_way_up_and_last_on_the_way_down() -> None
 
 def test_a_target_limits_it_to_some_nodes() -> None:
     cluster = Versioned()
-    injection = Restart(version="4.1.1", target=BrokerId(broker=2)).aim(at(cluster))
-    injection.apply(at(cluster))
-    assert injection.verify(at(cluster)).seen
+    injection = Restart(version="4.1.1", target=BrokerId(broker=2)).aim(context(cluster))
+    injection.apply(context(cluster))
+    assert injection.verify(context(cluster)).seen
     assert cluster.versions == {1: "3.9.2", 2: "4.1.1", 3: "3.9.2", 101: "3.9.2"}
 
 
 def test_a_node_that_kept_its_version_is_no_proof() -> None:
     cluster = Versioned(stubborn=(2,))
     injection = moved(cluster, "4.1.1")
-    assert injection.verify(at(cluster)).what == "broker 2 runs Kafka 3.9.2, not 4.1.1"
-    assert not injection.heal(at(cluster)).seen
+    assert injection.verify(context(cluster)).what == "broker 2 runs Kafka 3.9.2, not 4.1.1"
+    assert not injection.heal(context(cluster)).seen
 
 
 def test_a_broker_that_supports_other_features_is_no_proof() -> None:
     cluster = Versioned()
     injection = moved(cluster, "4.1.1")
     cluster.features = lambda _: FeatureLevels({METADATA: 21}, {})  # type: ignore[method-assign]
-    assert injection.verify(at(cluster)).what == (
+    assert injection.verify(context(cluster)).what == (
         "broker 1 supports metadata.version up to 3.9-IV0, not 4.1-IV1"
     )
 
 
 def test_why_a_node_did_not_come_back() -> None:
     cluster = Versioned()
-    injection = Restart(version="4.1.1").aim(at(cluster))
+    injection = Restart(version="4.1.1").aim(context(cluster))
     cluster.logs[101] = "[x] INFO begins\n[x] ERROR no such metadata.version (kafka.Kafka$)"
     cluster.after_start = cluster.dead.add
     with pytest.raises(FaultError, match=r"controller 101 printed: .* ERROR no such metadata.version"):
-        injection.apply(at(cluster))
+        injection.apply(context(cluster))
     assert cluster.deeds == ["stop 101", "4.1.1 for 101", "start 101"]
 
 
 def test_a_node_without_a_version_is_told() -> None:
     with pytest.raises(FaultError, match="does not tell its version"):
-        Restart(version="4.1.1").aim(at(Versioned(versions={})))
+        Restart(version="4.1.1").aim(context(Versioned(versions={})))
 
 
 def test_another_process_heals_it_by_the_json_alone() -> None:
     cluster = Versioned()
-    injection = Restart(version="4.1.1").aim(at(cluster))
+    injection = Restart(version="4.1.1").aim(context(cluster))
     cluster.terminate(101)
     other = Restarted.model_validate_json(injection.model_dump_json())
-    assert not other.heal(at(cluster)).seen, "no node has the new version"
+    assert not other.heal(context(cluster)).seen, "no node has the new version"
     assert cluster.dead == set()
 
 
@@ -160,8 +161,8 @@ FROM_4_1 = {METADATA: 27, "transaction.version": 2, "group.version": 1, "eligibl
 
 
 def finalized(cluster: Versioned, spec: Finalize) -> Finalized:
-    injection = spec.aim(at(cluster))
-    injection.apply(at(cluster))
+    injection = spec.aim(context(cluster))
+    injection.apply(context(cluster))
     return injection
 
 
@@ -170,11 +171,11 @@ def test_levels_are_finalised_metadata_first() -> None:
     injection = finalized(cluster, Finalize.model_validate({"release": 4.1}))
     assert cluster.asked == [FROM_4_1]
     assert next(iter(cluster.asked[0])) == METADATA
-    evidence = injection.verify(at(cluster))
+    evidence = injection.verify(context(cluster))
     assert evidence.seen
     assert "metadata.version 3.9-IV0 -> 4.1-IV1, " in evidence.what
-    injection.undo(at(cluster))
-    assert injection.healed(at(cluster)).seen
+    injection.undo(context(cluster))
+    assert injection.healed(context(cluster)).seen
     assert cluster.levels == FROM_4_1
 
 
@@ -199,7 +200,7 @@ def test_a_controller_that_has_not_registered_yet_is_waited_for(monkeypatch: pyt
     cluster = Versioned(refusals=[{METADATA: "controller 101 has not registered"}])
     injection = finalized(cluster, Finalize(release="4.1"))
     assert len(cluster.asked) == 2
-    assert injection.verify(at(cluster)).seen
+    assert injection.verify(context(cluster)).seen
 
 
 def test_a_refusal_is_told_in_kafkas_words() -> None:
@@ -213,16 +214,16 @@ def test_a_broker_that_does_not_know_the_level_is_no_proof() -> None:
     cluster = Versioned()
     injection = finalized(cluster, Finalize(release="4.1"))
     cluster.levels[METADATA] = 21
-    assert injection.verify(at(cluster)).what == "broker 1 knows metadata.version 3.9-IV0, not 4.1-IV1"
+    assert injection.verify(context(cluster)).what == "broker 1 knows metadata.version 3.9-IV0, not 4.1-IV1"
     cluster.deaf = True
-    assert injection.verify(at(cluster)).what == "broker 1 does not answer"
+    assert injection.verify(context(cluster)).what == "broker 1 does not answer"
 
 
 def test_nothing_to_finalise() -> None:
     with pytest.raises(FaultError, match=r"metadata.version is 3.9-IV0 already"):
-        Finalize(release="3.9").aim(at(Versioned()))
+        Finalize(release="3.9").aim(context(Versioned()))
     with pytest.raises(FaultError, match="no broker tells"):
-        Finalize(release="4.1").aim(at(Versioned(deaf=True)))
+        Finalize(release="4.1").aim(context(Versioned(deaf=True)))
 
 
 def test_what_cannot_be_finalised() -> None:
@@ -234,7 +235,7 @@ def test_what_cannot_be_finalised() -> None:
 
 def test_a_replay_of_every_node_still_means_every_node() -> None:
     """A replay names the brokers that a target matched; here it would leave the controllers out."""
-    spec, where = Restart(version="4.1.1"), at(Versioned())
+    spec, where = Restart(version="4.1.1"), context(Versioned())
     spec.aim(where)
     chosen = [
         {"target": target.model_dump(mode="json", by_alias=True), "nodes": nodes}

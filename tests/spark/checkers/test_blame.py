@@ -13,8 +13,7 @@ from checkers.evidence.windows import open_windows, split_windows
 from checkers.int64 import INT64_MAX
 from harness.model.fault_times import fault_times
 from harness.model.run import FaultWindow, ReaderInfo
-from tests.spark.conftest import Check
-from tests.support.history import T0, History, run_meta, sample, window
+from tests.support.history import T0, Check, History, run_meta, sample, window
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
 from checkers.records.chunks import Chunks, compare_chunks, differing_chunks, seq_chunk
 from checkers.records.facts import ordinary, with_txn_outcome
+from checkers.registry import load_whole_run
 from harness.model.journal import SendOutcome, TxnOutcome
 from tests.support.builders.chunk_cases import (
     APART,
@@ -60,7 +60,7 @@ def compared(
         histories.append(history)
     folder = tmp_path_factory.mktemp("compared")
     meta = run_meta(transactional=request.param, readers=READERS)
-    views = Views.of(spark, load_run(write_run(folder, *histories, meta=meta, files=3)))
+    views = Views.of(spark, load_whole_run(write_run(folder, *histories, meta=meta, files=3)))
     sends = with_txn_outcome(views)
     found, chunks = {}, {}
     for bits in BITS:
@@ -114,7 +114,7 @@ def test_where_most_differs_every_record_is_looked_at(spark: SparkSession, tmp_p
             history.send(seq, at=seq)
             if seq % 64 or (seq // 64 < 2 and not lost):
                 history.read(seq, at=seq)
-        views = Views.of(spark, load_run(write_run(_new(tmp_path / name), history)))
+        views = Views.of(spark, load_whole_run(write_run(_new(tmp_path / name), history)))
         sends = with_txn_outcome(views)
         chunks = compare_chunks(views, sends, Scratch(spark, _new(tmp_path / f"{name}-scratch")))
         assert (chunks.differing, chunks.rows is None) == ((4, True) if lost else (2, False))

@@ -70,9 +70,11 @@ def findings(number: int, seed: int) -> list[Row]:
                 "acked_by": draw.choice([None, 1]),
                 "acked_epoch": draw.choice([None, 4]),
                 "replaced_epoch": draw.choice([None, 5]),
+                "reports": draw.choice([None, None, 2]),
+                "true_reports": draw.choice([None, 1]),
                 "checkpoint": draw.choice([None, 8]),
                 "error": None,
-                "outcome": "acked",
+                "outcome": draw.choice(["acked", "indeterminate", None]),
                 "acked_offset": None,
                 "key": None,
                 "epochs": 1,
@@ -99,7 +101,13 @@ def counted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Co
 
 def total_of(row: Row) -> tuple[Any, ...]:
     held = row["finding"] == "lost" and LEADERS.get(row["partition"]) in (row["held_by"] or ())
-    return row["finding"], row["place"], row["step"], held
+    return row["finding"], row["place"], row["step"], held, doubt_of(row)
+
+
+def doubt_of(row: Row) -> str | None:
+    if row["reports"] is None:
+        return None
+    return "doubtful" if row["true_reports"] is None else "false"
 
 
 def blame_of(row: Row) -> BlameGroup:
@@ -113,7 +121,7 @@ def blame_of(row: Row) -> BlameGroup:
         else:
             overlap = (set(times.ended) | set(times.open)) - set(times.later)
             during = BETWEEN_NAMES.join(one.name for one in WINDOWS if one.name in overlap)
-    known = row | {"ended": ended, "during": during, "later": later}
+    known = row | {"ended": ended, "during": during, "later": later, "same_offset": doubt_of(row)}
     known["reader"] = row["reader"] if row["finding"] in (*READER_CLASSES, *OUTPUT_CLASSES) else None
     return BlameGroup(*(known[name] for name in BlameGroup._fields))
 
@@ -144,6 +152,8 @@ def test_totals_cells_and_blame_are_those_of_plain_python(counted: Count, seed: 
     assert found.count_rows == largest_first(cells)
     blamed = Counter(blame_of(row) for row in rows if row["finding"] not in ALLOWED_CLASSES)
     assert dict(found.blame_groups) == dict(largest_first(blamed)[:MOST_SENTENCES])
+    open_end = (row for row in rows if row["outcome"] == "indeterminate" and row["copies"] > 0)
+    assert found.indeterminate_present == sum(row["finding"] not in OUTPUT_CLASSES for row in open_end)
     assert found.extra_copies == sum(row["copies"] - 1 for row in rows if row["finding"] == "duplicate")
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.deliveries.find import find, find_damaged
-from checkers.journals.load import load_run
+from checkers.deliveries.find import find_damaged
+from checkers.found import Found
 from checkers.journals.views import Scratch, Views
+from checkers.registry import find_deliveries, load_whole_run
 from harness.model.run import ReaderInfo, RunMeta
 from tests.support.history import OTHER_RUN, RUN, History, Row, run_meta, write_run
 from tests.support.oracle import corrupt_values, deliveries
@@ -41,10 +42,10 @@ def found(spark: SparkSession, tmp_path: Path) -> Find:
         folder, scratch = tmp_path / f"run-{number}", tmp_path / f"scratch-{number}"
         folder.mkdir()
         scratch.mkdir()
-        views = Views.of(spark, load_run(write_run(folder, *histories, meta=meta, **options)))
-        of_readers, problems = find(views, Scratch(spark, scratch))
-        assert problems == []
-        frames = [frame for frame in (of_readers, find_damaged(views)) if frame is not None]
+        views = Views.of(spark, load_whole_run(write_run(folder, *histories, meta=meta, **options)))
+        result = find_deliveries(views, Scratch(spark, scratch))
+        assert result.problems == ()
+        frames = [frame for frame in (result.findings, find_damaged(views)) if frame is not None]
         rows = [row for frame in frames for row in frame.toArrow().to_pylist()]
         return sorted(rows, key=_order)
 
@@ -75,8 +76,8 @@ def _given(history: History, reader: str, *offsets: int, session: int = 0) -> Hi
 
 def test_without_live_readers_there_is_nothing_to_find(spark: SparkSession, tmp_path: Path) -> None:
     write_run(tmp_path, _log(1), meta=META)
-    views = Views.of(spark, load_run(tmp_path))
-    assert find(views, Scratch(spark, tmp_path / "scratch")) == (None, [])
+    views = Views.of(spark, load_whole_run(tmp_path))
+    assert find_deliveries(views, Scratch(spark, tmp_path / "scratch")) == Found()
     assert find_damaged(views) is None
 
 

@@ -7,10 +7,9 @@ from collections import defaultdict
 
 import pytest
 
-from tests.spark.checkers.test_transactions import meta_of, of_transactions
-from tests.spark.conftest import Check
+from tests.support.history import Check
 from tests.support.planted_cycles import KINDS, STORIES, VERDICTS, planted
-from tests.support.transaction_history import PARTITIONS
+from tests.support.transaction_history import PARTITIONS, meta_of, of_transactions
 
 pytestmark = pytest.mark.spark
 

@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from checkers.records.chunks import compare_chunks
 from checkers.records.facts import facts_of_records, ordinary, with_txn_outcome
+from checkers.registry import load_whole_run
 from tests.support.history import History, findings_of, run_meta, sample, window, write_run
 from tests.support.paths import ROOT
 
@@ -44,7 +44,7 @@ def row_of(column: str) -> str:
 
 
 def test_the_chunks_and_the_facts_are_those_of_the_page(spark: SparkSession, folder: Path) -> None:
-    views = Views.of(spark, load_run(folder))
+    views = Views.of(spark, load_whole_run(folder))
     sends = with_txn_outcome(views)
     scratch = folder / "scratch"
     scratch.mkdir()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
-
 import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from harness.model.run import FinalRead
-from tests.spark.conftest import Check
+from tests.support.finding_cases import LOG_END, LOG_START, Case, same
 from tests.support.history import (
     FINISHED,
     OTHER_RUN,
+    Check,
     History,
     Row,
     bounds,
@@ -27,18 +24,8 @@ from tests.support.history import (
 
 pytestmark = pytest.mark.spark
 
-LOG_START, LOG_END = 10, 100
-"""Bounds of every partition here. The topic keeps records for 60 s and the final read ended at 100 s."""
 
 WINDOWS = (window("kill-1", 5, 10), window("cut-1", 20, 30), window("pause-1", 40, None))
-
-
-@dataclass(frozen=True)
-class Case:
-    """A history, and what must be found in it: rows of `findings` by the columns that matter."""
-
-    tell: Callable[[History], object]
-    expect: tuple[dict[str, Any], ...] = field(default=())
 
 
 CASES: dict[str, Case] = {
@@ -317,20 +304,6 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
 @pytest.mark.parametrize("name", CASES)
 def test_case(told: dict[str, list[Row]], name: str) -> None:
     same(told[name], CASES[name].expect)
-
-
-def same(found: list[Row], expected: tuple[dict[str, Any], ...]) -> None:
-    """Each finding has what is expected of it; a text with a * goes by its parts."""
-    assert len(found) == len(expected), found
-    for row, wanted in zip(found, expected, strict=True):
-        for column, value in wanted.items():
-            if isinstance(value, str) and "*" in value:
-                pattern = value.split("*")
-                assert row[column].startswith(pattern[0]), row
-                assert row[column].endswith(pattern[-1]), row
-                assert all(part in row[column] for part in pattern), row
-            else:
-                assert row[column] == value, (column, row)
 
 
 def test_every_finding_has_a_sentence(told: dict[str, list[Row]]) -> None:

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from harness.model.run import FinalRead, ReaderInfo
-from tests.spark.checkers.test_findings import LOG_END, LOG_START, Case, same
+from tests.support.finding_cases import LOG_END, LOG_START, Case, same
 from tests.support.history import FINISHED, History, Row, bounds, findings_of, ns, run_meta, window, write_run
 
 pytestmark = pytest.mark.spark

@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
+from checkers.found import Found
 from checkers.groups.find import find, ownerless_times
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
+from checkers.registry import load_whole_run
 from harness.model.result import OwnerlessTime, Summary, VerdictWord
 from harness.model.run import ClusterInfo, RunMeta
 from tests.support.group_history import GroupHistory, group_meta
@@ -25,9 +26,10 @@ def found(
     spark: SparkSession, folder: Path, history: GroupHistory, meta: RunMeta | None = None
 ) -> tuple[list[Row], list[str]]:
     """The findings about groups in a run folder that is written for them, and the problems."""
-    views = Views.of(spark, load_run(history.write(folder / "run", meta)))
-    findings, problems = find(views, Scratch(spark, folder / "scratch"))
-    return [] if findings is None else findings.toArrow().to_pylist(), problems
+    views = Views.of(spark, load_whole_run(history.write(folder / "run", meta)))
+    result = find(views, Scratch(spark, folder / "scratch"))
+    rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
+    return rows, list(result.problems)
 
 
 def rows_of(
@@ -39,7 +41,7 @@ def rows_of(
 
 
 def ownerless(spark: SparkSession, folder: Path, history: GroupHistory) -> tuple[OwnerlessTime, ...]:
-    return ownerless_times(Views.of(spark, load_run(history.write(folder))))
+    return ownerless_times(Views.of(spark, load_whole_run(history.write(folder))))
 
 
 def worked() -> GroupHistory:
@@ -287,6 +289,15 @@ def test_what_was_deleted_with_its_topic_is_not_lost(spark: SparkSession, tmp_pa
     assert rows_of(spark, tmp_path, history, again) == []
 
 
+def test_what_was_committed_in_the_new_topic_is_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """Although a higher offset had been committed in the topic that was deleted."""
+    history = GroupHistory().own("a", 0, 40).give("a", 1, 0, 49).commit("a", 50, 3)
+    history.give("a", 7, 0, 19).commit("a", 20, 8).answer(None, 9)
+    again = group_meta(steps=(step(0, "write", 0, 50), step(1, "again", 5, 6, kind="recreate_topic")))
+    (row,) = rows_of(spark, tmp_path, history, again)
+    assert (row["finding"], row["offsets"]) == ("commit_lost", [20])
+
+
 def test_the_session_time_out_of_the_new_protocol_is_the_brokers(spark: SparkSession, tmp_path: Path) -> None:
     history = worked().own("b", 15, 45).give("b", 16, 50, 59).give("a", 17, 50, 54)
     meta = group_meta()
@@ -323,11 +334,11 @@ def test_a_run_without_groups_asks_the_engine_nothing(spark: SparkSession, tmp_p
             raise AssertionError(f"the engine was asked for {name}")
 
     readers = tuple(one.model_copy(update={"group": None}) for one in group_meta().readers)
-    views = Views.of(spark, load_run(worked().write(tmp_path / "readers", group_meta(readers=readers))))
-    silent = Views.of(spark, load_run(GroupHistory().write(tmp_path / "silent")))
+    views = Views.of(spark, load_whole_run(worked().write(tmp_path / "readers", group_meta(readers=readers))))
+    silent = Views.of(spark, load_whole_run(GroupHistory().write(tmp_path / "silent")))
     for one in (views, silent):
         idle = replace(one, spark=NoJobs())  # type: ignore[arg-type]
-        assert find(idle, Scratch(spark, tmp_path / "scratch")) == (None, [])
+        assert find(idle, Scratch(spark, tmp_path / "scratch")) == Found(summary={"ownerless": ()})
         assert ownerless_times(idle) == ()
     assert not (tmp_path / "scratch").exists()
 

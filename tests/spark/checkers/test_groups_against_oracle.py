@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from checkers.groups.find import find
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
+from checkers.registry import load_whole_run
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -22,9 +22,9 @@ from harness.model.journal import (
     OFFSETS_DIR,
 )
 from harness.model.run import ReaderInfo
-from tests.support.group_history import READERS, SESSION, GroupHistory
+from tests.support.group_history import READERS, SESSION, GroupHistory, at_ns
 from tests.support.group_oracle import GroupFinding, group_findings
-from tests.support.history import History, Row, run_meta, write_part, write_run
+from tests.support.history import History, Row, run_meta, step, write_part, write_run
 from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
@@ -33,6 +33,8 @@ SIDE_BY_SIDE = 20
 """Histories in one run, so that one question to the engine answers for all: each has a group, a partition and
 readers of its own."""
 LOG = 8
+Span = tuple[float, float]
+"""From when to when the topic was deleted and created again, in seconds."""
 members = st.sampled_from(READERS)
 offsets = st.integers(0, LOG)
 times = st.integers(0, 15)
@@ -80,7 +82,7 @@ def built(drawn: dict[str, Any]) -> GroupHistory:
     return history.logged(*drawn["logged"])
 
 
-def written(folder: Path, histories: list[GroupHistory]) -> Path:
+def written(folder: Path, histories: list[GroupHistory], recreated: list[Span]) -> Path:
     """A run folder with all these histories."""
     records = History()
     rows: dict[str, list[Row]] = {COMMITS_DIR: [], ASSIGNMENTS_DIR: [], OFFSETS_DIR: []}
@@ -103,19 +105,25 @@ def written(folder: Path, histories: list[GroupHistory]) -> Path:
             ReaderInfo(name=f"{name}-{number}", group=f"g-{number}", session_ms=SESSION * 1000)
             for name in READERS
         ]
-    write_run(folder, records, meta=run_meta(readers=tuple(readers)))
+    steps = tuple(
+        step(number, f"again-{number}", begin, end, kind="recreate_topic")
+        for number, (begin, end) in enumerate(recreated)
+    )
+    write_run(folder, records, meta=run_meta(readers=tuple(readers), steps=steps))
     for name, schema in ((COMMITS_DIR, COMMITS), (ASSIGNMENTS_DIR, ASSIGNMENTS), (OFFSETS_DIR, OFFSETS)):
         write_part(folder / name / "part-00000.parquet", rows[name], schema)
     return folder
 
 
-def found(spark: SparkSession, folder: Path, histories: list[GroupHistory]) -> list[list[GroupFinding]]:
+def found(
+    spark: SparkSession, folder: Path, histories: list[GroupHistory], recreated: list[Span]
+) -> list[list[GroupFinding]]:
     """The findings about each history."""
-    views = Views.of(spark, load_run(written(folder / "run", histories)))
-    findings, problems = find(views, Scratch(spark, folder / "scratch"))
-    assert problems == []
+    views = Views.of(spark, load_whole_run(written(folder / "run", histories, recreated)))
+    result = find(views, Scratch(spark, folder / "scratch"))
+    assert result.problems == ()
     by_history: list[list[GroupFinding]] = [[] for _ in histories]
-    for row in [] if findings is None else findings.toArrow().to_pylist():
+    for row in [] if result.findings is None else result.findings.toArrow().to_pylist():
         by_history[row["partition"]].append(
             GroupFinding(row["finding"], _members(row), row["offsets"][0], row["count"])
         )
@@ -132,11 +140,19 @@ def _members(row: Row) -> tuple[str, ...]:
 
 
 @many(examples(4, SIDE_BY_SIDE))
-@given(drawn=st.lists(histories, min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE))
+@given(
+    drawn=st.lists(histories, min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE),
+    again=st.lists(spans, max_size=2),
+)
 def test_they_agree_on_every_finding(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: list[dict[str, Any]]
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: list[dict[str, Any]],
+    again: list[tuple[int, int]],
 ) -> None:
     all_of_them = [built(one) for one in drawn]
-    told = found(spark, tmp_path_factory.mktemp("groups"), all_of_them)
+    recreated = [(begin + 0.31, begin + lasts / 4 + 0.93) for begin, lasts in again]
+    told = found(spark, tmp_path_factory.mktemp("groups"), all_of_them, recreated)
+    times = tuple((at_ns(begin), at_ns(end)) for begin, end in recreated)
     for history, findings in zip(all_of_them, told, strict=True):
-        assert sorted(findings) == sorted(group_findings(history))
+        assert sorted(findings) == sorted(group_findings(history, times))

@@ -12,17 +12,16 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from checkers import classes
 from checkers.check import check_run
-from checkers.classes import records
 from checkers.classes.base import Facts
 from checkers.judgement.judge import judge
+from checkers.records import classes
 from harness.model.errors import CheckError
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.result import FindingClass, VerdictWord
 from harness.model.run import FinalRead, ReaderInfo
-from tests.spark.conftest import Check as CheckRun
 from tests.support.history import RUN, History, bounds, findings_of, ns, run_meta, write_run
+from tests.support.history import Check as CheckRun
 
 pytestmark = pytest.mark.spark
 
@@ -221,7 +220,7 @@ def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
 
     wrong = ((broken, "out of luck"), (misspelt, "read_lines"), (lacking, "no_such_function"))
     for rule, reason in wrong:
-        spoilt = tuple(replace(one, rule=rule) if one is records.lost else one for one in classes.CLASSES)
+        spoilt = tuple(replace(one, rule=rule) if one is classes.lost else one for one in classes.CLASSES)
         with monkeypatch.context() as patch:
             patch.setattr(classes, "CLASSES", spoilt)
             summary, rows = check(History().send(0, at=0).read(5, at=1))

@@ -23,8 +23,10 @@ from harness.model.storage import (
     write_parquet,
     write_whole,
 )
-from tests.spark.checkers.test_standalone_cluster import ROOT, findings_of, run_folder, told
+from tests.support.builders.every_finding import run_with_findings, without_engine
+from tests.support.history import findings_of
 from tests.support.object_store import BUCKET, object_store, system, upload
+from tests.support.paths import ROOT
 from tests.support.standalone_spark import environment
 
 pytestmark = pytest.mark.spark
@@ -45,7 +47,7 @@ def aims(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("aims")
 def test_a_url_is_used_as_a_path_is(store: dict[str, str], tmp_path: Path) -> None:
-    local = run_folder(tmp_path / "run")
+    local = run_with_findings(tmp_path / "run")
     folder = storage_path(upload(local, "exp/run", store) + "/")
     assert isinstance(folder, UrlPath)
     assert (str(folder), folder.name, str(folder.parent)) == (
@@ -86,10 +88,10 @@ def test_a_url_is_used_as_a_path_is(store: dict[str, str], tmp_path: Path) -> No
 def test_a_run_on_a_store_is_checked_there(
     engine: list[str], store: dict[str, str], spark: SparkSession, tmp_path: Path
 ) -> None:
-    local = run_folder(tmp_path / "run")
+    local = run_with_findings(tmp_path / "run")
     name = f"checked-{engine[1]}/run"
     url = upload(local, name, store)
-    expected = told(json.loads(check_run(spark, local).model_dump_json()))
+    expected = without_engine(json.loads(check_run(spark, local).model_dump_json()))
     done = subprocess.run(
         [
             *(sys.executable, "-m", "kafka_chaos", "check", url, "--json", "--quiet"),
@@ -104,11 +106,11 @@ def test_a_run_on_a_store_is_checked_there(
     assert done.returncode == 1, done.stdout + done.stderr
     answer = json.loads(done.stdout)["arms"][0]
     assert answer["summary"] is not None, answer["meta"]["problems"]
-    assert told(answer["summary"]) == expected
+    assert without_engine(answer["summary"]) == expected
     assert answer["summary"]["engine"].startswith("Sail " if "sail" in engine else "Apache Spark ")
     there = f"{BUCKET}/{name}"
     with system(store).open_input_file(f"{there}/summary.json") as file:
-        assert told(json.loads(file.read())) == expected
+        assert without_engine(json.loads(file.read())) == expected
     files = system(store).get_file_info(fs.FileSelector(f"{there}/findings"))
     assert [file.base_name for file in files if not file.base_name.endswith(".parquet")] == []
     rows = pq.read_table(f"{there}/findings", filesystem=system(store)).to_pylist()

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
 from checkers.outputs.find import find
-from harness.model.run import FinalRead, PartitionBounds
+from checkers.registry import load_whole_run
+from harness.model.run import Deletion, FinalRead, PartitionBounds
 from tests.support.history import (
     FINISHED,
     OTHER_RUN,
@@ -52,6 +52,8 @@ sends = st.builds(
     key=st.none() | st.integers(0, 1),
     sent=st.sampled_from([1.0, 5.0, 39.0, 41.0]),
     txn=st.none() | st.integers(0, 1),
+    # Older and younger than the retention of a minute, before 1970, and at its first moment.
+    stamp=st.none() | st.sampled_from([-7200.0, 20.0, 39.0, 41.0, 3600.0, -2e9, -1.7e9]),
 )
 outputs = st.builds(
     dict,
@@ -100,14 +102,39 @@ def stories(draw: st.DrawFn) -> tuple[History, tuple[PartitionBounds, ...]]:
     return history, tuple(bounds(number, start, 10) for number, start in enumerate(starts))
 
 
+@st.composite
+def orderly_stories(draw: st.DrawFn) -> tuple[History, tuple[PartitionBounds, ...]]:
+    """An application that takes its inputs one after the other, passes over some of them and gives a few
+    twice; now and then an output is late, or has no time."""
+    history, made, at = History(), 2.0, [100, 100]
+    partitions = draw(st.sampled_from([(0,), (0, 1)]))
+    for seq in range(draw(st.integers(2, 8))):
+        sent = draw(st.sampled_from([1.0, 1.0, 5.0]))
+        history.send(seq, at=seq, sent=sent, closed=sent).read(seq, at=seq)
+        made = max(made, sent) + draw(st.sampled_from([0.0, 0.1, 3.0, 20.0]))
+        for _ in range(draw(st.sampled_from([1, 1, 1, 0, 0, 2]))):
+            partition, late = draw(st.sampled_from(partitions)), draw(st.sampled_from([0] * 9 + [25]))
+            at[partition] += 10
+            time = draw(st.sampled_from([made] * 5 + [None]))
+            history.output(seq, at=at[partition] - late, partition=partition, made=time)
+    return history, (bounds(0, 0, 10), bounds(1, 0, 10))
+
+
 policies = st.sampled_from(
-    [{}, {"retention.ms": "60000"}, {"retention.bytes": "1000"}, {"cleanup.policy": "compact"}]
+    [
+        {},
+        {"retention.ms": "60000"},
+        {"retention.ms": "60000", "message.timestamp.type": "LogAppendTime"},
+        {"retention.bytes": "1000"},
+        {"cleanup.policy": "compact"},
+    ]
 )
 applications = st.builds(
     application,
     guarantee=st.sampled_from(["at-least-once", "at-most-once", "exactly-once"]),
     order=st.sampled_from(["none", "partition", "key"]),
     outputs_per_input=st.sampled_from([1, 1, 2]),
+    output_times=st.sampled_from(["broker", "broker", "broker", "application"]),
     drained=st.sampled_from([True, True, True, False]),
 )
 
@@ -145,11 +172,12 @@ def _histories(number: int) -> Callable[[Callable[..., None]], Callable[..., Non
 
     def drawn(test: Callable[..., None]) -> Callable[..., None]:
         given_them = given(
-            drawn=st.lists(stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE),
+            drawn=st.lists(stories() | orderly_stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE),
             policy=policies,
             app=applications,
             seed=st.integers(0, 1000),
             transactional=st.booleans(),
+            again=st.none() | st.sampled_from([3.0, 39.0]),
         )(test)
         return many(number)(given_them)
 
@@ -181,7 +209,9 @@ def _agree(
     app: Any,
     seed: int,
     transactional: bool,
+    again: float | None,
 ) -> None:
+    """`again` is when the topic was deleted and created again."""
     histories = [_moved(history, index) for index, (history, _) in enumerate(drawn)]
     final = FinalRead(
         complete=True,
@@ -197,6 +227,7 @@ def _agree(
         topic_config=policy,
         final_read=final,
         transactional=transactional,
+        deletions=() if again is None else (Deletion(topic="t", before=None, at_ns=ns(again) or 0),),
         windows=(window("a", 4, 8), window("b", 40, None)),
     )
     if not transactional:
@@ -215,9 +246,9 @@ def _agree(
         rows = [row for row in findings_of(folder) if row["finding"] in CLASSES]
         answers.append((summary.model_copy(update={"check_seconds": 0.0}), rows))
         # Sends that may be repeated are read in another way, with the same result where none is.
-        views, scratch = Views.of(spark, load_run(folder)), Scratch(spark, folder / "scratch")
+        views, scratch = Views.of(spark, load_whole_run(folder)), Scratch(spark, folder / "scratch")
         scratch.folder.mkdir()
-        found = find(views, scratch, repeated=True)
+        found = find(views, scratch)
         again = [] if found.findings is None else found.findings.toArrow().to_pylist()
         assert sorted(again, key=str) == sorted(rows, key=str)
         shutil.rmtree(folder)
@@ -234,12 +265,15 @@ def test_without_any_identity_both_say_that_nothing_is_known(
     history = History().send(0, at=2).read(0, at=2).output(None, at=0, **nameless)
     app, both = application(), (bounds(0, 0, 10), bounds(1, 0, 10))
     folder = tmp_path_factory.mktemp("nameless")
-    _agree(spark, folder, rounds=1, drawn=[(history, both)], policy={}, app=app, seed=1, transactional=False)
+    rest: dict[str, Any] = {"policy": {}, "seed": 1, "transactional": False, "again": None}
+    _agree(spark, folder, rounds=1, drawn=[(history, both)], app=app, **rest)
 
 
 def _told(row: Row) -> OutputFinding:
+    faults = row["windows"] if row["finding"] in ("unprocessed", "reprocessed") else None
+    offsets = tuple(row["offsets"])
     return OutputFinding(
-        row["finding"], row["producer"], row["seq"], row["place"], row["copies"], tuple(row["offsets"])
+        row["finding"], row["producer"], row["seq"], row["place"], row["copies"], offsets, faults
     )
 
 

@@ -13,32 +13,16 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.deliveries.find import find
-from checkers.journals.load import load_run
-from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from harness.model.journal import OFFSETS, OFFSETS_DIR
 from harness.model.result import VerdictWord
-from harness.model.run import ReaderInfo, RunMeta
-from tests.support.history import TOPIC, History, Row, ns, run_meta, write_part, write_run
+from harness.model.run import RunMeta
+from tests.support.builders.passed_over import LATEST, META, Written, findings_of_readers, history_of_log
+from tests.support.history import TOPIC, History, ns, run_meta, write_part, write_run
 from tests.support.oracle import deliveries
 from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
-
-LATEST = (ReaderInfo(name="a", group="g", reset="latest"), ReaderInfo(name="b", group="g", reset="latest"))
-META = run_meta(readers=LATEST)
-Written = tuple[float, int, int]
-"""When records were sent, and the offsets from which and to which."""
-
-
-def log(*written: Written, history: History | None = None, partition: int = 0) -> History:
-    history = history or History()
-    for sent, first, last in written:
-        for seq in range(first, last + 1):
-            history.send(seq, at=seq, sent=sent, closed=sent + 0.5, partition=partition)
-            history.read(seq, at=seq, partition=partition)
-    return history
 
 
 def give(history: History, reader: str, at: float, first: int, last: int) -> History:
@@ -49,17 +33,8 @@ def give(history: History, reader: str, at: float, first: int, last: int) -> His
 
 def back_at_the_end(*written: Written, reader: str = "a") -> History:
     """`a` owned the partition from 1 to 5, and `reader` from 10 on, which was given all from offset 40 on."""
-    history = log(*(written or ((7, 0, 39), (12, 40, 59))))
+    history = history_of_log(*(written or ((7, 0, 39), (12, 40, 59))))
     return give(history.own("a", 1, 5).own(reader, 10), reader, 13, 40, 59)
-
-
-def found(spark: SparkSession, folder: Path, *histories: History, meta: RunMeta = META) -> list[Row]:
-    """The findings about what was passed over or given wrongly."""
-    views = Views.of(spark, load_run(write_run(folder / "run", *histories, meta=meta)))
-    findings, problems = find(views, Scratch(spark, folder / "scratch"))
-    assert problems == []
-    rows = [] if findings is None else findings.toArrow().to_pylist()
-    return sorted(rows, key=lambda row: (row["partition"], row["finding"], row["offsets"]))
 
 
 def resets(*values: Any) -> RunMeta:
@@ -70,7 +45,7 @@ def resets(*values: Any) -> RunMeta:
 
 NOTHING: dict[str, Callable[[], tuple[History, RunMeta]]] = {
     "it never owned the partition before": lambda: (
-        give(log((7, 0, 39), (12, 40, 59)).own("a", 10), "a", 13, 40, 59),
+        give(history_of_log((7, 0, 39), (12, 40, 59)).own("a", 10), "a", 13, 40, 59),
         META,
     ),
     "it read them later": lambda: (give(back_at_the_end(), "b", 20, 0, 39), META),
@@ -88,9 +63,9 @@ NOTHING: dict[str, Callable[[], tuple[History, RunMeta]]] = {
         give(back_at_the_end().own("b", 6, 9), "b", 8, 0, 39),
         META,
     ),
-    "it did not come back": lambda: (log((7, 0, 39)).own("a", 1, 5), META),
+    "it did not come back": lambda: (history_of_log((7, 0, 39)).own("a", 1, 5), META),
     "it has it still": lambda: (
-        give(log((7, 0, 39), (12, 40, 59)).own("a", 1), "a", 13, 40, 59),
+        give(history_of_log((7, 0, 39), (12, 40, 59)).own("a", 1), "a", 13, 40, 59),
         META,
     ),
     "it begins at the earliest offset": lambda: (back_at_the_end(), resets("earliest", "earliest")),
@@ -108,7 +83,7 @@ def _without_reads(history: History, below: int) -> History:
 @pytest.mark.parametrize("name", NOTHING)
 def test_near_misses(spark: SparkSession, tmp_path: Path, name: str) -> None:
     history, meta = NOTHING[name]()
-    assert found(spark, tmp_path, history, meta=meta) == []
+    assert findings_of_readers(spark, tmp_path, history, meta=meta) == []
     assert deliveries(meta, history) == Counter()
 
 
@@ -130,7 +105,7 @@ def test_near_misses(spark: SparkSession, tmp_path: Path, name: str) -> None:
 def test_what_was_written_while_it_was_away_is_skipped(
     spark: SparkSession, tmp_path: Path, history: History, offset: int, count: int
 ) -> None:
-    row = found(spark, tmp_path, history)[0]
+    row = findings_of_readers(spark, tmp_path, history)[0]
     assert (row["finding"], row["reader"], row["offsets"], row["count"]) == ("skipped", "g", [offset], count)
     assert row["detail"] == (
         f"g passed over {count} offset(s) of t-0 from {offset} on, which the final read holds: it had owned "
@@ -141,8 +116,10 @@ def test_what_was_written_while_it_was_away_is_skipped(
 
 
 def test_only_what_lies_before_its_first_record_has_this_reason(spark: SparkSession, tmp_path: Path) -> None:
-    history = log((7, 0, 39), (12, 40, 59)).own("a", 1, 5).own("a", 10)
-    first, second = found(spark, tmp_path, give(give(history, "a", 13, 40, 44), "a", 14, 50, 59))
+    history = history_of_log((7, 0, 39), (12, 40, 59)).own("a", 1, 5).own("a", 10)
+    first, second = findings_of_readers(
+        spark, tmp_path, give(give(history, "a", 13, 40, 44), "a", 14, 50, 59)
+    )
     assert (first["offsets"], first["count"], second["offsets"], second["count"]) == ([0], 40, [45], 5)
     assert first["detail"].endswith("(auto.offset.reset=latest)")
     assert second["detail"].endswith("which the final read holds")
@@ -157,12 +134,12 @@ def test_a_coordinator_that_knew_an_offset_shows_that_there_was_no_reset(
     answer = {"group": "g", "topic": TOPIC, "partition": 0, "asked_ns": at, "at_ns": at, "offset": 0}
     row = answer | {"source": "fetch", "broker": 1}
     write_part(tmp_path / "run" / OFFSETS_DIR / "part-00000.parquet", [row], OFFSETS)
-    assert len(found(spark, tmp_path, back_at_the_end())) == count
+    assert len(findings_of_readers(spark, tmp_path, back_at_the_end())) == count
 
 
 def test_it_breaks_the_verdict(spark: SparkSession, tmp_path: Path) -> None:
     """A group restarts before its first record; 321 records are written while it is away."""
-    history = log((7, 0, 320), (12, 321, 420)).own("a", 1, 5).own("a", 10)
+    history = history_of_log((7, 0, 320), (12, 321, 420)).own("a", 1, 5).own("a", 10)
     write_run(tmp_path, give(history, "a", 13, 321, 420), meta=META)
     summary = check_run(spark, tmp_path)
     judgement = judge(META, summary)
@@ -205,7 +182,7 @@ def test_same_as_the_oracle(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: list[dict[str, Any]]
 ) -> None:
     histories = [built(one, partition) for partition, one in enumerate(drawn)]
-    rows = found(spark, tmp_path_factory.mktemp("passed-over"), *histories)
+    rows = findings_of_readers(spark, tmp_path_factory.mktemp("passed-over"), *histories)
     told = Counter(
         (row["finding"], row["reader"], row["partition"], row["offsets"][0], row["count"]) for row in rows
     )

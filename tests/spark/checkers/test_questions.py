@@ -12,11 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
+from checkers.journals.views import Views, is_embedded
 from checkers.questions.query import VIEW_DESCRIPTIONS
-from checkers.questions.views import RunViews, ask, views_of
+from checkers.questions.views import RunViews, ask, records_of, views_of
+from checkers.registry import load_whole_run
+from harness.check_jobs import saved_run_queries
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SUMMARY_FILE
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 from tests.support.history import OTHER_RUN, History, run_meta, sample, step, window, write_run
 from tests.support.paths import ROOT
 
@@ -97,6 +100,28 @@ def test_every_record_with_a_finding_is_one_row(views: RunViews) -> None:
     kept = rows(views, "select finding, count(*) as n from findings where seq is not null group by finding")
     assert {row["finding"]: row["n"] for row in found} == {row["finding"]: row["n"] for row in kept}
     assert {"lost", "duplicate", "phantom"} <= {row["finding"] for row in found}
+
+
+SEVERAL = [
+    ("duplicate", None, None),
+    ("duplicate", None, "at two offsets"),
+    ("duplicate", "kill-1", None),
+    ("duplicate", "", "at three offsets"),
+]
+"""Findings about one record, from the least on: null comes before all texts."""
+
+
+@pytest.mark.parametrize("count", range(len(SEVERAL)))
+def test_of_several_findings_about_a_record_the_least_is_shown(
+    spark: SparkSession, run: Path, count: int
+) -> None:
+    shown = sorted(SEVERAL, key=lambda one: [(value is not None, value or "") for value in one])[count:]
+    found = spark.createDataFrame(
+        [(*one, 0, 3, 1) for one in reversed(shown)],
+        "finding string, windows string, detail string, producer int, seq bigint, sent_ns bigint",
+    )
+    rows = records_of(Views.of(spark, load_whole_run(run)), found).where("finding is not null").collect()
+    assert [(row["finding"], row["windows"], row["detail"]) for row in rows] == [shown[0]]
 
 
 def test_faults_and_steps_are_those_of_the_run(views: RunViews) -> None:
@@ -267,3 +292,73 @@ def test_the_public_face(spark: SparkSession, run: Path) -> None:  # noqa: ARG00
     assert not (run / SUMMARY_FILE).exists()
     with pytest.raises(KafkaChaosError, match="there is no such engine"):
         kafka_chaos.views(run, engine="duckdb")
+
+
+QUOTED = "select count(*) as n, 'it''s' as text from sends"
+
+
+def test_what_sail_may_answer_otherwise_is_told(
+    spark: SparkSession,  # noqa: ARG001
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    views = saved_run_queries.views(run, "sail")
+    assert views.differences("select 'its'") == []
+    with pytest.warns(UserWarning, match="a quote that is written twice in a text is left out: put the text"):
+        assert views.sql(QUOTED).to_pylist() == [{"n": 8, "text": "its"}]
+    assert call(monkeypatch, "sql", str(run), QUOTED, "--engine", "sail", "-q") == 0
+    told = capsys.readouterr()
+    assert "warning: Sail may answer otherwise than Apache Spark. a quote that is written twice" in told.err
+    assert call(monkeypatch, "sql", str(run), "select 1", "--engine", "sail", "-q") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def both(spark: SparkSession, apache_spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sessions of the tests in place of servers of a command."""
+    if not is_embedded(spark):
+        pytest.skip("the tier runs on Apache Spark")
+    sessions = {"sail": spark, "spark": apache_spark}
+
+    def views(run: str, engine: str) -> RunViews:
+        return views_of(sessions[engine], Path(run))
+
+    monkeypatch.setattr(saved_run_queries, "views", views)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "answer", "told"),
+    [
+        (QUOTED, 1, "it's", "Sail alone: n = 8, text = 'its'"),
+        ("select seq from sends order by seq", 0, "0", "Apache Spark and Sail answer the same 8 rows"),
+        ("select sum(sent_ns) as n from sends", 1, "-", "Apache Spark cannot answer it ("),
+        ("select count(*) as n from sends group by all", 1, "8", "Sail cannot answer it ("),
+        ("select avg(latency_ms) as n from records", 0, "", "answer the same 1 rows"),
+        ("select nothing from sends", 2, "", "there is no column 'nothing'"),
+    ],
+)
+@pytest.mark.usefixtures("both")
+def test_both_engines_are_asked_and_compared(
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    query: str,
+    code: int,
+    answer: str,
+    told: str,
+) -> None:
+    assert call(monkeypatch, "sql", str(run), query, "--both-engines", "-q") == code
+    found = capsys.readouterr()
+    assert answer in found.out
+    assert told in found.err
+    assert "warning" not in found.err
+    assert "stacktrace" not in found.err
+
+
+def test_options_that_contradict_asking_both(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more in (("select 1", "--engine", "sail"), ("--views",)):
+        assert call(monkeypatch, "sql", str(run), *more, "--both-engines", "-q") == 2
+        assert "contradict each other" in capsys.readouterr().err

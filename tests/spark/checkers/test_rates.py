@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers.check import check_run
 from checkers.rates.aggregate import rates_of_runs
 from checkers.rates.rows import axis_values
 from checkers.statistics.rates import per_million, share_of
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import RUN_FILE, SUMMARY_FILE
+from harness.model.journal import RUN_FILE, SENDS_DIR, SUMMARY_FILE
 from harness.model.result import FindingClass
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 from tests.support.fake_backend import summary_of
 from tests.support.history import History, run_meta, write_run
 
@@ -92,6 +95,41 @@ def test_unprocessed_and_reprocessed_inputs_of_an_application(spark: SparkSessio
     (row,) = rates_of_runs(spark, tmp_path / "r", ["acks"], latencies=False).rows
     assert (row["inputs"], row["unprocessed"], row["reprocessed"]) == (1_000, 3, 1)
     assert (row["unprocessed_per_million"], row["reprocessed_per_million"]) == (3_000, 1_000)
+
+
+def encoded(path: Path, types: dict[str, pa.DataType]) -> None:
+    """Write a journal file again with these types of columns."""
+    table = pq.read_table(path)
+    for name, kind in types.items():
+        column = table[name].combine_chunks()
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type).dictionary_encode()
+        table = table.set_column(table.column_names.index(name), name, column.cast(kind))
+    pq.write_table(table, path)
+
+
+CATEGORIES = pa.dictionary(pa.int32(), pa.string())
+ENCODINGS: dict[str, dict[str, pa.DataType]] = {
+    "an outcome of categories": {"outcome": CATEGORIES},
+    "all texts of categories": dict.fromkeys(("outcome", "topic", "error"), CATEGORIES),
+    "long categories": {"outcome": pa.dictionary(pa.int32(), pa.large_string())},
+    "a long outcome": {"outcome": pa.large_string()},
+}
+"""Columns of a journal that `check` reads, since only what Arrow remembers of them differs."""
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_how_columns_are_encoded_changes_no_figure(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    folders = [add(tmp_path / "r" / f"run-{number}") for number in range(3)]
+    before = rates_of_runs(spark, tmp_path / "r", ["acks"]).rows
+    assert before[0]["latency_p99_ms"] == pytest.approx(10)
+    parts = [folder / SENDS_DIR / "part-00000.parquet" for folder in folders]
+    encoded(parts[1], ENCODINGS[name])
+    # A journal of which one file is encoded so, and the other is not.
+    shutil.copy(parts[0], parts[2].with_name("part-00001.parquet"))
+    encoded(parts[2], ENCODINGS[name])
+    check_run(spark, tmp_path / "r" / "run-1", results=tmp_path / "checked")
+    assert rates_of_runs(spark, tmp_path / "r", ["acks"]).rows == before
 
 
 def test_by_a_setting_and_without_latencies(spark: SparkSession, results: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
+from checkers.registry import load_whole_run
 from checkers.replicas.find import HOLDINGS, broker_spans, find, holdings, replica_rows, unequal_offsets
 from harness.model.run import FinalRead, RunMeta
 from tests.support.history import History, Row, bounds, run_meta, write_run
@@ -32,7 +32,7 @@ def of(spark: SparkSession, tmp_path: Path) -> Of:
         folder = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         write_run(folder, *histories, meta=meta, row_group=row_group)
-        return Views.of(spark, load_run(folder))
+        return Views.of(spark, load_whole_run(folder))
 
     return run
 
@@ -45,9 +45,9 @@ def found(of: Of, spark: SparkSession, tmp_path: Path) -> Find:
         views = of(*histories, **options)
         scratch = tmp_path / f"scratch-{len(list(tmp_path.iterdir()))}"
         scratch.mkdir()
-        findings, problems = find(views, Scratch(spark, scratch))
-        assert problems == []
-        rows = [] if findings is None else findings.toArrow().to_pylist()
+        result = find(views, Scratch(spark, scratch))
+        assert result.problems == ()
+        rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
         return sorted(rows, key=lambda row: (row["partition"], row["offsets"]))
 
     return run

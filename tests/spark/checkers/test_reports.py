@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import topic_partition
 from checkers.judgement.summary import Reports
 from checkers.records.reports import SHORTEST_NS, reports_of
-from harness.model.journal import SENDS
+from harness.model.journal import READS, SENDS
 from harness.model.run import StepInfo
 from tests.support.builders.frames import frame
-from tests.support.history import TOPIC, History, Row, ns, run_meta, step
+from tests.support.history import RUN, TOPIC, History, Row, ns, run_meta, step
+from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
 
@@ -28,11 +30,18 @@ Told = Callable[..., Reports]
 
 @pytest.fixture(scope="module")
 def told(spark: SparkSession) -> Told:
-    """told(sends, steps) -> the reports of these sends."""
+    """told(sends, steps, reads, partitions) -> the reports of these sends."""
 
-    def run(sends: Sequence[Row], steps: tuple[StepInfo, ...] = STEPS) -> Reports:
+    def run(
+        sends: Sequence[Row],
+        steps: tuple[StepInfo, ...] = STEPS,
+        reads: Sequence[Row] = (),
+        partitions: int = 2,
+    ) -> Reports:
         rows = frame(spark, sends, SENDS).withColumn("topic_partition", topic_partition((TOPIC,)))
-        return reports_of(rows, run_meta(steps=steps))
+        rows = rows.withColumn("run", F.lit(RUN).cast("bigint"))
+        read = frame(spark, reads, READS).withColumn("topic_partition", topic_partition((TOPIC,)))
+        return reports_of(rows, read, run_meta(steps=steps, partitions=partitions))
 
     return run
 
@@ -75,17 +84,75 @@ CASES = {
         1.25,
     ),
     "not from one partition to another": (_acked(1, 5).send(2, partition=1, sent=2.5, closed=3), 4.0),
-    "a partition that nobody knows": (_acked(1, 5, partition=-1), 0.0),
-    "only in write steps": (_acked(31, 45, step=2), 0.0),
-    "in steps that are known": (_acked(31, 45, step=7), 0.0),
-    "nothing sent": (History(), 0.0),
+    "only in write steps": (_acked(31, 45, step=2), None),
+    "in steps that are known": (_acked(31, 45, step=7), None),
+    "nothing sent": (History(), None),
 }
+NOBODY = {"partition": -1}
+"""The client has not named the partition."""
+UNNAMED = {
+    "the producer as a whole": (_acked(1, 5, **NOBODY), 4.0),
+    "failed sends of it, to their reports": (
+        _acked(1, **NOBODY).send(1, "indeterminate", sent=1.5, closed=6, **NOBODY),
+        5.0,
+    ),
+    "every other producer by itself": (
+        _acked(1, 2, **NOBODY).send(0, producer=1, sent=1, closed=8, **NOBODY),
+        7.0,
+    ),
+    "a success in any partition ends it": (
+        _acked(1, 5, **NOBODY).send(2, sent=1, closed=3, **NOBODY),
+        2.0,
+    ),
+    "the partition where it was read, while it was open": (
+        _acked(1, 2, 3, 4, 5, **NOBODY)
+        .send(5, sent=1, closed=5, **NOBODY)
+        .read(0, at=0)
+        .read(1, at=1)
+        .read(2, at=2)
+        .read(3, at=3)
+        .read(4, at=4)
+        .read(5, at=0, partition=1),
+        4.0,
+    ),
+    "a partition that the client leaves out is available": (
+        _acked(1, 2, 3, 4, 5, **NOBODY)
+        .read(0, at=0, partition=1)
+        .read(1, at=0)
+        .read(2, at=1)
+        .read(3, at=2)
+        .read(4, at=1, partition=1),
+        1.0,
+    ),
+    "of named and unnamed sends the longest": (_acked(1, 2, **NOBODY).send(2, sent=3, closed=9), 6.0),
+    "without times nothing is known of it": (
+        History().send(0, sent=1, closed=None, step=7, **NOBODY),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_unavailable_seconds_of_a_client_that_names_no_partition(told: Told, name: str) -> None:
+    history, seconds = UNNAMED[name]
+    found = told(history.sends, reads=history.reads).unavailable_seconds
+    assert found is seconds is None or found == pytest.approx(seconds, abs=1e-12)
+
+
+def test_a_partition_that_is_not_named_is_the_only_one(told: Told) -> None:
+    history = _acked(1, 2, **NOBODY).send(2, sent=2, closed=9)
+    assert told(history.sends, partitions=1).unavailable_seconds == pytest.approx(7.0)
+    # Both are of partition 0 then: what the named send waits for, another one of the partition gets.
+    history.send(3, sent=4, closed=5, **NOBODY)
+    assert told(history.sends, partitions=1).unavailable_seconds == pytest.approx(4.0)
+    assert told(history.sends, partitions=2).unavailable_seconds == pytest.approx(7.0)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_unavailable_seconds(told: Told, name: str) -> None:
     history, seconds = CASES[name]
-    assert told(history.sends).unavailable_seconds == pytest.approx(seconds, abs=1e-12)
+    found = told(history.sends).unavailable_seconds
+    assert found is seconds is None or found == pytest.approx(seconds, abs=1e-12)
 
 
 def test_a_step_without_an_end_is_as_long_as_its_reports(told: Told) -> None:
@@ -96,7 +163,7 @@ def test_a_step_without_an_end_is_as_long_as_its_reports(told: Told) -> None:
 
 def test_without_write_steps_there_is_no_stretch(told: Told) -> None:
     found = told(_acked(1, 9).sends, ())
-    assert (found.outcomes, found.unavailable_seconds) == ({"acked": 2}, 0.0)
+    assert (found.outcomes, found.unavailable_seconds) == ({"acked": 2}, None)
 
 
 def test_times_at_the_ends_of_the_range_are_no_crash(told: Told) -> None:
@@ -130,39 +197,78 @@ some_sends = st.lists(
         quarters,
         st.none() | quarters,
         st.sampled_from(["acked", "unconfirmed", "rejected", "indeterminate"]),
-        st.sampled_from([0, 0, 0, 1, -1]),
+        st.sampled_from([0, 0, 0, 1, -1, -1]),
         st.sampled_from([0, 0, 0, 1, 2]),
+        st.sampled_from([0, 0, 1]),
+        st.sampled_from([None, 0, 1]),
     ),
     max_size=30,
 )
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(some_sends)
-def test_same_as_a_few_plain_lines(told: Told, drawn: list[tuple[int, int | None, str, int, int]]) -> None:
+@many(examples(60))
+@given(some_sends, st.sampled_from([1, 2]))
+def test_same_as_a_few_plain_lines(
+    told: Told, drawn: list[tuple[int, int | None, str, int, int, int, int | None]], partitions: int
+) -> None:
     history = History()
-    for seq, (sent, later, outcome, partition, number) in enumerate(drawn):
+    for seq, (sent, later, outcome, partition, number, producer, read) in enumerate(drawn):
         closed = None if later is None else (sent + later) / 4
-        history.send(seq, outcome, sent=sent / 4, closed=closed, partition=partition, step=number)
-    found = told(history.sends)
-    assert found.unavailable_seconds == pytest.approx(_plainly(history.sends), abs=1e-12)
+        history.send(
+            seq,
+            outcome,
+            sent=sent / 4,
+            closed=closed,
+            partition=min(partition, partitions - 1),
+            step=number,
+            producer=producer,
+        )
+        if read is not None:
+            history.read(seq, producer=producer, at=seq, partition=min(read, partitions - 1))
+    found = told(history.sends, reads=history.reads, partitions=partitions)
+    seconds = _plainly(history.sends, history.reads, partitions)
+    assert found.unavailable_seconds is seconds is None or found.unavailable_seconds == pytest.approx(
+        seconds, abs=1e-12
+    )
     assert found.outcomes == Counter(send["outcome"] for send in history.sends)
     acked = [send["step"] for send in history.sends if send["outcome"] == "acked"]
     assert found.acked_by_step == Counter(acked)
 
 
-def _plainly(sends: list[Row]) -> float:
-    longest = 0
+def _plainly(sends: list[Row], reads: list[Row], partitions: int) -> float | None:
+    if partitions == 1:
+        sends = [send | {"partition": 0} for send in sends]
+    read = {(row["producer"], row["seq"]): row["partition"] for row in reads}
+    found: list[int] = []
     for one, ended in ((0, 10), (1, 30)):
         for partition in (0, 1):
             mine = [send for send in sends if (send["step"], send["partition"]) == (one, partition)]
-            longest = max(longest, _longest(mine, ended))
-    return longest / 1e9 if longest >= SHORTEST_NS else 0.0
+            found += [_longest(mine, ended)] if mine else []
+        unnamed = [send for send in sends if (send["step"], send["partition"]) == (one, -1)]
+        for producer in (0, 1):
+            mine = [send for send in unnamed if send["producer"] == producer]
+            found += [_longest(mine, ended)] if mine else []
+        for partition in (0, 1):
+            found += _open(
+                [send for send in unnamed if read.get((send["producer"], send["seq"])) == partition]
+            )
+    longest = max(found, default=None)
+    return longest / 1e9 if longest is not None and longest >= SHORTEST_NS else longest and 0.0
+
+
+def _open(sends: list[Row]) -> list[int]:
+    """Of each success report how long it was waited for since the one before it, by the sends that are
+    reported with it (within 2^29 ns)."""
+    good = [send for send in sends if send["outcome"] in ("acked", "unconfirmed") and send["closed_ns"]]
+    found, last = [], None
+    for _, group in groupby(
+        sorted(good, key=lambda one: one["closed_ns"]), lambda one: one["closed_ns"] >> 29
+    ):
+        rows = list(group)
+        sent = min(row["sent_ns"] for row in rows)
+        found.append(rows[0]["closed_ns"] - (sent if last is None else max(last, sent)))
+        last = rows[-1]["closed_ns"]
+    return found
 
 
 def _longest(sends: list[Row], ended: float) -> int:

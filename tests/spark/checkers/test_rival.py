@@ -6,8 +6,7 @@ import pytest
 
 from checkers.judgement.judge import judge
 from harness.model.result import VerdictWord
-from tests.spark.conftest import Check
-from tests.support.history import History, run_meta
+from tests.support.history import Check, History, run_meta
 
 pytestmark = pytest.mark.spark
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.journals.load import load_run
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
-from checkers.share.find import find, share_counts
+from checkers.registry import load_whole_run
+from checkers.share.find import find
 from harness.model.result import ShareCount, VerdictWord
-from harness.model.run import FaultWindow
+from harness.model.run import Deletion, FaultWindow
 from harness.model.share_journal import (
     DELIVERIES,
     DELIVERIES_DIR,
@@ -30,7 +30,17 @@ from harness.model.share_journal import (
     SHARE_OFFSETS,
     SHARE_OFFSETS_DIR,
 )
-from tests.support.history import History, Row, ns, run_meta, sample, window, write_part, write_run
+from tests.support.history import (
+    TOPIC,
+    History,
+    Row,
+    ns,
+    run_meta,
+    sample,
+    window,
+    write_part,
+    write_run,
+)
 from tests.support.random_histories import examples, many
 from tests.support.share_history import (
     GROUP,
@@ -69,10 +79,10 @@ def _checked(spark: SparkSession, folder: Path, story: ShareStory, records: int,
 
 
 def _checked_folder(spark: SparkSession, folder: Path) -> Checked:
-    views = Views.of(spark, load_run(folder / "run"))
-    findings, problems = find(views, Scratch(spark, folder / "scratch"))
-    rows = [] if findings is None else findings.toArrow().to_pylist()
-    return Checked(rows, tuple(problems), share_counts(views))
+    views = Views.of(spark, load_whole_run(folder / "run"))
+    result = find(views, Scratch(spark, folder / "scratch"))
+    rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
+    return Checked(rows, result.problems, result.summary["shares"])
 
 
 def _kinds(rows: list[Row]) -> Found:
@@ -374,6 +384,37 @@ def test_random_stories_against_plain_python(
         told[row["partition"]][row["finding"], row["offsets"][0], row["count"]] += 1
     for found, (story, records) in zip(told, stories, strict=True):
         assert found == share_oracle(story, records, windows)
+
+
+def test_what_a_group_is_given_of_a_topic_that_was_created_again_is_not_given_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its members had accepted the same offsets of the topic that was deleted."""
+    folder = tmp_path / "run"
+    story, records = ShareStory(), 5
+    for offset in range(records):
+        story.give(offset, 0, 2).give(offset, 1, 20)
+    story.begins(records, lag=0, at=4).begins(records, lag=0)
+    meta = write_share_run(folder, story, records=records)
+    again = {(row["finding"], row["offsets"][0]) for row in _checked_folder(spark, tmp_path).rows}
+    assert {("share_again", offset) for offset in range(records)} <= again
+    history = History()
+    for offset in range(records):
+        history.send(offset, at=offset, sent=1).send(100 + offset, at=offset, sent=15)
+        history.read(100 + offset, at=offset)
+    for row in story.given:
+        row["seq"] += 100 if row["acquired_ns"] > (ns(10) or 0) else 0
+    deletion = Deletion(topic=TOPIC, before=None, at_ns=ns(10) or 0)
+    shutil.rmtree(tmp_path)
+    write_run(folder, history, meta=meta.model_copy(update={"deletions": (deletion,)}))
+    for name, rows, schema in (
+        (DELIVERIES_DIR, story.given, DELIVERIES),
+        (SHARE_OFFSETS_DIR, story.asked, SHARE_OFFSETS),
+    ):
+        write_part(folder / name / "part-00000.parquet", rows, schema)
+    checked = _checked_folder(spark, tmp_path)
+    assert checked.rows == []
+    assert checked.counts[0].records == 2 * records
 
 
 def _write_side_by_side(

@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from tests.support.history import History, findings_of, run_meta, window, write_run
+from tests.support.builders.every_finding import run_with_findings, without_engine
+from tests.support.history import findings_of
 from tests.support.paths import ROOT
 from tests.support.standalone_spark import HOME, cluster, connect_server, environment
 from tests.support.wheel import built_wheel
@@ -21,40 +22,13 @@ from tests.support.wheel import built_wheel
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 
-def of_every_kind() -> History:
-    """A loss (overwritten, held by a replica), a duplicate, a phantom, a recovered, corrupt bytes."""
-    return (
-        History()
-        .send(0, at=0)
-        .read(0, at=0)
-        .send(1, at=1, sent=4)
-        .replica(2, 1, at=1)
-        .send(2, at=2)
-        .read(2, at=1)
-        .read(2, at=2)
-        .read(77, at=3, producer=5)
-        .send(3, "indeterminate", error="_MSG_TIMED_OUT")
-        .read(3, at=4)
-        .read(None, at=5, producer=None, state="undecodable", run=None, value=b"?")
-    )
-
-
-def run_folder(folder: Path) -> Path:
-    folder.mkdir()
-    return write_run(folder, of_every_kind(), meta=run_meta(windows=(window("kill-1", 3, 5),)), files=3)
-
-
-def told(summary: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in summary.items() if name not in ("check_seconds", "engine")}
-
-
 @pytest.fixture
 def here(spark: SparkSession, tmp_path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Summary and findings of the same run by the engine of the tests."""
-    folder = run_folder(tmp_path / "here")
+    folder = run_with_findings(tmp_path / "here")
     summary = check_run(spark, folder)
     assert len(summary.findings) >= 4
-    return told(json.loads(summary.model_dump_json())), findings_of(folder)
+    return without_engine(json.loads(summary.model_dump_json())), findings_of(folder)
 
 
 def finish(command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
@@ -69,7 +43,7 @@ def finish(command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> None:
-    folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
+    folder, results = run_with_findings(tmp_path / "run"), tmp_path / "results"
     with cluster(tmp_path) as master:
         done = finish(
             [
@@ -88,13 +62,13 @@ def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> Non
     assert started == 2, done.stderr
     answer = json.loads(done.stdout)["arms"][0]
     assert answer["summary"] is not None, answer["meta"]["problems"]
-    assert told(answer["summary"]) == here[0]
+    assert without_engine(answer["summary"]) == here[0]
     assert findings_of(results / "run") == here[1]
     assert not (folder / "findings").exists()
 
 
 def test_spark_submit_with_our_wheel_as_a_zip(here: Any, tmp_path: Path) -> None:
-    folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
+    folder, results = run_with_findings(tmp_path / "run"), tmp_path / "results"
     # Spark puts a `.whl` on the path of the driver alone.
     archive = built_wheel(tmp_path).rename(tmp_path / "kafka-chaos.zip")
     with cluster(tmp_path) as master:
@@ -110,13 +84,13 @@ def test_spark_submit_with_our_wheel_as_a_zip(here: Any, tmp_path: Path) -> None
             PYTHONPATH="",  # nothing but the wheel
         )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert told(json.loads(done.stdout)) == here[0]
+    assert without_engine(json.loads(done.stdout)) == here[0]
     assert json.loads((results / "summary.json").read_text())["findings"] == here[0]["findings"]
     assert findings_of(results) == here[1]
 
 
 def test_spark_connect(here: Any, tmp_path: Path) -> None:
-    folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
+    folder, results = run_with_findings(tmp_path / "run"), tmp_path / "results"
     with connect_server(tmp_path) as server:
         done = finish(
             [
@@ -128,12 +102,12 @@ def test_spark_connect(here: Any, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     answer = json.loads(done.stdout)["arms"][0]
     assert answer["summary"] is not None, answer["meta"]["problems"]
-    assert told(answer["summary"]) == here[0]
+    assert without_engine(answer["summary"]) == here[0]
     assert findings_of(results / "run") == here[1]
 
 
 def test_a_master_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    folder = run_folder(tmp_path / "run")
+    folder = run_with_findings(tmp_path / "run")
     done = finish(
         [
             *(sys.executable, "-m", "kafka_chaos", "check", str(folder), "--quiet"),

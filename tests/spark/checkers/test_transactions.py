@@ -12,27 +12,16 @@ from pyspark.sql import SparkSession
 from checkers.check import check_run
 from checkers.judgement.judge import judge
 from harness.model.result import FindingClass, Summary, VerdictWord
-from harness.model.run import ReaderInfo, RunMeta
-from tests.spark.conftest import Check
-from tests.support.history import Row, findings_of, run_meta, window, write_run
+from tests.support.history import Check, Row, findings_of, window, write_run
 from tests.support.random_histories import examples, many
-from tests.support.transaction_history import PARTITIONS, Story, Txn, names, stories
+from tests.support.transaction_history import PARTITIONS, Story, Txn, meta_of, names, of_transactions, stories
 
 pytestmark = pytest.mark.spark
 
-CLASSES = ("circular_information_flow", "write_cycle", "fractured_read")
 SIDE_BY_SIDE = 20
 """Stories in one run: 10 producers, 3 partitions and 100 s apart, so that no edge joins them in a cycle."""
 CIRCLE = Story((Txn(polled=((1, 0),)), Txn(polled=((0, 0),))), ((0,), (1,)))
 """Each of two transactions polled a record of the other."""
-
-
-def of_transactions(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row["finding"] in CLASSES]
-
-
-def meta_of(*readers: ReaderInfo, **changes: object) -> RunMeta:
-    return run_meta(partitions=PARTITIONS, transactional=True, idempotent=True, readers=readers, **changes)
 
 
 def found(check: Check, story: Story) -> list[str]:

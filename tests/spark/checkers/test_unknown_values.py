@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.journals.load import load_run, unread_sends
+from checkers.journals.load import unread_sends
+from checkers.registry import load_whole_run
 from tests.support.history import History, write_run
 
 pytestmark = pytest.mark.spark
@@ -25,7 +26,7 @@ def test_values_of_a_later_version_are_named_with_their_journal(spark: SparkSess
 
 def test_an_engine_that_reads_fewer_sends_than_there_are_decides_nothing(tmp_path: Path) -> None:
     write_run(tmp_path, History().send(0, at=0).send(1, at=1).send(2, at=2, still_open=True))
-    journals = load_run(tmp_path)
+    journals = load_whole_run(tmp_path)
     assert unread_sends(journals, 1) == ["the engine read 1 sends of 2, so the verdict is unknown"]
     # The send that a crash left open may have its report as well.
     assert unread_sends(journals, 2) == unread_sends(journals, 3) == []

@@ -12,8 +12,7 @@ import pytest
 from harness.bugs.bug import BUGS, Bug
 from harness.bugs.on_versions import Fix
 from harness.suite.model import SuiteVerdict, choose
-from tests.chaos.conftest import Started
-from tests.chaos.support.suite import run_on
+from tests.chaos.support.suite import Started, run_on
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

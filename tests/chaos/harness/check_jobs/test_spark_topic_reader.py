@@ -19,7 +19,7 @@ import pytest
 from harness.cluster.managed import ManagedCluster
 from harness.run.experiment_run import ExperimentRun
 from harness.spec.experiment_files import load
-from tests.chaos.conftest import Started
+from tests.chaos.support.suite import Started
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

@@ -9,8 +9,7 @@ import pytest
 
 from harness.claims.claim import CLAIMS, Claim
 from harness.suite.model import SuiteVerdict
-from tests.chaos.conftest import Started
-from tests.chaos.support.suite import run_on
+from tests.chaos.support.suite import Started, run_on
 
 pytestmark = pytest.mark.chaos
 

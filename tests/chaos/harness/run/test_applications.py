@@ -7,11 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from harness.application.host_process import MARK
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import running_cluster
@@ -20,11 +18,12 @@ from harness.containers import engine
 from harness.model.errors import ClusterError
 from harness.model.journal import APPLICATION_DIR
 from harness.model.journal_reader import journal_rows
-from harness.model.result import ArmResult, VerdictWord
+from harness.model.result import VerdictWord
 from harness.run import arm_application
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from tests.chaos.support.applications import left_of_applications, run_application, verified_faults
 from tests.chaos.support.processes import checked
 from tests.support.paths import ROOT
 
@@ -40,44 +39,10 @@ wait
 """
 
 
-def _run(
-    cluster: ManagedCluster, results: Path, application: dict[str, Any], steps: list[Any], **more: Any
-) -> ArmResult:
-    experiment = Experiment.model_validate(
-        {
-            "name": "application",
-            "title": "an application",
-            "application": application,
-            "steps": steps,
-            "arms": [{"name": "one"}],
-            **more,
-        }
-    )
-    _, result = run_on(cluster, experiment, Options(results=results, seed=1))
-    return result.arms[0]
-
-
-def _left(cluster: ManagedCluster) -> list[str]:
-    """Processes and containers of applications beside the cluster."""
-    wanted = f"{MARK}={cluster.name} ".encode()
-    processes = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            processes += [path.parent.name] if wanted in path.read_bytes() else []
-        except OSError:
-            continue
-    label = {"label": [f"{engine.CLUSTER_LABEL}={cluster.name}", engine.APPLICATION_LABEL]}
-    return processes + [one.name for one in cluster.client.containers.list(all=True, filters=label)]
-
-
-def _verified(arm: ArmResult) -> dict[str, bool]:
-    return {window.name: window.verified for window in arm.meta.windows}
-
-
 def test_a_process_is_killed_paused_and_restarted(cluster: ManagedCluster, tmp_path: Path) -> None:
     program = [sys.executable, str(COPY), "{bootstrap}", "{input}", "{output}", "{group}"]
     all_of_it = {"target": {"application": "all"}}
-    arm = _run(
+    arm = run_application(
         cluster,
         tmp_path,
         {"run": {"process": program}, "instances": 2, "group": "copies"},
@@ -96,7 +61,7 @@ def test_a_process_is_killed_paused_and_restarted(cluster: ManagedCluster, tmp_p
             {"inject": {"restart": all_of_it}},
         ],
     )
-    assert _verified(arm) == {"kill-1": True, "pause-1": True, "restart-1": True}
+    assert verified_faults(arm) == {"kill-1": True, "pause-1": True, "restart-1": True}
     application = arm.meta.application
     assert application is not None
     assert application.problems == ()
@@ -108,13 +73,13 @@ def test_a_process_is_killed_paused_and_restarted(cluster: ManagedCluster, tmp_p
     assert events.count((0, "killed")) == 1
     assert events.count((0, "restarted")) == 2
     assert events.count((1, "restarted")) == 1
-    assert _left(cluster) == []
+    assert left_of_applications(cluster) == []
 
 
 def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_path: Path) -> None:
     container = {"image": cluster.image.reference, "command": ["bash", "-c", PIPE]}
     one = {"target": {"application": 0}}
-    arm = _run(
+    arm = run_application(
         cluster,
         tmp_path,
         {"run": {"container": container}, "group": "pipe", "ready": {"group": "active", "within": 120}},
@@ -140,7 +105,7 @@ def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_
         ],
         workload={"payload": {"json": {"id": "$identity"}}},
     )
-    assert _verified(arm) == {
+    assert verified_faults(arm) == {
         "partition-1": True,
         "cpu_limit-1": True,
         "memory_limit-1": True,
@@ -149,7 +114,7 @@ def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_
     assert arm.meta.application is not None
     assert arm.meta.application.drained
     assert (tmp_path / _folder(tmp_path) / APPLICATION_DIR / "instance-0.log").exists()
-    assert _left(cluster) == []
+    assert left_of_applications(cluster) == []
 
 
 def test_an_application_that_ends_at_once_ends_the_run_with_its_last_lines(
@@ -158,11 +123,11 @@ def test_an_application_that_ends_at_once_ends_the_run_with_its_last_lines(
     broken = [sys.executable, "-c", "import sys; print('no such setting: x'); sys.exit(4)"]
     steps = [{"write": {"name": "input", "records": 10}}]
     with pytest.raises(ClusterError, match="ended before it was ready") as refused:
-        _run(cluster, tmp_path, {"run": {"process": broken}}, steps)
+        run_application(cluster, tmp_path, {"run": {"process": broken}}, steps)
     assert "exit code 4" in str(refused.value)
     assert "no such setting: x" in str(refused.value)
     assert "the run broke" in (tmp_path / _folder(tmp_path) / "run.json").read_text()
-    assert _left(cluster) == []
+    assert left_of_applications(cluster) == []
 
 
 def test_an_application_that_is_never_ready_leaves_a_folder_with_the_reason(
@@ -172,10 +137,10 @@ def test_an_application_that_is_never_ready_leaves_a_folder_with_the_reason(
     ready = {"logged": "loaded", "within": 10}
     steps = [{"write": {"name": "input", "records": 10}}]
     with pytest.raises(ClusterError, match="was not ready within 10 s") as refused:
-        _run(cluster, tmp_path, {"run": {"process": asleep}, "ready": ready}, steps)
+        run_application(cluster, tmp_path, {"run": {"process": asleep}, "ready": ready}, steps)
     assert "application 0 has not printed 'loaded'; its last lines" in str(refused.value)
     assert "still loading" in str(refused.value)
-    assert _left(cluster) == []
+    assert left_of_applications(cluster) == []
     run = tmp_path / _folder(tmp_path)
     assert "the application was not ready within 10 s" in (run / "run.json").read_text()
     # Nothing was shown, and the reason is told again.
@@ -194,7 +159,7 @@ with open(sys.argv[1] + "/all", "ab", 0) as file:
         file.write(b"x" * 999_999 + b"\\n")
         time.sleep(0.05)
 """
-    arm = _run(
+    arm = run_application(
         cluster,
         tmp_path,
         {"run": {"process": [sys.executable, "-c", endless, "{output}"]}, "output": {"table": "lines"}},
@@ -202,7 +167,7 @@ with open(sys.argv[1] + "/all", "ab", 0) as file:
     )
     assert arm.judgement.verdict is VerdictWord.UNKNOWN
     assert "the application was killed: its table had grown to" in str(arm.judgement.reasons)
-    assert _left(cluster) == []
+    assert left_of_applications(cluster) == []
 
 
 def _folder(results: Path) -> str:

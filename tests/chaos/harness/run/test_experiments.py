@@ -16,7 +16,7 @@ from harness.model.result import ExperimentResult, FindingClass, VerdictWord
 from harness.report.page import write_report
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import load
-from tests.chaos.conftest import Started
+from tests.chaos.support.suite import Started
 
 pytestmark = pytest.mark.chaos
 

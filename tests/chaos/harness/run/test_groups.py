@@ -51,8 +51,8 @@ def experiment(protocol: dict[str, Any], *, killed: bool, seconds: int = 10) -> 
     "protocol",
     [
         {"extra": {"session.timeout.ms": 6000}},
-        # Longer than the coordinator is away: a static member of librdkafka whose session ended may commit
-        # without its member id before it has joined anew, and is fenced for ever (librdkafka 5585).
+        # Longer than the coordinator is away, so that the session of the static member does not end
+        # (librdkafka 5585).
         {"assignor": "cooperative-sticky", "static": True, "extra": {"session.timeout.ms": 20_000}},
         {"protocol": "consumer"},
     ],

@@ -19,7 +19,7 @@ from docker import DockerClient
 
 from harness.containers import engine
 from harness.host import processes
-from harness.matrix.result import load_result
+from harness.many.matrix.result import load_result
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak, pytest.mark.usefixtures("only_sweeper")]

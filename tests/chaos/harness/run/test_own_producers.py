@@ -20,7 +20,7 @@ from harness.model.result import FindingClass, VerdictWord
 from harness.pytest_plugin.background_run import Running
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import load, parse
-from tests.chaos.conftest import Started
+from tests.chaos.support.suite import Started
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]

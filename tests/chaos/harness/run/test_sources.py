@@ -11,7 +11,7 @@ import pytest
 
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from tests.chaos.harness.run.test_applications import _left, _run, _verified
+from tests.chaos.support.applications import left_of_applications, run_application, verified_faults
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -28,17 +28,17 @@ def _killed(
         {"fault": {"kill": {"target": {"application": 0}}}, "at": 2, "for": 2},
         {"fault": {"kill": {"target": {"leader": 0}}}, "at": 6, "for": 3},
     ]
-    arm = _run(
+    arm = run_application(
         cluster,
         results,
         {"run": {"process": [sys.executable, str(PROGRAM), *arguments]}, "input": source, **more},
         [{"write": {"name": "input", "seconds": 12, "rate": 100, "faults": faults}}],
         workload={"payload": {"json": {"id": "$identity", "n": "$seq"}}},
     )
-    assert _verified(arm) == {"kill-1": True, "kill-2": True}
+    assert verified_faults(arm) == {"kill-1": True, "kill-2": True}
     assert arm.meta.application is not None
     assert arm.meta.application.drained, arm.judgement.reasons
-    assert _left(cluster) == []
+    assert left_of_applications(cluster) == []
     return arm
 
 

@@ -12,7 +12,7 @@ from harness.audit.known_settings import ClientLibrary, SettingKind, known_setti
 from harness.audit.rule import Severity
 from harness.audit.setting_values import expected_values
 from harness.config.properties import parse_properties
-from tests.pure.harness.audit.test_audit import CASES
+from tests.support.audit_cases import CASES
 from workloads.clients import client_logger
 
 pytestmark = pytest.mark.mock

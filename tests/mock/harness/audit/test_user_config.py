@@ -12,7 +12,7 @@ from harness.containers import engine
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.mock

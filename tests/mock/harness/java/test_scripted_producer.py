@@ -19,7 +19,7 @@ from harness.java.scripted_workload import PyScriptedWorkload
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.protocol.client_security import PLAIN_TEXT
-from harness.spec.steps import Drive
+from harness.spec.drive_step import Drive
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.send_journal import SendJournal
 

@@ -22,9 +22,10 @@ from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER, ApplicationMeta
 from harness.run import arm_application
+from harness.run.arm_application import ArmApplication
 from harness.run.arm_run import ArmRun
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients.client_factory import start_workload
+from harness.run.clients.client_factory import producers
 from harness.run.reads.final_read import FinalReadTarget
 from harness.run.reads.output_read import OutputRead
 from harness.spec.experiment import Experiment
@@ -110,13 +111,13 @@ def run(
         monkeypatch.setattr(ArmSetting, "__post_init__", _named(ArmSetting.__post_init__, mock_topic))
         setting = ArmRun(cast(Any, cluster), experiment, experiment.arms[0], tmp_path, 1)
         assert setting.topics == (mock_topic,)
-        tested = setting.application
-        assert tested is not None
+        tested = setting.the(ArmApplication)
         with ExitStack() as stack:
             tested.create(stack, 1.0)  # The output is the run's topic, which is there.
             tested.open(stack)
             journal = stack.enter_context(SendJournal(tmp_path / SENDS_DIR, setting.input_name))
-            workload = start_workload(setting, journal, None, cast(Any, None))
+            clients = SimpleNamespace(sends=journal, transactions=None)
+            workload = producers(setting, cast(Any, clients), ())
             stack.callback(workload.close)
             tested.start()
             running = tested.running
@@ -129,7 +130,7 @@ def run(
                 running.start_instance(FIRST_APPLICATION_ID)
             assert workload.finish(time.monotonic() + 120)
             workload.close()
-            tested.finish()
+            tested.end()
 
         def read_output(
             _: object, target: FinalReadTarget, identity: OutputIdentity, folder: Path
@@ -142,7 +143,6 @@ def run(
             return OutputRead(len(outputs))
 
         monkeypatch.setattr(arm_application, "read_output_topic", read_output)
-        setting.coordinator_poller = setting.broker_poller = None
         setting.sampler = cast(Any, SimpleNamespace(failure=None))
         setting.meta = run_meta(run_id=setting.run_id, topic=mock_topic, started_ns=1)
         meta = setting.finish({})

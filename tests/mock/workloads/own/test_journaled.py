@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from confluent_kafka import (
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
-from workloads.clients import client_logger
+from tests.support.refusing_cluster import refusing_cluster
+from workloads.clients import client_logger, flush
 from workloads.own.journaled import journaled
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder
@@ -141,6 +143,8 @@ def test_the_programs_own_callbacks_and_headers_stay(
     assert {len(one[IDENTITY_HEADER]) for one in headers} == {28}
     assert records[1].timestamp()[1] == 1_700_000_000_000
     assert [row["partition"] for row in sends(folder)] == [1, 1, 1]
+    # Where none was given, the client took the time of the send.
+    assert [row["timestamp_ms"] for row in sends(folder)] == [None, 1_700_000_000_000, None]
 
 
 def test_refused_given_up_and_unconfirmed_records(
@@ -382,3 +386,26 @@ def test_what_cannot_be_journaled_is_refused(
     producer.close()
     with pytest.raises(ValueError, match="is closed"):
         producer.produce("t", b"a")
+
+
+def test_every_report_behind_a_fatal_error_is_journaled(folder: ProducerFolder) -> None:
+    """confluent-kafka calls its first callback behind that error while it is set (docs/open-bugs.md)."""
+    produce, out_of_order = 0, 45
+    with refusing_cluster() as cluster:
+        cluster.create("t", replicas=1, partitions=4)
+        wrapped = journaled(
+            client(cluster.bootstrap, enable_idempotence=True, linger_ms=100), journal=folder.path, topic="t"
+        )
+        for partition in range(4):
+            wrapped.produce("t", b"first", partition=partition)
+        assert wrapped.flush(30) == 0
+        cluster.answer(produce, out_of_order)
+        for number in range(80):
+            wrapped.produce("t", b"then", partition=number % 4)
+        # Its own flush says nothing else than that of the producer.
+        assert flush(wrapped, 30) == 0
+        wrapped.end()
+    told = Counter(row["error"] or row["outcome"] for row in sends(folder))
+    # Without a report it would be `indeterminate`, without an error.
+    assert set(told) <= {"acked", "OUT_OF_ORDER_SEQUENCE_NUMBER", "_PURGE_QUEUE"}, told
+    assert told.total() == 84

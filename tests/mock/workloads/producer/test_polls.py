@@ -12,6 +12,7 @@ import pytest
 from harness.model.journal import ASSIGNMENTS, COMMITS, TRANSACTIONS
 from workloads.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.journal.row_journal import RowJournal
+from workloads.producer.polls import Polls
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
 from workloads.reader.live_reader import LiveReader
@@ -40,9 +41,10 @@ def test_transactions_that_are_open_at_once_poll_each_other(
         )
         readers, polled = Readers((), source), {}
         for number, of_producer in enumerate(spec.poll_readers):
-            polled[number] = LiveReader(of_producer, of_producer.name, source)
-            polled[number].producer = number
-            readers.add(of_producer, [polled[number]])
+            reader = LiveReader(of_producer, of_producer.name, source)
+            reader.producer = number
+            readers.add(of_producer, [reader])
+            polled[number] = Polls(reader, transactions.poll_records)
         made = Workload(
             spec,
             ProducerSettings(**{"linger.ms": 0}),

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from harness.cluster.managed import ManagedCluster
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients.run_clients import RunClients
+from harness.run.clients.processors import Processors
+from harness.run.run_clients import RunClients
 from harness.spec.experiment import Experiment
 from tests.support.processed_keys import source_of
 from workloads.producer.processor import key_of_input
@@ -52,7 +53,9 @@ def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> ArmSettin
     cluster = cast(ManagedCluster, SimpleNamespace(bootstrap=bootstrap, access=PLAIN_TEXT))
     setting = ArmSetting(cluster, made, made.arms[0], folder, seed=1)
     setting.topic, setting.run_id = topic, 5
-    with RunClients(setting) as traffic:
+    processing = Processors.of(setting)
+    assert processing is not None
+    with RunClients(setting, [processing]) as traffic:
         traffic.start()
         traffic.workload.start(0, records=RECORDS)
         assert traffic.workload.finish(time.monotonic() + 60)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, murmur2
 
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SendOutcome
-from tests.support.paths import ROOT
+from tests.support.refusing_cluster import refusing_cluster
 from workloads.clients import LOGGER_NAME, flush
 from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
@@ -36,19 +34,6 @@ Rows = list[dict[str, Any]]
 
 def soon() -> float:
     return time.monotonic() + 60
-
-
-@contextmanager
-def refusing_cluster() -> Iterator[Any]:
-    """A mock cluster of the examples, which answers requests with errors."""
-    path = ROOT / "examples" / "open-bugs" / "mock_brokers.py"
-    spec = importlib.util.spec_from_file_location("mock_brokers", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with module.mock_cluster(1) as cluster:
-        yield cluster
 
 
 @pytest.fixture
@@ -390,9 +375,7 @@ def test_reports_behind_a_fatal_error_are_kept(tmp_path: Path, *, partition_know
     told = tally.progress()
     assert told.acked > 0
     assert told.errors["OUT_OF_ORDER_SEQUENCE_NUMBER"] > 0
-    # One was lost in one run of some fifty, before a callback that fails with the pending error itself was
-    # taken again, too. Which call failed then is not known; the last test of this file has both kinds.
-    assert told.acked + sum(told.errors.values()) >= 20 * PARTITIONS - 1, told
+    assert told.acked + sum(told.errors.values()) == 20 * PARTITIONS, told
     journal.close()
 
 
@@ -428,46 +411,3 @@ def test_a_success_without_an_offset_is_acked(tmp_path: Path) -> None:
         (SendOutcome.ACKED, None),
         (SendOutcome.ACKED, 8),
     ]
-
-
-@pytest.mark.parametrize("partition_known", [True, False])
-@pytest.mark.parametrize("error", [None, KafkaError(KafkaError._PURGE_QUEUE)])
-@pytest.mark.parametrize("fails", ["value", "keep"])
-@pytest.mark.parametrize("pending", [KafkaException(KafkaError(KafkaError._FENCED)), SystemError()])
-def test_a_report_whose_callback_fails_is_taken_once(
-    tmp_path: Path, *, partition_known: bool, error: KafkaError | None, fails: str, pending: Exception
-) -> None:
-    """Whichever call fails with the pending error: one before the report was kept, or that of keeping."""
-    journal, tally = SendJournal(tmp_path / "sends", "t"), Tally()
-    journal.opened(opened(1))
-    reports = DeliveryReports(0, ProducerSettings(), journal, tally, partition_known=partition_known)
-    (value,) = ValueBuilder(1, 0, 100, 5).build_many(0, 1)
-    left = [pending]
-
-    class Failing(FakeMessage):
-        def value(self) -> bytes:
-            if fails == "value" and left:
-                raise left.pop()
-            return super().value()
-
-        def partition(self) -> int:
-            return 0
-
-    class Rows(list[Any]):
-        def append(self, row: Any) -> None:
-            super().append(row)
-            if fails == "keep" and left:
-                raise left.pop()
-
-    def keep(entries: Any) -> None:
-        reports._good.extend(entries)
-        if fails == "keep" and left:
-            raise left.pop()
-
-    reports._keep, reports._bad = keep, Rows()
-    reports.callback(error, Failing(value, 0.1, 7))
-    assert not left
-    reports.take()
-    told = tally.progress()
-    assert told.acked + sum(told.errors.values()) == 1, told
-    journal.close()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from tests.mock.workloads.producer.test_transactions import Case, Rows
+from tests.support.transactional_workload import Rows, TransactionalWorkload
 from workloads.config.workload_spec import TransactionSpec, WorkloadSpec
 
 pytestmark = pytest.mark.mock
@@ -86,7 +86,7 @@ class Refused(Unanswered):
         super().init_transactions(timeout)
 
 
-def met(case: Case, *, same_id: bool) -> tuple[Rows, Rows]:
+def met(case: TransactionalWorkload, *, same_id: bool) -> tuple[Rows, Rows]:
     """The journals of a producer that writes 20 records, meets a rival, and of 41 more."""
     case.write(0, 20)
     case.workload.begin_rival(1, of=0, records=30, same_id=same_id)
@@ -117,7 +117,7 @@ def of(txns: Rows, producer: int, number: int) -> tuple[str, str, int, str | Non
 def test_a_producer_whose_id_is_taken_is_fenced_and_sends_no_more(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str, client: type[Fencing]
 ) -> None:
-    case = Case(tmp_path, mock_bootstrap, mock_topic, SPEC, client=client)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=client)
     sends, txns = met(case, same_id=True)
     assert of(txns, 0, 1) == ("commit", "aborted", 60, "_FENCED")
     assert of(txns, 1, 0) == ("commit", "committed", 20, None)
@@ -129,7 +129,7 @@ def test_a_producer_whose_id_is_taken_is_fenced_and_sends_no_more(
 def test_the_control_a_rival_with_an_id_of_its_own_fences_nobody(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
-    case = Case(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Fencing)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Fencing)
     sends, txns = met(case, same_id=False)
     assert of(txns, 0, 1) == ("commit", "committed", 60, None)
     assert {row["outcome"] for row in txns} == {"committed"}
@@ -140,7 +140,7 @@ def test_a_commit_that_is_let_through_is_journaled_as_one(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     """The mock cluster itself does not fence: the check has to find what Kafka did."""
-    sends, txns = met(Case(tmp_path, mock_bootstrap, mock_topic, SPEC), same_id=True)
+    sends, txns = met(TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC), same_id=True)
     assert of(txns, 0, 1) == ("commit", "committed", 60, None)
     assert writers(sends) == {0: 21, 1: 20}
 
@@ -148,7 +148,7 @@ def test_a_commit_that_is_let_through_is_journaled_as_one(
 def test_a_rival_that_is_refused_is_a_problem_and_fences_nobody(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
-    case = Case(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Refused)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Refused)
     case.workload.begin_rival(0, of=0, records=5, same_id=True)
     assert case.workload.finish(time.monotonic() + 60)
     case.write(1, 10)
@@ -161,7 +161,7 @@ def test_a_rival_that_is_refused_is_a_problem_and_fences_nobody(
 
 
 def test_a_run_can_end_while_a_rival_is_awaited(tmp_path: Path, mock_bootstrap: str, mock_topic: str) -> None:
-    case = Case(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Unanswered)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Unanswered)
     case.workload.begin_rival(0, of=0, records=5, same_id=True)
     deadline = time.monotonic() + 60
     while case.workload.progress().acked < 5:
@@ -177,7 +177,7 @@ def test_the_rival_of_processed_records_has_a_number_of_its_own(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     spec = WorkloadSpec(transactions=TransactionSpec(), process={"members": 2})
-    case = Case(tmp_path, mock_bootstrap, mock_topic, spec)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, spec)
     case.workload.begin_rival(0, of=0, records=1, same_id=True)
     assert case.workload.finish(time.monotonic() + 60)
     assert {row["producer"] for row in case.journals()[0]} == {0, 3}

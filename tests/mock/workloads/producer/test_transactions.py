@@ -4,72 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Producer
 
-from harness.model.journal import TRANSACTIONS
+from tests.support.transactional_workload import TransactionalWorkload
 from workloads.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
-from workloads.journal.row_journal import RowJournal
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.mock
 
 NOWHERE = "127.0.0.1:1"
-Rows = list[dict[str, Any]]
-
-
-class Case:
-    """A transactional workload on a topic of its own; `journals` closes it: (sends, transactions)."""
-
-    def __init__(
-        self,
-        folder: Path,
-        bootstrap: str,
-        topic: str,
-        spec: WorkloadSpec,
-        *,
-        client: Callable[..., Any] = Producer,
-        **settings: Any,
-    ) -> None:
-        self._folder = folder
-        self._sends = SendJournal(folder / "sends", topic)
-        self._txns = RowJournal(folder / "transactions", TRANSACTIONS)
-        self.workload = Workload(
-            spec,
-            ProducerSettings(**settings),
-            bootstrap=bootstrap,
-            topic=topic,
-            partitions=4,
-            run_id=1,
-            seed=5,
-            journal=self._sends,
-            transactions=self._txns,
-            client=client,
-        )
-
-    def write(self, step: int, records: int) -> None:
-        self.workload.start(step, records=records)
-        assert self.workload.finish(time.monotonic() + 60)
-
-    def journals(self, seconds: float = 5.0) -> tuple[Rows, Rows]:
-        self.workload.close(seconds)
-        self._sends.close()
-        self._txns.close()
-        sends = pq.read_table(self._folder / "sends").to_pylist()
-        return sends, pq.read_table(self._folder / "transactions").to_pylist()
 
 
 def test_every_send_is_in_one_transaction_and_every_transaction_has_its_row(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     spec = WorkloadSpec(producers=2, transactions=TransactionSpec(records=30, abort=0.4))
-    case = Case(tmp_path, mock_bootstrap, mock_topic, spec, linger_ms=0)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, spec, linger_ms=0)
     case.write(0, 1001)
     case.write(1, 10)
     sends, txns = case.journals()
@@ -114,7 +68,7 @@ def test_a_step_stopped_early_still_ends_its_transaction(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     spec = WorkloadSpec(rate=500, transactions=TransactionSpec(records=100_000))
-    case = Case(tmp_path, mock_bootstrap, mock_topic, spec)
+    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, spec)
     case.workload.start(0)
     deadline = time.monotonic() + 60
     while case.workload.progress().acked < 20:
@@ -128,7 +82,7 @@ def test_a_step_stopped_early_still_ends_its_transaction(
 
 def test_no_coordinator_leaves_nothing_begun_and_is_a_problem(tmp_path: Path, mock_topic: str) -> None:
     spec = WorkloadSpec(transactions=TransactionSpec())
-    case = Case(tmp_path, NOWHERE, mock_topic, spec)
+    case = TransactionalWorkload(tmp_path, NOWHERE, mock_topic, spec)
     case.workload.start(0, records=10)
     assert not case.workload.finish(time.monotonic() + 0.3)
     sends, txns = case.journals(0.1)

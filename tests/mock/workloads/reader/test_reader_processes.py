@@ -7,29 +7,17 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaException
 
-from harness.run.clients.run_clients import restart_reader
+from harness.run.steps.group_steps import restart_reader
 from harness.spec.group_steps import RestartReader
-from tests.mock.workloads.reader.test_readers import (
-    PARTITIONS,
-    QUICK,
-    Case,
-    Rows,
-    case,
-    everything,
-    places,
-    rising,
-    write,
-)
+from tests.support.live_readers import PARTITIONS, QUICK, LiveReaders, Rows, everything, places, rising
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess
 
 pytestmark = pytest.mark.mock
 
-__all__ = ["case", "write"]
-
 
 def test_a_reader_in_its_own_process_goes_on_after_a_crash(
-    case: Callable[..., Case],
+    case: Callable[..., LiveReaders],
     write: Callable[[int], None],
 ) -> None:
     write(50)
@@ -50,7 +38,7 @@ def test_a_reader_in_its_own_process_goes_on_after_a_crash(
 
 
 def test_what_was_committed_before_it_was_processed_is_processed_by_nobody(
-    case: Callable[..., Case],
+    case: Callable[..., LiveReaders],
     write: Callable[[int], None],
 ) -> None:
     write(10)
@@ -85,7 +73,7 @@ def test_a_killed_client_says_so() -> None:
 
 
 def test_two_readers_of_one_group_catch_up_together(
-    case: Callable[..., Case],
+    case: Callable[..., LiveReaders],
     write: Callable[[int], None],
 ) -> None:
     write(20)

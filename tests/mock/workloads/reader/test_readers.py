@@ -3,135 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Producer
 
 from harness.model.errors import BadInput
-from harness.model.journal import ASSIGNMENTS, COMMITS, READS
-from workloads.clients import client_logger
+from tests.support.live_readers import (
+    PARTITIONS,
+    PATIENCE,
+    QUICK,
+    LiveReaders,
+    Rows,
+    everything,
+    places,
+    rising,
+)
 from workloads.config.reader_spec import ReaderSpec
-from workloads.journal.row_journal import RowJournal
-from workloads.reader.reader_journal import ReaderSinks, Source
-from workloads.reader.readers import Readers
-from workloads.record.identity import ValueBuilder, encode_key
 
 pytestmark = pytest.mark.mock
 
-PARTITIONS = 4
-RUN = 77
-Rows = list[dict[str, Any]]
-PATIENCE = 90.0
-QUICK = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "300"}
-"""The mock cluster takes a member that left for dead after its session only."""
 LATER = (8.0, 20.0, 40.0)
 """When a member is restarted. On a busy machine it may have no partition yet the first time."""
 
 
-@pytest.fixture
-def write(mock_bootstrap: str, mock_topic: str) -> Callable[[int], None]:
-    """`write(count)` appends `count` records to each partition; producer = partition, seq = offset."""
-    producer = Producer({"bootstrap.servers": mock_bootstrap, "linger.ms": 0}, logger=client_logger())
-    builds = [ValueBuilder(RUN, number, 100, 1) for number in range(PARTITIONS)]
-    ends = [0] * PARTITIONS
-
-    def append(count: int) -> None:
-        for number in range(PARTITIONS):
-            for seq in range(ends[number], ends[number] + count):
-                producer.produce(mock_topic, builds[number](seq), encode_key(seq), number)
-            ends[number] += count
-        assert producer.flush(30) == 0
-
-    return append
-
-
-class Case:
-    """Readers of one topic, and their journals once they are closed."""
-
-    def __init__(self, folder: Path, bootstrap: str, topic: str, *specs: ReaderSpec) -> None:
-        self._folder = folder
-        self._sinks = (
-            RowJournal(folder / "assignments", ASSIGNMENTS),
-            RowJournal(folder / "commits", COMMITS),
-        )
-        source = Source(
-            bootstrap=bootstrap,
-            topic=topic,
-            partitions=PARTITIONS,
-            run_id=RUN,
-            folder=folder / "live",
-            sinks=ReaderSinks(*self._sinks),
-        )
-        self.readers = Readers(specs, source)
-
-    def until(self, seen: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not seen():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-
-    def end(self) -> None:
-        assert self.readers.catch_up(time.monotonic() + PATIENCE)
-        self.close()
-        assert self.readers.problems == ()
-
-    def close(self) -> None:
-        self.readers.close()
-        for sink in self._sinks:
-            sink.close()
-
-    def rows(self, name: str) -> Rows:
-        table = pq.read_table(self._folder / "live" / name)
-        assert table.schema == READS
-        found: Rows = table.to_pylist()
-        assert [row["position"] for row in found] == list(range(len(found))), "in the order of the files"
-        assert {row["reader"] for row in found} <= {name}
-        for row in found:
-            assert (row["state"], row["producer"], row["seq"]) == ("ok", row["partition"], row["offset"])
-        return found
-
-    def table(self, name: str) -> Rows:
-        found: Rows = pq.read_table(self._folder / name).to_pylist()
-        return found
-
-
-@pytest.fixture
-def case(tmp_path: Path, mock_bootstrap: str, mock_topic: str) -> Iterator[Callable[..., Case]]:
-    made: list[Case] = []
-
-    def of(*specs: ReaderSpec) -> Case:
-        made.append(Case(tmp_path, mock_bootstrap, mock_topic, *specs))
-        return made[-1]
-
-    yield of
-    for one in made:
-        one.close()
-
-
-def rising(rows: Rows) -> None:
-    """Within a session each partition's offsets must rise."""
-    last: dict[tuple[int, int], int] = defaultdict(lambda: -1)
-    for row in rows:
-        place = (row["session"], row["partition"])
-        assert row["offset"] > last[place], row
-        last[place] = row["offset"]
-
-
-def everything(count: int) -> set[tuple[int, int]]:
-    return {(number, offset) for number in range(PARTITIONS) for offset in range(count)}
-
-
-def places(rows: Rows) -> list[tuple[int, int]]:
-    return [(row["partition"], row["offset"]) for row in rows]
-
-
 def test_a_reader_by_hand_gets_everything_once_and_in_order(
-    case: Callable[..., Case], write: Callable[[int], None]
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
     write(300)
     made = case(ReaderSpec(name="plain"))
@@ -159,7 +58,7 @@ def test_a_reader_by_hand_gets_everything_once_and_in_order(
 
 
 def test_a_restarted_reader_goes_on_where_it_was_in_a_new_session(
-    case: Callable[..., Case], write: Callable[[int], None]
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
     write(300)
     made = case(ReaderSpec(name="plain", restarts=(2.0,)))
@@ -187,7 +86,7 @@ def test_a_restarted_reader_goes_on_where_it_was_in_a_new_session(
     assert {row["session"] for row in rows} == {0, 1}
 
 
-def flushed(made: Case, name: str) -> Rows:
+def flushed(made: LiveReaders, name: str) -> Rows:
     """The rows that are on disk by now."""
     folder = made._folder / name
     return [row for part in sorted(folder.glob("part-*.parquet")) for row in pq.read_table(part).to_pylist()]
@@ -195,7 +94,7 @@ def flushed(made: Case, name: str) -> Rows:
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_a_group_without_offsets_begins_at_the_start_and_shares_the_partitions(
-    case: Callable[..., Case], write: Callable[[int], None], assignor: Any
+    case: Callable[..., LiveReaders], write: Callable[[int], None], assignor: Any
 ) -> None:
     write(200)
     spec = ReaderSpec(
@@ -227,7 +126,7 @@ def test_a_group_without_offsets_begins_at_the_start_and_shares_the_partitions(
 
 
 def test_members_by_hand_read_everything_beside_each_other_and_commit(
-    case: Callable[..., Case], write: Callable[[int], None]
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
     write(50)
     made = case(ReaderSpec(name="work", group="work", members=2, by_hand=True, commits="manual"))
@@ -248,7 +147,7 @@ def test_members_by_hand_read_everything_beside_each_other_and_commit(
 
 
 def test_a_member_that_restarts_makes_the_group_rebalance(
-    case: Callable[..., Case], write: Callable[[int], None]
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
     write(200)
     spec = ReaderSpec(
@@ -273,7 +172,7 @@ def test_a_member_that_restarts_makes_the_group_rebalance(
 
 
 def test_a_group_that_never_commits_begins_anew(
-    case: Callable[..., Case], write: Callable[[int], None]
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
     write(50)
     made = case(ReaderSpec(name="work", group="g3", restarts=LATER, extra=QUICK))
@@ -288,7 +187,7 @@ def test_a_group_that_never_commits_begins_anew(
 
 
 def test_catching_up_is_bounded_and_told(tmp_path: Path) -> None:
-    lost = Case(tmp_path / "lost", "127.0.0.1:1", "nowhere", ReaderSpec(name="plain"))
+    lost = LiveReaders(tmp_path / "lost", "127.0.0.1:1", "nowhere", ReaderSpec(name="plain"))
     lost.readers.start()
     assert not lost.readers.catch_up(time.monotonic() + 0.3)
     assert lost.readers.places[0].startswith("plain is at 0 of partition 0")
@@ -299,7 +198,7 @@ def test_catching_up_is_bounded_and_told(tmp_path: Path) -> None:
 
 
 def test_a_reader_with_a_rack_that_never_used_it_is_a_problem(
-    case: Callable[..., Case], write: Callable[[int], None]
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
     write(10)
     made = case(ReaderSpec(name="near", rack="r9"))
@@ -309,7 +208,7 @@ def test_a_reader_with_a_rack_that_never_used_it_is_a_problem(
     assert made.readers.problems == ("reader near has rack r9, but never fetched from a follower",)
 
 
-def test_settings_that_the_client_refuses_are_bad_input(case: Callable[..., Case]) -> None:
+def test_settings_that_the_client_refuses_are_bad_input(case: Callable[..., LiveReaders]) -> None:
     with pytest.raises(BadInput) as caught:
         case(ReaderSpec(name="plain", extra={"no.such.property": "1"}))
     assert caught.value.found is not None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from faults import Elect, Kill, Partition, Pause
+from faults.schedules.brokers_down import Begun, most_brokers_down
 from faults.schedules.decide import begin, decide, describe_unmet, simulate, unfinished
 from faults.schedules.entries import ScheduleEntry, TimedFault
 from faults.schedules.state import (
@@ -91,9 +92,9 @@ class Executor:
         for decision in decisions:
             self.log.append((seconds, decision))
             self._do(seconds, decision)
-        self.most_down = max(
-            self.most_down, self.down_before + sum(one.max_brokers_down(SHAPE) for one in self.open.values())
-        )
+        moments = {start.occurrence: start.at for start in self.starts()}
+        opened = [Begun(fault, moments[occurrence]) for occurrence, fault in self.open.items()]
+        self.most_down = max(self.most_down, self.down_before + most_brokers_down(opened, SHAPE))
         return decisions
 
     def _do(self, seconds: float, decision: Decision) -> None:

@@ -31,7 +31,7 @@ from harness.application.source_input import open_source
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
-from harness.run.arm_application import output_config
+from harness.run.arm_application import output_config, output_times
 from harness.spec.application import ApplicationSpec, ContainerApplication, DrainedWhen, ReadyWhen
 from workloads.config.workload_spec import WorkloadSpec
 from workloads.outputs.output_record import TableRow
@@ -222,3 +222,10 @@ def test_an_output_topic_keeps_what_the_input_does_not_and_has_the_brokers_times
     assert output_config(of_input, {}) == {"segment.bytes": 9, "message.timestamp.type": "LogAppendTime"}
     own = {"message.timestamp.type": "CreateTime", "retention.ms": 7}
     assert output_config(of_input, own) == {"segment.bytes": 9} | own
+
+
+def test_whose_times_outputs_have_follows_from_the_settings_of_their_topic() -> None:
+    assert output_times("out", {}) == "broker"
+    assert output_times("out", {"message.timestamp.type": "LogAppendTime"}) == "broker"
+    assert output_times("out", {"message.timestamp.type": "CreateTime"}) == "application"
+    assert output_times(None, {}) == "application"

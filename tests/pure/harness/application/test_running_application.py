@@ -9,15 +9,16 @@ from typing import Any, cast
 import pytest
 
 from harness.application import running_application
-from harness.application.cluster_with_application import ClusterWithApplication
 from harness.application.container_instance import Instance
 from harness.application.group_watch import GroupWatch
 from harness.application.running_application import RunningApplication
+from harness.cluster.cluster_with_application import ClusterWithApplication
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import FIRST_APPLICATION_ID as FIRST
 from harness.model.polling import poll_within
-from harness.spec.application import ApplicationSpec, DrainedWhen, OutputAtLeast, ReadyWhen
+from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+from harness.spec.wait_conditions import OutputAtLeast
 
 pytestmark = pytest.mark.pure
 
@@ -247,7 +248,11 @@ def test_an_empty_output_shows_nothing(
     group.offsets["out"] = {0: 0}
     application.drain()
     assert not application.drained
-    assert "written nothing to its output topic out: does it write to another one?" in application.problems[0]
+    (problem,) = application.problems
+    assert (
+        "written nothing to its output topic out, and its group g has committed all of its input." in problem
+    )
+    assert "Does it write to another one? Its last lines: " in problem
     # An input without records has no output either.
     group.offsets["in"] = {0: 0}
     empty = _running(made, group, Rows())
@@ -255,6 +260,21 @@ def test_an_empty_output_shows_nothing(
     empty.drain()
     empty.remove()
     assert empty.drained
+
+
+def test_an_empty_output_is_told_with_the_errors_of_the_log(
+    application: RunningApplication, group: Group, made: list[Made]
+) -> None:
+    group.offsets["out"] = {0: 0}
+    made[0].says = (
+        "INFO begun\n" + "2026-11-28 ERROR handler: not a str\n" * 5000 + "INFO started successfully\n"
+    )
+    application.drain()
+    (problem,) = application.problems
+    assert "write to another one" not in problem
+    assert problem.endswith(
+        "Its log has 5,000 lines at the level of an error, the first: 2026-11-28 ERROR handler: not a str"
+    )
 
 
 def test_what_is_not_drained_is_a_problem(application: RunningApplication, group: Group) -> None:

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException, Producer
 
 from harness.audit.audit import RULES, Audit, audit
 from harness.audit.audit_text import lines
+from harness.audit.effective_settings import EffectiveSettings
 from harness.audit.known_settings import (
     ClientLibrary,
     canonical,
@@ -18,20 +19,18 @@ from harness.audit.known_settings import (
     known_settings,
 )
 from harness.audit.rule import Severity
-from harness.audit.setting_values import expected_values
-from harness.config.properties import parse_properties, read_properties
+from harness.audit.setting_values import c_number, expected_values
+from harness.config.properties import PropertyLine, parse_properties, read_properties
 from harness.model.errors import BadInput
 from harness.model.secrets import masked, without_secrets
 from harness.spec.experiment_files import EXPERIMENT, load
-from tests.pure.harness.cli.test_app import call
+from tests.support.audit_cases import CASES, GROUP, JAVA, RDK
 from tests.support.builders.experiments import install
+from tests.support.command_line import call
 
 pytestmark = pytest.mark.pure
 
-JAVA, RDK = ClientLibrary.JAVA, ClientLibrary.LIBRDKAFKA
-SASL = "security.protocol=sasl_plaintext; sasl.username=a; sasl.password=b"
 SAVED = Path("tests/support/cases")
-GROUP = "group.id=g\nenable.auto.commit=false\nauto.offset.reset=earliest"
 
 
 def of(text: str, client: ClientLibrary | None = None) -> Audit:
@@ -41,209 +40,6 @@ def of(text: str, client: ClientLibrary | None = None) -> Audit:
 def said(text: str, client: ClientLibrary | None = None) -> set[str]:
     return {one.rule for one in of(text, client).findings}
 
-
-CASES: list[tuple[str, ClientLibrary, str, str]] = [
-    ("idempotence-acks", JAVA, "enable.idempotence=true; acks=1", "enable.idempotence=true; acks=-1"),
-    ("idempotence-acks", RDK, "enable.idempotence=true; acks=0", "enable.idempotence=true"),
-    (
-        "idempotence-in-flight",
-        RDK,
-        "enable.idempotence=true; max.in.flight=6",
-        "enable.idempotence=true; max.in.flight=5",
-    ),
-    (
-        "default-idempotence-in-flight",
-        JAVA,
-        "acks=all; max.in.flight.requests.per.connection=6",
-        "acks=all; max.in.flight.requests.per.connection=6; enable.idempotence=false",
-    ),
-    (
-        "idempotence-retries",
-        JAVA,
-        "enable.idempotence=true; retries=0",
-        "enable.idempotence=true; retries=1",
-    ),
-    ("transactional-not-idempotent", JAVA, "transactional.id=a; acks=1", "transactional.id=a; acks=all"),
-    (
-        "transactional-not-idempotent",
-        RDK,
-        "transactional.id=a; enable.idempotence=false",
-        "transactional.id=a",
-    ),
-    (
-        "delivery-timeout-java",
-        JAVA,
-        "delivery.timeout.ms=1000; request.timeout.ms=501; linger.ms=500",
-        "delivery.timeout.ms=1000; request.timeout.ms=500; linger.ms=500",
-    ),
-    (
-        "delivery-timeout-librdkafka",
-        RDK,
-        "message.timeout.ms=1000; linger.ms=1000",
-        "message.timeout.ms=1001; linger.ms=1000; request.timeout.ms=30000",
-    ),
-    (
-        "transaction-shorter-than-delivery",
-        RDK,
-        "transactional.id=a; delivery.timeout.ms=60001",
-        "transactional.id=a; delivery.timeout.ms=60000",
-    ),
-    (
-        "gapless-not-idempotent",
-        RDK,
-        "enable.gapless.guarantee=true",
-        "enable.gapless.guarantee=true; enable.idempotence=true",
-    ),
-    ("acks-0", JAVA, "acks=0", "acks=1"),
-    ("acks-1", RDK, "request.required.acks=1", "request.required.acks=-1"),
-    ("idempotence-switched-off", JAVA, "acks=1", "acks=1; enable.idempotence=false"),
-    ("not-idempotent", RDK, "acks=all; message.timeout.ms=9000", "acks=all; enable.idempotence=true"),
-    ("not-idempotent", JAVA, "acks=all; enable.idempotence=false", "acks=all"),
-    ("order", RDK, "acks=all; retries=5", "acks=all; retries=5; max.in.flight=1"),
-    ("no-retries", JAVA, "acks=all; retries=0", "acks=all; retries=1"),
-    (
-        "request-timeout-lag",
-        JAVA,
-        "acks=1; request.timeout.ms=30000; replica.lag.time.max.ms=30000",
-        "acks=1; request.timeout.ms=30001; replica.lag.time.max.ms=30000",
-    ),
-    (
-        "unanswered-until-delivery-timeout",
-        RDK,
-        "enable.idempotence=true; delivery.timeout.ms=60000",
-        "enable.idempotence=true; delivery.timeout.ms=60001",
-    ),
-    (
-        "unanswered-until-delivery-timeout",
-        RDK,
-        "enable.idempotence=true; delivery.timeout.ms=9000; socket.timeout.ms=9000",
-        "enable.idempotence=true; delivery.timeout.ms=9000; socket.timeout.ms=3000",
-    ),
-    ("acks-all-alone", JAVA, "acks=all; min.insync.replicas=1", "acks=all; min.insync.replicas=2"),
-    ("acks-all-alone", JAVA, "acks=all; replication.factor=3", "acks=all"),
-    (
-        "minisr-capped",
-        JAVA,
-        "replication.factor=1; min.insync.replicas=2",
-        "replication.factor=1; min.insync.replicas=1",
-    ),
-    (
-        "minisr-all-copies",
-        JAVA,
-        "replication.factor=2; min.insync.replicas=3",
-        "replication.factor=-1; min.insync.replicas=3",
-    ),
-    (
-        "minisr-all-copies",
-        JAVA,
-        "default.replication.factor=2; min.insync.replicas=2",
-        "default.replication.factor=3; min.insync.replicas=2",
-    ),
-    ("one-copy", JAVA, "replication.factor=1", "replication.factor=2"),
-    (
-        "unclean-with-acks-all",
-        JAVA,
-        "acks=all; unclean.leader.election.enable=true",
-        "acks=all; unclean.leader.election.enable=false",
-    ),
-    ("unclean", JAVA, "unclean.leader.election.enable=true", "unclean.leader.election.enable=false"),
-    ("offsets-one-copy", JAVA, "offsets.topic.replication.factor=1", "offsets.topic.replication.factor=3"),
-    (
-        "offsets-one-copy",
-        RDK,
-        "offsets.topic.replication.factor=1; group.id=g",
-        "offsets.topic.replication.factor=2; group.id=g",
-    ),
-    (
-        "share-state-one-copy",
-        JAVA,
-        "share.coordinator.state.topic.replication.factor=1",
-        "share.coordinator.state.topic.replication.factor=3; share.coordinator.state.topic.min.isr=2",
-    ),
-    (
-        "share-state-one-copy",
-        JAVA,
-        "share.coordinator.state.topic.min.isr=1",
-        "share.coordinator.state.topic.min.isr=2",
-    ),
-    (
-        "remote-log-one-copy",
-        JAVA,
-        "rlmm.config.remote.log.metadata.topic.replication.factor=1",
-        "rlmm.config.remote.log.metadata.topic.replication.factor=2",
-    ),
-    ("minisr-one", JAVA, "replication.factor=3; min.insync.replicas=1", "replication.factor=3; acks=1"),
-    ("minisr-one", JAVA, "default.replication.factor=3", "default.replication.factor=1"),
-    ("minisr-one", JAVA, "min.insync.replicas=1", "retention.ms=1000"),
-    ("transactions-one-copy", JAVA, "transaction.state.log.min.isr=1", "transaction.state.log.min.isr=2"),
-    ("transaction-timeout", JAVA, "transaction.timeout.ms=900001", "transaction.timeout.ms=900000"),
-    (
-        "dirty-read",
-        JAVA,
-        "transactional.id=a; group.id=g",
-        "transactional.id=a; group.id=g; isolation.level=read_committed",
-    ),
-    (
-        "dirty-read",
-        RDK,
-        "transactional.id=a; isolation.level=read_uncommitted",
-        "transactional.id=a; group.id=g",
-    ),
-    ("latest", JAVA, "group.id=g", f"{GROUP}; auto.offset.reset=none"),
-    ("latest", RDK, "group.id=g; auto.offset.reset=end", "group.id=g; auto.offset.reset=smallest"),
-    ("auto-commit-java", JAVA, "group.id=g", GROUP),
-    ("auto-commit-librdkafka", RDK, "group.id=g", "group.id=g; enable.auto.offset.store=false"),
-    ("auto-commit-no-group", JAVA, "enable.auto.commit=true", "enable.auto.commit=true; group.id=g"),
-    (
-        "heartbeat",
-        JAVA,
-        "group.id=g; heartbeat.interval.ms=45000",
-        "group.id=g; heartbeat.interval.ms=44999",
-    ),
-    (
-        "poll-interval",
-        RDK,
-        "group.id=g; max.poll.interval.ms=44999",
-        "group.id=g; max.poll.interval.ms=45000",
-    ),
-    (
-        "assignors-mixed",
-        RDK,
-        "group.id=g; partition.assignment.strategy=range, cooperative-sticky",
-        "group.id=g; partition.assignment.strategy=range,roundrobin",
-    ),
-    (
-        "assignor-class",
-        JAVA,
-        "group.id=g; partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor,sticky",
-        "group.id=g; partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor,"
-        "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-    ),
-    (
-        "sasl-mechanism",
-        RDK,
-        f"{SASL}; sasl.mechanisms=plain",
-        f"{SASL}; sasl.mechanisms=PLAIN",
-    ),
-    (
-        "sasl-mechanism",
-        JAVA,
-        "acks=all; security.protocol=SASL_SSL; sasl.mechanism=scram-sha-512",
-        "acks=all; security.protocol=SASL_SSL; sasl.mechanism=OUR-OWN",
-    ),
-    (
-        "new-protocol-java",
-        JAVA,
-        "group.id=g; group.protocol=consumer; session.timeout.ms=9000",
-        "group.id=g; group.protocol=classic; session.timeout.ms=9000",
-    ),
-    (
-        "new-protocol-librdkafka",
-        RDK,
-        "group.id=g; group.protocol=consumer; session.timeout.ms=9000",
-        "group.id=g; group.protocol=classic; session.timeout.ms=9000",
-    ),
-]
 
 OF_OLD_VERSIONS = {"minisr-above-copies", "transactions-above-copies"}
 """These rules are not about the newest Kafka: test_kafka_versions.py tests them."""
@@ -273,7 +69,7 @@ VALUES: list[tuple[ClientLibrary, str, str, str]] = [
     (JAVA, "enable.idempotence=yes", "true or false", "TRUE"),
     (JAVA, "acks=all; compression.gzip.level=0", "-1 or from 1 to 9", "-1"),
     (JAVA, "group.id=g; isolation.level=READ_COMMITTED", "one of read_committed", "read_committed"),
-    (JAVA, "group.id=g; auto.offset.reset=never", "by_duration:*", "by_duration:PT1H"),
+    (JAVA, "group.id=g; auto.offset.reset=never", "by_duration:PT10M", "by_duration:PT1H"),
     (JAVA, "group.id=g; group.protocol=new", "one of CONSUMER, CLASSIC", "consumer"),
     (JAVA, "min.insync.replicas=0", "from 1 to 2147483647", "1"),
     (JAVA, "cleanup.policy=delete, compacted", "a list of compact, delete", "delete, compact"),
@@ -564,3 +360,45 @@ def test_proving_runs_each_experiment_once_with_all_its_arms(
     assert ran == {"cut-then-kill": ("acks=1",), "kill-leader": ("acks=all", "acks=all-idempotent")}
     assert all(options.seed == 3 for _, options in stand_ins.runs)
     assert "report: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "rest"),
+    [
+        ("60s", 60, "s"),
+        ("60_000", 60, "_000"),
+        ("1e5", 1, "e5"),
+        ("0100", 64, ""),
+        ("0x1F", 31, ""),
+        ("-1", -1, ""),
+        ("09", 0, "9"),
+        ("0", 0, ""),
+        ("s60", None, "s60"),
+    ],
+)
+def test_numbers_as_c_reads_them(text: str, number: int | None, rest: str) -> None:
+    assert c_number(text) == (number, rest)
+
+
+def test_rules_judge_the_number_that_the_client_takes() -> None:
+    entries = [PropertyLine("delivery.timeout.ms", "60s", "f", 1), PropertyLine("acks", "all", "f", 2)]
+    assert EffectiveSettings(tuple(entries), RDK).number("delivery.timeout.ms") == 60
+    (finding,) = [
+        one for one in audit(entries, ClientLibrary.LIBRDKAFKA).findings if one.rule == "number-cut"
+    ]
+    assert finding.says == "librdkafka takes delivery.timeout.ms=60s for 60: it drops 's'"
+
+
+@pytest.mark.parametrize(
+    ("bad", "good"),
+    [
+        ("delivery.timeout.ms=60s", "delivery.timeout.ms=60000"),
+        ("message.timeout.ms=60_000", "message.timeout.ms=0"),
+        ("queue.buffering.max.messages=0100", "queue.buffering.max.messages=100"),
+        ("retries=1e2", "retries=${RETRIES:-60s}"),
+    ],
+)
+def test_a_number_of_which_librdkafka_reads_a_part_is_told(bad: str, good: str) -> None:
+    assert "number-cut" in said(bad, RDK)
+    assert "number-cut" not in said(good, RDK)
+    assert "number-cut" not in said(bad, JAVA)

@@ -13,7 +13,7 @@ from harness.audit.formats import formats
 from harness.audit.known_settings import ClientLibrary, SettingKind, known_settings
 from harness.audit.parts import ConfigFile
 from harness.model.errors import BadInput
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
@@ -166,8 +166,8 @@ def test_a_file_with_names_of_an_older_version_alone_is_answered(tmp_path: Path)
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        ("y1-networkchaos.yaml", ("a NetworkChaos of Chaos Mesh", "`kafka-chaos convert")),
-        ("y3-trogdor.json", ("a NetworkPartitionFaultSpec of Trogdor", "`kafka-chaos convert")),
+        ("y1-networkchaos.yaml", ("a NetworkChaos of Chaos Mesh", "docs/how-to/other-chaos-tools.md")),
+        ("y3-trogdor.json", ("a NetworkPartitionFaultSpec of Trogdor", "docs/how-to/other-chaos-tools.md")),
         ("t4b.yaml", ("experiment or matrix of kafka-chaos", "`kafka-chaos plan")),
         ("i-java-full.log", ("this is not JSON", "line 2")),
     ],
@@ -537,7 +537,7 @@ def test_a_file_of_which_no_name_is_known_is_refused(
         ("image.bin", "\0\1\2"),
         ("broken.yaml", "a: [1\nb: 2\n"),
         ("template.yaml", "a: {{ .Values.x }}\nb: {{- end }}\n"),
-        ("deep.json", "[" * 100_000),
+        ("deep.json", "[" * 1000),
     ):
         (tmp_path / name).write_text(text)
         for arguments in (
@@ -557,7 +557,7 @@ def test_a_misspelt_name_alone_is_still_answered(tmp_path: Path, monkeypatch: py
 
 
 def test_a_file_that_grows_when_it_is_read_is_refused(tmp_path: Path) -> None:
-    rows = [f"k{n}: &k{n} [{', '.join(['*k' + str(n - 1) if n else 'x: y'] * 9)}]\n" for n in range(9)]
+    rows = [f"k{n}: &k{n} [{', '.join(['*k' + str(n - 1) if n else 'x: y'] * 9)}]\n" for n in range(6)]
     with pytest.raises(BadInput, match="not YAML"):
         read(tmp_path, "bomb.yaml", "".join(rows))
     with pytest.raises(BadInput, match="not YAML"):

@@ -15,7 +15,7 @@ from harness.audit.setting_values import expected_values
 from harness.config.properties import parse_properties, read_properties
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 
 pytestmark = pytest.mark.pure
 
@@ -25,6 +25,7 @@ VERSIONS: list[tuple[str, str, str, str]] = [
     ("minisr-above-copies", "replication.factor=1; min.insync.replicas=2", "3.6.2", "3.7.0"),
     ("minisr-capped", "replication.factor=1; min.insync.replicas=2", "3.7.0", "3.6.2"),
     ("minisr-all-copies", "replication.factor=2; min.insync.replicas=3", "3.7", "3.6"),
+    ("minisr-of-broker-file", "process.roles=broker; min.insync.replicas=2", "4.1.0", "4.0.1"),
     ("default-idempotence-in-flight", IN_FLIGHT, "4.0.0", "3.9.2"),
     ("idempotence-switched-off", IN_FLIGHT, "3.9.2", "4.0.0"),
     ("idempotence-switched-off", "acks=1", "3.1.1", "3.1.0"),

@@ -15,11 +15,12 @@ from harness.audit.remedies import remedies
 from harness.cli.results import print_result
 from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import import_run
-from harness.model.result import ArmResult, ExperimentResult
+from harness.model.result import ArmResult, CountRow, ExperimentResult, FindingClass
 from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo
 from harness.run.executor import Options
 from harness.spec.experiment_files import load
 from tests.support.builders.experiments import install
+from tests.support.history import window
 from tests.support.verifiable_output import START, STOP, assigned, got, polled, sent, summary
 
 pytestmark = pytest.mark.pure
@@ -42,6 +43,58 @@ def test_the_remedy_of_an_invalid_run_is_the_audits(monkeypatch: pytest.MonkeyPa
     assert "  remedy against lost: set acks=all and min.insync.replicas=2\n" in out.getvalue()
     assert remedies(result_of(monkeypatch, "acks=1", 0, tmp_path / "b").arms[0]) == ()
     assert remedies(result_of(monkeypatch, "acks=1", None, tmp_path / "c").arms[0]) == ()
+
+
+def test_settings_are_no_remedy_against_reports_that_were_false(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    arm = result_of(monkeypatch, "acks=1", 3, tmp_path).arms[0]
+    assert arm.summary is not None
+    settings = "against lost: set acks=all and min.insync.replicas=2"
+    for doubts, expected in (
+        ({"false": 3}, [False]),
+        ({"false": 2}, [False, True]),
+        ({"doubtful": 3}, [False, True]),
+    ):
+        summary = arm.summary.model_copy(update={"same_offset": doubts})
+        found = remedies(arm.model_copy(update={"summary": summary}))
+        assert [one == settings for one in found] == expected
+        assert "look at what the client takes for a success" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("windows", "remedy"),
+    [
+        (("", ""), "no fault was in force for 5 of 5"),
+        (("kill-1", ""), "no fault was in force for 2 of 5"),
+        (("kill-1", "kill-1 + cut-1"), None),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("finding", [FindingClass.UNPROCESSED, FindingClass.REPROCESSED])
+def test_a_control_is_offered_where_no_fault_was_in_force(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    finding: FindingClass,
+    windows: tuple[str, str] | None,
+    remedy: str | None,
+) -> None:
+    arm = result_of(monkeypatch, "acks=1", 3, tmp_path).arms[0]
+    assert arm.summary is not None
+    blamed = zip((3, 2), windows or ("", ""), strict=True)
+    counts = [
+        CountRow(finding=finding, producer=0, partition=0, step=0, windows=names, count=count)
+        for count, names in blamed
+    ]
+    summary = arm.summary.model_copy(update={"counts": tuple(counts), "findings": {finding: 5}})
+    faults = () if windows is None else (window("kill-1", 1, 2),)
+    meta = arm.meta.model_copy(update={"windows": faults})
+    found = remedies(arm.model_copy(update={"meta": meta, "summary": summary}))
+    expected = (
+        f"against {finding}: {remedy}, so look at the application; an arm with `without_faults: true` is a "
+        "control: the same steps, but no fault is injected"
+    )
+    assert found == (() if remedy is None else (expected,))
 
 
 def test_the_remedy_is_of_the_client_and_the_kafka_that_wrote(
@@ -128,3 +181,11 @@ def test_of_our_own_cluster_the_defaults_are_known(monkeypatch: pytest.MonkeyPat
     ours = result_of(monkeypatch, "acks=1", 3, tmp_path / "a").arms[0].meta.cluster
     arm = lost(monkeypatch, tmp_path / "b", ours, "all", {})
     assert "against lost: set min.insync.replicas=2 with replication.factor=3" in remedies(arm)
+
+
+def test_what_the_topic_lets_expire_needs_no_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    arm = lost(monkeypatch, tmp_path, NOT_OURS, "all", {"retention.ms": "1000"})
+    assert arm.summary is not None
+    found = {**arm.summary.findings, FindingClass.EXPIRED: 9}
+    arm = arm.model_copy(update={"summary": arm.summary.model_copy(update={"findings": found})})
+    assert remedies(arm) == ("against lost: set replication.factor=3",)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from harness.bugs.bug import BUG_SUITE, BUGS, Bug, BugArmResult, BugResult
+from harness.bugs.bug import BUG_SUITE, BUGS, Bug, BugResult
 from harness.cli.app import app
 from harness.docgen.suites import BUG_PAGES, BugRuns, bugs_page
 from harness.model.errors import BadInput
@@ -18,20 +18,11 @@ from harness.suite.expect_groups import failed
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteVerdict, choose, exit_code, judge
 from harness.suite.run_evidence import FinishedRun
+from tests.support.builders.bug_results import BROKEN, INVALID, MET, NOT_MET, SPARED, VALID, arm_result
 
 pytestmark = pytest.mark.pure
 
 IDS = [bug.id for bug in BUGS]
-MET = Observation(what="acked in one", expected="1", seen="1", ok=True, given=True)
-NOT_MET = Observation(what="acked in one", expected="1", seen="0", ok=False, given=True)
-INVALID = Observation(what="verdict", expected="invalid: lost", seen="invalid: lost 200", ok=True)
-SPARED = Observation(what="verdict", expected="invalid: lost", seen="valid", ok=False)
-VALID = Observation(what="verdict", expected="valid", seen="valid", ok=True)
-BROKEN = Observation(what="verdict", expected="valid", seen="invalid: lost 200", ok=False)
-
-
-def arm_result(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> BugArmResult:
-    return BugArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
 
 
 def result(affected: Observation, fixed: Observation, *more: Observation, seconds: float = 20.0) -> BugResult:
@@ -127,6 +118,12 @@ def test_bugs_are_chosen_by_id_in_any_case() -> None:
     with pytest.raises(BadInput, match="there is no bug 'KIP-93'") as raised:
         choose(BUGS, ["KIP-93"])
     assert "did you mean 'KIP-903'?" in str(raised.value)
+
+
+def test_the_built_in_bugs_have_an_order_of_their_own_each() -> None:
+    orders = [bug.order for bug in BUGS]
+    assert orders == sorted(set(orders))
+    assert min(orders) > 0
 
 
 def test_the_list_needs_no_cluster() -> None:

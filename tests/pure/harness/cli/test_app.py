@@ -9,25 +9,15 @@ from pathlib import Path
 import pytest
 
 from harness.check_jobs import engines
-from harness.cli.app import main
 from harness.cluster import state_records
 from harness.containers import engine
 from harness.model.errors import PrerequisiteMissing
 from harness.model.journal import SCHEMA_VERSION
 from harness.run import executor
 from harness.spec.experiment_files import EXPERIMENT
+from tests.support.command_line import call
 
 pytestmark = pytest.mark.pure
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """Run the command line as a user would; returns the exit code."""
-    monkeypatch.setattr(sys, "argv", ["kafka-chaos", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    code = caught.value.code
-    assert isinstance(code, int)
-    return code
 
 
 @pytest.mark.parametrize(

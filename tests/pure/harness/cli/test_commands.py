@@ -13,7 +13,7 @@ import typer.main
 from harness.cli.app import EXAMPLES, app
 from harness.spec.experiment_files import EXPERIMENT
 from harness.spec.fault_index import fault_specs
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure

@@ -12,7 +12,7 @@ from harness.model.journal import RUN_FILE
 from harness.run import executor
 from harness.run.executor import Options, RunningExperiment
 from harness.run.faults import healing
-from tests.pure.harness.cli.test_app import call
+from tests.support.command_line import call
 
 pytestmark = pytest.mark.pure
 

@@ -9,12 +9,12 @@ import pytest
 from harness.audit.audit import audit
 from harness.cli.results import after_audit, after_run
 from harness.config.properties import parse_properties
-from harness.matrix.spec import MATRIX
+from harness.many.matrix.spec import MATRIX
 from harness.model.result import ExperimentResult
 from harness.run.executor import Options
 from harness.spec.experiment_files import load
-from tests.pure.harness.cli.test_app import call
 from tests.support.builders.experiments import Losses, install
+from tests.support.command_line import call
 
 pytestmark = pytest.mark.pure
 

@@ -10,8 +10,6 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from harness.campaign import docker_backend
-from harness.campaign.cluster_reset import reset
 from harness.claims.claim import CLAIMS
 from harness.cluster import external, running_cluster, state_records
 from harness.cluster.credentials import Authority
@@ -21,6 +19,8 @@ from harness.cluster.fetched_logs import whole_batches
 from harness.cluster.live import LiveCluster
 from harness.explore.menu import MENU
 from harness.host import processes
+from harness.many import docker_backend
+from harness.many.cluster_reset import reset
 from harness.model.errors import BadInput, ClusterError
 from harness.preflight import feasibility
 from harness.preflight.feasibility import (

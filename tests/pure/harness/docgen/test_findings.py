@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.classes import CLASSES
+from checkers.registry import CLASSES
 from harness.docgen import run_folders
 from harness.docgen.run_folders import FINDINGS
 from harness.model.result import FindingClass
@@ -45,7 +45,7 @@ def test_examples_are_of_the_run_that_found_most(tmp_path: Path) -> None:
 def test_a_class_that_was_never_seen_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_folders, "_EXAMPLES", tmp_path / "findings.json")
     pages = replace(FINDINGS, folder=tmp_path)
-    assert "none seen yet" in FINDINGS.make()["findings.md"]
+    assert "none kept" in FINDINGS.make()["findings.md"]
     assert pages.drifted() == ["findings.md"]
     _run(tmp_path / "run", run_meta(), 4)
     run_folders._take_examples([tmp_path], more=True)

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from faults.processes import Stop
-from harness.campaign.docker_backend import Feasibility
 from harness.explore import explorer, trial_runner
 from harness.explore.explorer import Exploration
 from harness.explore.menu import MENU, Trial, experiment_of
@@ -30,6 +29,7 @@ from harness.explore.page import (
 from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.plan import ExploreOptions, parse_seconds, plan_exploration
 from harness.explore.result import ExploreResult, ExploreStore, load_result
+from harness.many.docker_backend import Feasibility
 from harness.model import secrets
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, ClusterError, JournalError
@@ -39,7 +39,8 @@ from harness.page.blocks import Section, Table, grid
 from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import located_faults, with_faults
-from tests.pure.harness.cli.test_app import call
+from tests.support.builders.explorations import run_exploration, small_options
+from tests.support.command_line import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
 
 pytestmark = pytest.mark.pure
@@ -51,20 +52,6 @@ def _every_fault_hits_a_steady_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial_runner, "observed_faults", lambda *_: (hit,))
 
 
-def asked(tmp_path: Path, runs: int = 40, confirm: str = "1/1", **changes: Any) -> ExploreOptions:
-    path = tmp_path / "small.yaml"
-    path.write_text(yaml.safe_dump(SMALL | changes, sort_keys=False))
-    return ExploreOptions(menu=path, runs=runs, seed=3, confirm=confirm)
-
-
-def begun(
-    tmp_path: Path, backend: FakeExploreBackend, runs: int = 40, **changes: Any
-) -> tuple[ExploreStore, ExploreResult]:
-    store = ExploreStore.created(tmp_path / "results", "small")
-    plan = plan_exploration(asked(tmp_path, runs, **changes), None, 0)
-    return store, Exploration(plan, store, "kafka-chaos explore", backend).execute()
-
-
 def resumed(store: ExploreStore, backend: FakeExploreBackend, **options: Any) -> ExploreResult:
     return Exploration(
         plan_exploration(ExploreOptions(**options), store.folder, 0), store, "", backend
@@ -73,7 +60,7 @@ def resumed(store: ExploreStore, backend: FakeExploreBackend, **options: Any) ->
 
 def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log")
-    store, result = begun(tmp_path, backend, 60)
+    store, result = run_exploration(tmp_path, backend, 60)
     assert result.ended == "budget spent"
     assert result.exit_code() == 1
     assert load_result(store.folder) == result
@@ -94,7 +81,7 @@ def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
 
 
 def test_nothing_breaks_nothing_is_found(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log", fails=lambda _: False), 12)
+    _, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log", fails=lambda _: False), 12)
     assert result.violations == ()
     assert result.exit_code() == 0
     assert headline(result).startswith("no violations in 12 schedules")
@@ -102,7 +89,7 @@ def test_nothing_breaks_nothing_is_found(tmp_path: Path) -> None:
 
 
 def test_what_share_groups_were_given_is_added_up(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log", fails=lambda _: False), 2)
+    _, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log", fails=lambda _: False), 2)
     assert share_line(result) == ""
     one = ShareCount(
         group="q",
@@ -125,7 +112,7 @@ def test_what_share_groups_were_given_is_added_up(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log", flaky=0.9), 40, confirm="2/3")
+    _, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log", flaky=0.9), 40, confirm="2/3")
     states = {one.state for one in result.violations}
     assert "not confirmed" in states
     for one in result.violations:
@@ -137,7 +124,7 @@ def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None
 
 def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", unknown_at=range(100), fails=lambda _: False)
-    _, result = begun(tmp_path, backend, 5)
+    _, result = run_exploration(tmp_path, backend, 5)
     assert result.exit_code() == 3
     assert "5 with unknown verdict" in headline(result)
     assert "ruled out" not in headline(result)
@@ -145,7 +132,7 @@ def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> 
 
 def test_findings_of_a_run_whose_verdict_is_unknown_are_told(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", unknown_at=[2], unread_at=[1], fails=lambda _: True)
-    options = asked(tmp_path, 3, settings={"acks": {"all": {"producer": {"acks": "all"}}}})
+    options = small_options(tmp_path, 3, settings={"acks": {"all": {"producer": {"acks": "all"}}}})
     store = ExploreStore.created(tmp_path / "results", "small")
     result = Exploration(plan_exploration(options, None, 0), store, "", backend).execute()
     assert [run.fails for run in result.runs] == [True, False, False]
@@ -158,18 +145,18 @@ def test_findings_of_a_run_whose_verdict_is_unknown_are_told(tmp_path: Path) -> 
 def test_the_same_seed_gives_the_same_exploration(tmp_path: Path) -> None:
     backends = [FakeExploreBackend(tmp_path / f"log{number}") for number in range(2)]
     for backend in backends:
-        begun(tmp_path, backend, 20)
+        run_exploration(tmp_path, backend, 20)
     assert backends[0].lines() == backends[1].lines()
 
 
 @pytest.mark.parametrize("at", [1, 4, 9, 15])
 def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path, at: int) -> None:
     whole = FakeExploreBackend(tmp_path / "whole")
-    _, expected = begun(tmp_path, whole, 24)
+    _, expected = run_exploration(tmp_path, whole, 24)
     backend = FakeExploreBackend(tmp_path / "log", interrupt_at=at)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        Exploration(plan_exploration(asked(tmp_path, 24), None, 0), store, "", backend).execute()
+        Exploration(plan_exploration(small_options(tmp_path, 24), None, 0), store, "", backend).execute()
     assert backend.up == 0
     kept = load_result(store.folder)
     assert (kept.ended, len(kept.runs)) == ("under way", at)
@@ -183,12 +170,12 @@ def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path
 
 def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
     first = FakeExploreBackend(tmp_path / "whole")
-    _, whole = begun(tmp_path, first, 30)
+    _, whole = run_exploration(tmp_path, first, 30)
     in_the_middle = next(run.number for run in whole.runs if run.violation == 1) + 6
     backend = FakeExploreBackend(tmp_path / "log", interrupt_at=in_the_middle)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        Exploration(plan_exploration(asked(tmp_path, 30), None, 0), store, "", backend).execute()
+        Exploration(plan_exploration(small_options(tmp_path, 30), None, 0), store, "", backend).execute()
     (violation,) = load_result(store.folder).violations
     assert violation.state == "under way"
     assert len(violation.minimal.faults) <= len(violation.original.faults)
@@ -201,7 +188,7 @@ def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
 
 def test_a_larger_budget_goes_on_with_shrinking(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log")
-    store, result = begun(tmp_path, backend, 16)
+    store, result = run_exploration(tmp_path, backend, 16)
     (violation,) = result.violations
     assert violation.state == "budget spent"
     again = resumed(store, backend, runs=60)
@@ -214,7 +201,7 @@ def test_a_larger_budget_goes_on_with_shrinking(tmp_path: Path) -> None:
 
 
 def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
-    store, _ = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 3)
+    store, _ = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log"), 3)
     for options, says in (
         ({"seed": 9}, "--seed 3"),
         ({"confirm": "2/3"}, "--confirm 1/1"),
@@ -235,7 +222,7 @@ def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
 ) -> None:
     monkeypatch.setattr(secrets, "_KNOWN", set())
     cluster = SMALL.get("cluster", {}) | {"properties": {"ssl.keystore.password": "correct-horse-battery"}}
-    store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60, cluster=cluster)
+    store, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log"), 60, cluster=cluster)
     assert result.violations
     write_pages(result, store.folder)
     left = [path.read_text() for path in store.folder.rglob("*") if path.is_file()]
@@ -247,7 +234,7 @@ def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
 
 def test_another_run_in_the_folder_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log")
-    store, _ = begun(tmp_path, backend, 3)
+    store, _ = run_exploration(tmp_path, backend, 3)
     path = store.run_folder(2) / "outcome.json"
     row = json.loads(path.read_text())
     row["trial"]["faults"][0]["lasting"] = 99.0
@@ -262,43 +249,43 @@ def test_another_run_in_the_folder_is_not_taken_for_the_next_one(tmp_path: Path)
 
 def test_a_cluster_that_is_not_as_good_as_new_is_not_used_again(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", dirty=2)
-    _, result = begun(tmp_path, backend, 6)
+    _, result = run_exploration(tmp_path, backend, 6)
     assert (len(backend.starts), result.clusters) == (3, 3)
     assert [run.reset for run in result.runs[:3]] == ["a new cluster"] * 3
 
 
 def test_broken_runs_are_told_and_several_in_a_row_end_it(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", break_at=[2])
-    _, result = begun(tmp_path, backend, 6)
+    _, result = run_exploration(tmp_path, backend, 6)
     assert "a broker did not start" in result.runs[2].reasons[0]
     assert len(backend.starts) == 2
     backend = FakeExploreBackend(tmp_path / "log2", break_at=range(9))
     with pytest.raises(ClusterError, match="3 runs in a row broke") as caught:
-        begun(tmp_path, backend, 6)
+        run_exploration(tmp_path, backend, 6)
     assert "--resume" in str(caught.value)
 
 
 def test_refused_schedules_are_told_and_several_in_a_row_are_bad_input(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", refuse_at=[1])
-    _, result = begun(tmp_path, backend, 4)
+    _, result = run_exploration(tmp_path, backend, 4)
     assert "no such property" in result.runs[1].reasons
     assert len(backend.starts) == 1, "the cluster is none the worse for it"
     with pytest.raises(BadInput, match="the client refuses"):
-        begun(tmp_path, FakeExploreBackend(tmp_path / "log2", refuse_at=range(9)), 6)
+        run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log2", refuse_at=range(9)), 6)
 
 
 def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> None:
     backend = FakeExploreBackend(tmp_path / "log", impossible_=["pause-leader"])
-    _, result = begun(tmp_path, backend, 8)
+    _, result = run_exploration(tmp_path, backend, 8)
     assert result.left_out == {"pause-leader": "no cgroup freezer"}
     assert not any("pause" in line for line in backend.lines())
     assert any(line.startswith("left out: pause-leader") for line in lines(result))
     assert "pause-leader" not in {row.what[0] for row in result.coverage.phases}
     faults = [{**fault, "if_impossible": "refuse"} for fault in SMALL["faults"]]
     with pytest.raises(BadInput, match="'pause-leader' is not possible"):
-        begun(tmp_path, backend, 8, faults=faults)
+        run_exploration(tmp_path, backend, 8, faults=faults)
     with pytest.raises(BadInput, match="no fault of the menu"):
-        begun(
+        run_exploration(
             tmp_path,
             FakeExploreBackend(tmp_path / "l", impossible_=[one["name"] for one in SMALL["faults"]]),
             8,
@@ -308,14 +295,16 @@ def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> Non
 def test_faults_that_the_options_rule_out_are_left_out(tmp_path: Path) -> None:
     upgrade = {"name": "upgrade", "fault": {"restart": {"version": "4.4.0"}}, "for": [1, 2]}
     backend = FakeExploreBackend(tmp_path / "log")
-    options = asked(tmp_path, 6, faults=[*SMALL["faults"], upgrade])
+    options = small_options(tmp_path, 6, faults=[*SMALL["faults"], upgrade])
     plan = plan_exploration(replace(options, image="ours/kafka:4.3.1"), None, 0)
     store = ExploreStore.created(tmp_path / "results", "small")
     result = Exploration(plan, store, "", backend).execute()
     assert "an `image` of your own" in result.left_out["upgrade"]
     assert "not possible here" in " ".join(lines(result))
     assert not any("upgrade" in line for line in backend.lines())
-    alone = plan_exploration(replace(asked(tmp_path, 6, faults=[upgrade]), image="ours/kafka:4.3.1"), None, 0)
+    alone = plan_exploration(
+        replace(small_options(tmp_path, 6, faults=[upgrade]), image="ours/kafka:4.3.1"), None, 0
+    )
     with pytest.raises(BadInput, match="no fault of the menu is possible here") as caught:
         Exploration(alone, store, "", backend).execute()
     assert "an `image` of your own" in str(caught.value)
@@ -335,7 +324,7 @@ def test_a_fault_that_is_caused_in_another_way_here_is_run_and_kept_in_that_way(
             found.possible["pause-leader"] = (stopped, skipped)
             return found
 
-    _, result = begun(tmp_path, ByOtherMeans(tmp_path / "log", fails=stops), 8)
+    _, result = run_exploration(tmp_path, ByOtherMeans(tmp_path / "log", fails=stops), 8)
     paused = [run for run in result.runs if any(one.name == "pause-leader" for one in run.trial.faults)]
     assert paused
     assert all(run.fails for run in paused)
@@ -358,7 +347,7 @@ def test_a_schedule_with_an_upgrade_begins_with_an_older_version() -> None:
 
 
 def test_the_files_of_a_violation(tmp_path: Path) -> None:
-    store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60)
+    store, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log"), 60)
     (violation,) = result.violations
     experiment = experiment_files.load(str(store.folder / violation.experiment))
     alone = experiment_of(menu_of(), violation.minimal, name=experiment.name)
@@ -377,7 +366,7 @@ def test_the_files_of_a_violation(tmp_path: Path) -> None:
 
 
 def test_tables_and_report(tmp_path: Path) -> None:
-    store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 30)
+    store, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log"), 30)
     sections = [one for one in explore_page(result).blocks if isinstance(one, Section)]
     (coverage,) = (one for one in sections if one.id == "coverage")
     assert [len(one.rows) for one in coverage.blocks if isinstance(one, Table)] == [3, 3, 3]
@@ -403,7 +392,10 @@ def test_progress_says_what_goes_on_and_how_much_is_left(
 ) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
     Exploration(
-        plan_exploration(asked(tmp_path, 20), None, 0), store, "", FakeExploreBackend(tmp_path / "log")
+        plan_exploration(small_options(tmp_path, 20), None, 0),
+        store,
+        "",
+        FakeExploreBackend(tmp_path / "log"),
     ).execute()
     heads = [line for line in caplog.messages if "left" in line]
     assert heads[0].startswith("run 1, 19 runs left, 0 violation(s) · exploring · ")
@@ -412,7 +404,7 @@ def test_progress_says_what_goes_on_and_how_much_is_left(
 
 def test_a_budget_of_time_ends_before_the_run_that_would_exceed_it(tmp_path: Path) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
-    plan = plan_exploration(ExploreOptions(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
+    plan = plan_exploration(ExploreOptions(menu=small_options(tmp_path).menu, budget="1s", seed=3), None, 0)
     backend = FakeExploreBackend(tmp_path / "log")
     result = Exploration(plan, store, "", backend).execute()
     assert backend.lines() == []
@@ -452,13 +444,13 @@ def test_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "explore", "--dry-run", "--seed", "1") == 0
-    assert "to cover: 70 of fault and phase" in capsys.readouterr().out
+    assert "to cover: 60 of fault and phase" in capsys.readouterr().out
     assert call(monkeypatch, "explore", "--show") == 0
     shown = capsys.readouterr().out
     jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
     backend = FakeExploreBackend(tmp_path / "log", interrupt_at=20)
     monkeypatch.setattr(explorer, "DockerBackend", lambda: backend)
-    menu = str(asked(tmp_path).menu)
+    menu = str(small_options(tmp_path).menu)
     options = ("--seed", "3", "--results", str(tmp_path / "results"))
     assert call(monkeypatch, "explore", "--menu", menu, "--runs", "30", "--confirm", "1/1", *options) == 130
     told = capsys.readouterr().err

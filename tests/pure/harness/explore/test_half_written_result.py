@@ -8,15 +8,15 @@ import pytest
 
 from harness.explore.result import RESULT_FILE, load_result
 from harness.model.errors import JournalError
-from tests.pure.harness.report.test_index import explored
+from tests.support.builders.explorations import exploration_result
 
 pytestmark = pytest.mark.pure
 
 
 def test_a_result_cut_anywhere_is_one_message(tmp_path: Path) -> None:
-    path, whole = tmp_path / RESULT_FILE, explored().model_dump_json().encode()
+    path, whole = tmp_path / RESULT_FILE, exploration_result().model_dump_json().encode()
     path.write_bytes(whole)
-    assert load_result(tmp_path) == explored()
+    assert load_result(tmp_path) == exploration_result()
     for length in range(0, len(whole), 50):
         path.write_bytes(whole[:length])
         with pytest.raises(JournalError) as refused:

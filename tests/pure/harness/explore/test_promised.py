@@ -10,7 +10,7 @@ from harness.explore.page import explore_page
 from harness.explore.promised import promised, tried
 from harness.model.result import FindingClass, VerdictWord
 from harness.page import markdown
-from tests.pure.harness.explore.test_explorer import begun
+from tests.support.builders.explorations import run_exploration
 from tests.support.fake_explore_backend import FakeExploreBackend
 from tests.support.history import run_meta as meta
 
@@ -52,7 +52,7 @@ def test_only_decided_runs_that_made_the_promise_count() -> None:
 
 
 def test_the_report_has_them_of_explored_runs_only(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), runs=6)
+    _, result = run_exploration(tmp_path, FakeExploreBackend(tmp_path / "log"), runs=6)
     explored = [run for run in result.runs if run.violation is None]
     assert explored
     noted = result.model_copy(

@@ -184,8 +184,8 @@ def test_a_fault_is_not_drawn_beside_itself_unless_it_takes_down_another_broker(
     ("name", "pair", "other"),
     [
         ("quorum", ("reassign", "move-leader"), "more-threads"),
-        ("machines", ("controller-ahead", "controller-behind"), "old-records"),
-        ("machines", ("wrong-names", "no-names"), "old-records"),
+        ("machines", ("controller-ahead", "controller-behind"), "more-partitions"),
+        ("machines", ("wrong-names", "no-names"), "more-partitions"),
     ],
 )
 def test_faults_that_restore_the_same_do_not_overlap(name: str, pair: tuple[str, str], other: str) -> None:
@@ -238,8 +238,7 @@ def test_the_menu_of_machines_has_clusters_whose_disks_and_clocks_can_fail() -> 
 def test_the_menus_that_promise_everything_have_every_fault_that_is_possible_alone() -> None:
     tried = {one.fault.kind for name in ("safe", "quorum", "machines") for one in MENU.load(name)[0].faults}
     # Why, is in docs/how-to/explore.md.
-    packets = {"corrupt_packets", "duplicate_packets", "reorder"}
-    left_out = {"finalize", "elect", "ring", "acl_deny", "command"} | packets
+    left_out = {"finalize", "elect", "ring", "acl_deny", "delete_records", "command", "reorder"}
     assert tried == {name for name, kind in KINDS.items() if kind.__module__.startswith("faults.")} - left_out
 
 

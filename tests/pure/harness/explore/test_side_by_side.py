@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.campaign import workers
 from harness.explore import trial_runner
 from harness.explore.explorer import Exploration
 from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.plan import ExplorationPlan, ExploreBudget, ExploreOptions, plan_exploration
 from harness.explore.result import ExploreResult, ExploreStore, TrialRun, load_result
-from harness.model.result import VerdictWord
-from tests.pure.harness.explore.test_explorer import asked
+from harness.many import workers
+from harness.model.errors import CheckError
+from harness.model.result import ArmResult, VerdictWord
+from tests.support.builders.explorations import small_options
 from tests.support.fake_explore_backend import FakeExploreBackend
 from tests.support.thread_workers import ThreadPool
 
@@ -39,11 +42,11 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def begun(
+def run_exploration(
     tmp_path: Path, backend: FakeExploreBackend, runs: int, clusters: int, **changes: Any
 ) -> tuple[ExploreStore, ExploreResult]:
     store = ExploreStore.created(tmp_path / "results", "small")
-    options = asked(tmp_path, runs, **changes)
+    options = small_options(tmp_path, runs, **changes)
     plan = plan_exploration(ExploreOptions(**{**_fields(options), "clusters": clusters}), None, 0)
     return store, Exploration(plan, store, "", backend).execute()
 
@@ -68,7 +71,7 @@ def fake(tmp_path: Path, name: str, **options: Any) -> FakeExploreBackend:
 @pytest.mark.usefixtures("threads")
 def test_two_clusters_share_the_runs_and_their_speed_changes_nothing(tmp_path: Path) -> None:
     backends = [fake(tmp_path, f"log{n}", seconds=seconds) for n, seconds in enumerate((0.06, 0.0))]
-    results = [begun(tmp_path, backend, 40, 2, confirm="2/3")[1] for backend in backends]
+    results = [run_exploration(tmp_path, backend, 40, 2, confirm="2/3")[1] for backend in backends]
     assert decided(results[0]) == decided(results[1])
     assert [one.minimal for one in results[0].violations] == [one.minimal for one in results[1].violations]
     assert (backends[0].most_up, backends[0].up, results[0].clusters) == (2, 0, 2)
@@ -85,10 +88,10 @@ def test_two_clusters_share_the_runs_and_their_speed_changes_nothing(tmp_path: P
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("at", [0, 3, 9, 17, 22])
 def test_an_interrupt_leaves_no_gap_and_resuming_gives_the_same(tmp_path: Path, at: int) -> None:
-    _, expected = begun(tmp_path, fake(tmp_path, "whole"), 30, 2)
+    _, expected = run_exploration(tmp_path, fake(tmp_path, "whole"), 30, 2)
     backend = fake(tmp_path, "log", seconds=0.03, interrupt_at=at)
     with pytest.raises(KeyboardInterrupt):
-        begun(tmp_path, backend, 30, 2)
+        run_exploration(tmp_path, backend, 30, 2)
     assert backend.up == 0
     store = ExploreStore(sorted((tmp_path / "results").iterdir())[-1])
     kept = load_result(store.folder)
@@ -102,7 +105,7 @@ def test_an_interrupt_leaves_no_gap_and_resuming_gives_the_same(tmp_path: Path, 
 @pytest.mark.usefixtures("threads")
 def test_another_number_of_clusters_goes_on_with_what_is_there(tmp_path: Path) -> None:
     backend = fake(tmp_path, "log")
-    store, result = begun(tmp_path, backend, 9, 2)
+    store, result = run_exploration(tmp_path, backend, 9, 2)
     for runs, clusters in ((14, 1), (31, 2), (40, None)):
         again = resumed(store, backend, runs=runs, clusters=clusters)
         assert decided(again)[: len(result.runs)] == decided(result)
@@ -117,7 +120,7 @@ def test_a_folder_in_which_each_run_knew_all_before_it_is_gone_on_with(
     backend = FakeExploreBackend(tmp_path / "log")
     with monkeypatch.context() as patch:
         patch.setattr(ExplorationPlan, "ahead", 1)
-        store, result = begun(tmp_path, backend, 20, 1)
+        store, result = run_exploration(tmp_path, backend, 20, 1)
     for number, run in store.runs().items():
         assert run.known == number - 1
         outcome = run.model_dump(mode="json", exclude={"known"})
@@ -130,7 +133,9 @@ def test_a_folder_in_which_each_run_knew_all_before_it_is_gone_on_with(
 
 @pytest.mark.usefixtures("threads")
 def test_a_vote_runs_on_both_clusters_with_no_run_too_many(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, fake(tmp_path, "log", flaky=0.5, seconds=0.01), 60, 2, confirm="2/3")
+    _, result = run_exploration(
+        tmp_path, fake(tmp_path, "log", flaky=0.5, seconds=0.01), 60, 2, confirm="2/3"
+    )
     for violation in result.violations:
         tries: dict[str, list[TrialRun]] = {}
         for run in result.runs:
@@ -142,7 +147,7 @@ def test_a_vote_runs_on_both_clusters_with_no_run_too_many(tmp_path: Path) -> No
 
 
 def test_the_run_of_a_worker_that_dies_is_unknown_and_the_others_go_on(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, fake(tmp_path, "log", die_at=1), 6, 2)
+    _, result = run_exploration(tmp_path, fake(tmp_path, "log", die_at=1), 6, 2)
     assert [run.number for run in result.runs] == [1, 2, 3, 4, 5, 6]
     broken = result.runs[1]
     assert broken.verdict is VerdictWord.UNKNOWN
@@ -153,9 +158,31 @@ def test_the_run_of_a_worker_that_dies_is_unknown_and_the_others_go_on(tmp_path:
 @pytest.mark.usefixtures("threads")
 def test_the_cluster_of_a_run_that_breaks_is_replaced_and_the_other_is_not(tmp_path: Path) -> None:
     backend = fake(tmp_path, "log", break_at=[2], seconds=0.01)
-    _, result = begun(tmp_path, backend, 8, 2)
+    _, result = run_exploration(tmp_path, backend, 8, 2)
     assert len(backend.starts) == result.clusters == 3
     assert [run.reset for run in result.runs].count("a new cluster") == 3
+
+
+class FirstCheckedLast(FakeExploreBackend):
+    """The check of the first run ends when that of the second begins."""
+
+    def check(self, parent: Path, name: str) -> Future[ArmResult]:
+        found = super().check(parent, name)
+        if name == "0001":
+            self.first, self.found = Future[ArmResult](), found.result()
+            # So that a failure is one, and does not wait for ever.
+            self.timer = threading.Timer(20, self.first.set_exception, [CheckError("the second never came")])
+            self.timer.start()
+            return self.first
+        if name == "0002":
+            self.timer.cancel()
+            self.first.set_result(self.found)
+        return found
+
+
+def test_the_next_run_is_made_while_one_is_checked(tmp_path: Path) -> None:
+    _, result = run_exploration(tmp_path, FirstCheckedLast(tmp_path / "log", fails=lambda _: False), 4, 1)
+    assert [run.verdict for run in result.runs] == [VerdictWord.VALID] * 4
 
 
 @pytest.mark.usefixtures("threads")
@@ -164,7 +191,7 @@ def test_a_budget_of_time_ends_all_clusters(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(trial_runner.TrialRunner, "expected", lambda *_: 15.0)
     backend = fake(tmp_path, "log", seconds=0.02, fails=lambda _: False)
     store = ExploreStore.created(tmp_path / "results", "small")
-    options = ExploreOptions(menu=asked(tmp_path).menu, budget="60s", seed=3, clusters=2)
+    options = ExploreOptions(menu=small_options(tmp_path).menu, budget="60s", seed=3, clusters=2)
     result = Exploration(plan_exploration(options, None, 0), store, "", backend).execute()
     # The fifth is over after 50 s, and 15 more would be too many; the other cluster has its run by then.
     assert 5 <= len(result.runs) <= 7
@@ -194,7 +221,7 @@ def test_time_in_which_two_runs_went_on_counts_once() -> None:
 
 
 def test_the_plan_says_on_how_many_clusters(tmp_path: Path) -> None:
-    options = asked(tmp_path)
+    options = small_options(tmp_path)
     told = {
         clusters: plan_exploration(
             ExploreOptions(menu=options.menu, budget="20m", clusters=clusters), None, 1

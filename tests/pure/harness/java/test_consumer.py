@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from harness.java import consumer as module
 from harness.java.consumer import JavaConsumer, with_access
-from tests.pure.harness.java.test_java_client import Raised
+from tests.support.fake_java import JavaError
 
 pytestmark = pytest.mark.pure
 
@@ -206,11 +206,11 @@ def test_rebalances_call_back_and_ends_are_told_again(jvm: Jvm) -> None:
 
 def test_java_s_words_are_told(jvm: Jvm) -> None:
     consumer = JavaConsumer(CONFIG)
-    jvm.made.error = Raised("org.apache.kafka.common.errors.FencedInstanceIdException", "fenced")
+    jvm.made.error = JavaError("org.apache.kafka.common.errors.FencedInstanceIdException", "fenced")
     with pytest.raises(KafkaException, match="FencedInstanceIdException: fenced"):
         consumer.consume(1, 0.1)
     why = SimpleNamespace(getMessage=lambda: "the reason")
-    jvm.refuses = Raised("org.apache.kafka.common.KafkaException", "Failed to construct", why)
+    jvm.refuses = JavaError("org.apache.kafka.common.KafkaException", "Failed to construct", why)
     with pytest.raises(KafkaException, match=r"Failed to construct \(the reason\)"):
         JavaConsumer(CONFIG)
     assert jvm.closed, "a client that was refused leaves no JVM"

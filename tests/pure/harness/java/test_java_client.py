@@ -9,31 +9,18 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JNetworkError
 
 from harness.java import java_client
 from harness.java.java_client import JavaClient
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome
+from tests.support.fake_java import JavaError
 from workloads.config.workload_spec import ProducerSettings
 from workloads.producer.producers import Workload, WorkloadSpec
 from workloads.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.pure
-
-
-class Raised(Py4JJavaError):  # type: ignore[misc]
-    """A Java exception without a JVM."""
-
-    def __init__(self, name: str, message: str | None = None, cause: Any = None) -> None:
-        Exception.__init__(self, name)
-        kind = SimpleNamespace(getName=lambda: name)
-        self.java_exception = SimpleNamespace(
-            getClass=lambda: kind, getMessage=lambda: message, getCause=lambda: cause
-        )
-
-    def __str__(self) -> str:
-        return self.args[0]
 
 
 class Future:
@@ -141,10 +128,10 @@ def test_reports_do_not_wait_for_the_end_of_a_long_row_of_sends(made: Made) -> N
 
 def test_failures_are_named_by_the_clients_own_exception(made: Made) -> None:
     made.send(b"a")
-    cause = Raised("org.apache.kafka.common.errors.NotEnoughReplicasException", "x").java_exception
+    cause = JavaError("org.apache.kafka.common.errors.NotEnoughReplicasException", "x").java_exception
     made.producer.futures[0].done = True
-    made.producer.futures[0].error = Raised("java.util.concurrent.ExecutionException", "y", cause)
-    made.producer.answer = Raised("java.lang.IllegalStateException", "closed")
+    made.producer.futures[0].error = JavaError("java.util.concurrent.ExecutionException", "y", cause)
+    made.producer.answer = JavaError("java.lang.IllegalStateException", "closed")
     made.send(b"b")
     assert made.client.poll(0) == 2
     assert [name for name, *_ in made.reports] == ["NotEnoughReplicasException", "IllegalStateException"]
@@ -175,7 +162,7 @@ def test_closing_ends_the_client_and_its_jvm(made: Made) -> None:
 
 def test_refused_settings_are_bad_input_and_leave_no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
-        raise Raised("org.apache.kafka.common.config.ConfigException", "buffer.memory: many")
+        raise JavaError("org.apache.kafka.common.config.ConfigException", "buffer.memory: many")
 
     jvm = Jvm(refuse)
     monkeypatch.setattr(java_client, "Jvm", lambda _: jvm)
@@ -190,8 +177,8 @@ def test_refused_settings_are_told_with_the_cause(monkeypatch: pytest.MonkeyPatc
     why = "delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms"
 
     def refuse(*_: object) -> None:
-        cause = Raised("org.apache.kafka.common.config.ConfigException", why).java_exception
-        raise Raised("org.apache.kafka.common.KafkaException", "Failed to construct kafka producer", cause)
+        cause = JavaError("org.apache.kafka.common.config.ConfigException", why).java_exception
+        raise JavaError("org.apache.kafka.common.KafkaException", "Failed to construct kafka producer", cause)
 
     monkeypatch.setattr(java_client, "Jvm", lambda _: Jvm(refuse))
     with pytest.raises(BadInput) as raised:
@@ -224,7 +211,7 @@ def test_a_workload_writes_with_it(
         )
         workload.start(0, records=10)
         assert workload.finish(time.monotonic() + 60)
-        made.producer.answer = Raised(f"org.apache.kafka.common.errors.{exception}", message)
+        made.producer.answer = JavaError(f"org.apache.kafka.common.errors.{exception}", message)
         workload.start(1, records=5)
         assert workload.finish(time.monotonic() + 60)
         workload.close()

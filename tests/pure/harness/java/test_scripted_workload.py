@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.cluster.node_plan import plan
 from harness.java.scripted_producer import ScriptedProducer
@@ -17,11 +16,12 @@ from harness.java.scripted_workload import PyScriptedWorkload
 from harness.model.errors import BadInput
 from harness.model.journal import TRANSACTIONS
 from harness.spec.cluster import ClusterSpec
+from harness.spec.drive_step import Drive, Send
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
 from harness.spec.rival import Rival
 from harness.spec.run_plan import lines, plan_of
-from harness.spec.steps import Drive, Send
+from tests.support.fake_java import JavaError
 from workloads.config.java_settings import scripted_properties
 from workloads.config.workload_spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
 from workloads.journal.row_journal import RowJournal
@@ -105,28 +105,8 @@ def test_loggers_and_the_metadata_version_reach_the_nodes() -> None:
             ClusterSpec.model_validate({"metadata": "zookeeper", "version": "3.9.2", **setting})
 
 
-class Thrown(Py4JJavaError):  # type: ignore[misc]
-    """An exception as the bridge raises it, of a Java exception that says what it is told to."""
-
-    def __init__(self, name: str, message: str, cause: Any = None) -> None:
-        self.java_exception = self
-        self._name, self._message, self._cause = name, message, cause
-
-    def getClass(self) -> Any:
-        return self
-
-    def getName(self) -> str:
-        return self._name
-
-    def getMessage(self) -> str:
-        return self._message
-
-    def getCause(self) -> Any:
-        return self._cause
-
-
 class Future:
-    def __init__(self, offset: int | None, error: Thrown | None, done: bool) -> None:
+    def __init__(self, offset: int | None, error: JavaError | None, done: bool) -> None:
         self.offset_, self.error, self.done = offset, error, done
 
     def isDone(self) -> bool:
@@ -147,7 +127,7 @@ class Future:
 class Client:
     """A producer that answers as it is told, and stands for the JVM around it."""
 
-    def __init__(self, *futures: Future | Thrown, failing: dict[str, Thrown] | None = None) -> None:
+    def __init__(self, *futures: Future | JavaError, failing: dict[str, JavaError] | None = None) -> None:
         self.futures = list(futures)
         self.failing = failing or {}
         self.called: list[str] = []
@@ -171,14 +151,14 @@ class Client:
     def send(self, record: Any) -> Future:
         self.sent.append(record)
         found = self.futures.pop(0)
-        if isinstance(found, Thrown):
+        if isinstance(found, JavaError):
             raise found
         return found
 
 
-TIMED_OUT = Thrown("org.apache.kafka.common.errors.TimeoutException", "Expiring 1 record(s)")
-WRAPPED = Thrown("java.util.concurrent.ExecutionException", "org...", TIMED_OUT)
-NEVER_QUEUED = Thrown(
+TIMED_OUT = JavaError("org.apache.kafka.common.errors.TimeoutException", "Expiring 1 record(s)")
+WRAPPED = JavaError("java.util.concurrent.ExecutionException", "org...", TIMED_OUT.java_exception)
+NEVER_QUEUED = JavaError(
     "org.apache.kafka.common.errors.TimeoutException", "Topic t not present in metadata after 1 ms."
 )
 
@@ -242,7 +222,7 @@ def test_a_committed_transaction_and_an_aborted_one(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_fails_may_have_been_made(tmp_path: Path) -> None:
-    fenced = Thrown("org.apache.kafka.common.errors.ProducerFencedException", "newer")
+    fenced = JavaError("org.apache.kafka.common.errors.ProducerFencedException", "newer")
     client = Client(Future(4, None, True), failing={"commitTransaction": fenced})
     _, (row,), _ = driven(tmp_path, client, "begin", Send(), "commit")
     assert (row["outcome"], row["error"], row["ended_ns"]) == (
@@ -252,8 +232,8 @@ def test_a_commit_that_fails_may_have_been_made(tmp_path: Path) -> None:
     )
 
 
-FENCED = Thrown("org.apache.kafka.common.errors.ProducerFencedException", "newer")
-IN_ERROR = Thrown("org.apache.kafka.common.KafkaException", "in an error state")
+FENCED = JavaError("org.apache.kafka.common.errors.ProducerFencedException", "newer")
+IN_ERROR = JavaError("org.apache.kafka.common.KafkaException", "in an error state")
 
 
 def met(
@@ -299,12 +279,12 @@ def met(
     return *found, ids, problems
 
 
-def answers(*late: Future | Thrown) -> list[Future | Thrown]:
+def answers(*late: Future | JavaError) -> list[Future | JavaError]:
     """What the first producer's sends are answered: two before its rival begins, and then these."""
     return [Future(0, None, True), Future(1, None, True), *late]
 
 
-OLD_EPOCH = Thrown("org.apache.kafka.common.errors.InvalidProducerEpochException", "old epoch")
+OLD_EPOCH = JavaError("org.apache.kafka.common.errors.InvalidProducerEpochException", "old epoch")
 
 
 @pytest.mark.parametrize(
@@ -317,9 +297,9 @@ OLD_EPOCH = Thrown("org.apache.kafka.common.errors.InvalidProducerEpochException
     ids=["by the commit", "by the abort after it", "it says nothing of fencing"],
 )
 def test_a_java_producer_whose_id_is_taken_is_fenced(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: dict[str, Thrown], error: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: dict[str, JavaError], error: str
 ) -> None:
-    wrapped = Thrown("java.util.concurrent.ExecutionException", "org...", OLD_EPOCH)
+    wrapped = JavaError("java.util.concurrent.ExecutionException", "org...", OLD_EPOCH.java_exception)
     first = Client(*answers(Future(None, wrapped, True), IN_ERROR))
     before = dict(failing)
     # The transaction of the first step ends before there is a rival.
@@ -378,7 +358,7 @@ def test_what_is_refused_before_it_is_queued_is_certainly_not_written(tmp_path: 
 
 
 def test_a_transaction_that_cannot_begin_is_reported(tmp_path: Path) -> None:
-    client = Client(failing={"beginTransaction": Thrown("java.lang.IllegalStateException", "no")})
+    client = Client(failing={"beginTransaction": JavaError("java.lang.IllegalStateException", "no")})
     _, txns, refused = driven(tmp_path, client, "begin")
     assert refused == ["IllegalStateException: no"]
     assert not txns

@@ -7,7 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from checkers.classes import CLASSES, FindingRule
+from checkers.classes.base import FindingRule
+from checkers.registry import CLASSES
 from harness.cli.app import app
 from harness.model.result import FindingClass
 

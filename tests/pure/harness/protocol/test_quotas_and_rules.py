@@ -21,7 +21,7 @@ from harness.model.errors import ClusterError
 from harness.protocol.acl_admin import add_rules, refusal, remove_rules, rules
 from harness.protocol.connection import BrokerConnection
 from harness.protocol.quota_admin import client_quotas, set_client_quota, throttle_ms
-from tests.pure.harness.protocol.test_settings_and_moves import Broker
+from tests.support.fake_broker import FakeBroker
 
 pytestmark = pytest.mark.pure
 
@@ -29,8 +29,8 @@ NOW = i32Timedelta.parse(timedelta())
 DENY = AccessRule("deny", "User:a", "write", "topic", "t")
 
 
-def connected(answer: Any) -> tuple[BrokerConnection, Broker]:
-    broker = Broker(answer)
+def connected(answer: Any) -> tuple[BrokerConnection, FakeBroker]:
+    broker = FakeBroker(answer)
     return cast(BrokerConnection, broker), broker
 
 

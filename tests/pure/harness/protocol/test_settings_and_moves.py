@@ -30,26 +30,13 @@ from harness.protocol.admin import reassignments
 from harness.protocol.connection import BrokerConnection
 from harness.protocol.settings_admin import change_settings, dynamic_settings
 from harness.protocol.settings_admin import settings as now
+from tests.support.fake_broker import FakeBroker
 
 pytestmark = pytest.mark.pure
 
 NOW = i32Timedelta.parse(timedelta())
 TOPIC, BROKER, ALL_BROKERS, FILE, DEFAULT = 1, 2, 3, 4, 5
 """The sources of a setting in Kafka's protocol."""
-
-
-class Broker:
-    """Broker 2, which gives one answer."""
-
-    broker = 2
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-        self.asked: list[Any] = []
-
-    def ask(self, request: Any, _: Any) -> Any:
-        self.asked.append(request)
-        return self.answer
 
 
 def setting(name: str, value: str | None, source: int, *, secret: bool = False) -> Any:
@@ -72,7 +59,7 @@ def moves(*topics: Any, error: ErrorCode = ErrorCode.none) -> ListPartitionReass
 
 
 def test_only_what_was_set_while_the_broker_ran() -> None:
-    broker = Broker(
+    broker = FakeBroker(
         settings(
             setting("log.cleaner.threads", "2", BROKER),
             setting("follower.replication.throttled.rate", "1000", ALL_BROKERS),
@@ -92,7 +79,7 @@ def test_only_what_was_set_while_the_broker_ran() -> None:
 
 
 def test_min_insync_replicas_of_one_broker_was_not_set_by_kafka() -> None:
-    broker = Broker(settings(setting("min.insync.replicas", "2", BROKER)))
+    broker = FakeBroker(settings(setting("min.insync.replicas", "2", BROKER)))
     assert dynamic_settings(cast(BrokerConnection, broker)) == ("min.insync.replicas=2",)
 
 
@@ -103,21 +90,21 @@ def test_partitions_that_move() -> None:
         adding_replicas=(BrokerId(3),),
         removing_replicas=(BrokerId(1),),
     )
-    broker = Broker(moves(OngoingTopicReassignment(name=TopicName("t"), partitions=(part,))))
+    broker = FakeBroker(moves(OngoingTopicReassignment(name=TopicName("t"), partitions=(part,))))
     assert reassignments(cast(BrokerConnection, broker)) == ("t-0, adding [3], removing [1]",)
-    assert reassignments(cast(BrokerConnection, Broker(moves()))) == ()
+    assert reassignments(cast(BrokerConnection, FakeBroker(moves()))) == ()
 
 
 def test_a_refusal_is_an_error() -> None:
     refused = ErrorCode.cluster_authorization_failed
     with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED"):
-        dynamic_settings(cast(BrokerConnection, Broker(settings(error=refused))))
+        dynamic_settings(cast(BrokerConnection, FakeBroker(settings(error=refused))))
     with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED"):
-        reassignments(cast(BrokerConnection, Broker(moves(error=refused))))
+        reassignments(cast(BrokerConnection, FakeBroker(moves(error=refused))))
 
 
 def test_settings_of_a_topic_and_of_a_broker_say_whose_they_are() -> None:
-    broker = Broker(
+    broker = FakeBroker(
         settings(setting("retention.ms", "5", TOPIC), setting("min.insync.replicas", "2", ALL_BROKERS))
     )
     assert now(cast(BrokerConnection, broker), "t") == {
@@ -127,9 +114,10 @@ def test_settings_of_a_topic_and_of_a_broker_say_whose_they_are() -> None:
     (resource,) = broker.asked[0].resources
     assert (resource.resource_type, resource.resource_name) == (2, "t")
     assert (
-        now(cast(BrokerConnection, Broker(settings(error=ErrorCode.unknown_topic_or_partition))), "t") == {}
+        now(cast(BrokerConnection, FakeBroker(settings(error=ErrorCode.unknown_topic_or_partition))), "t")
+        == {}
     )
-    own = Broker(settings(setting("num.io.threads", "4", BROKER)))
+    own = FakeBroker(settings(setting("num.io.threads", "4", BROKER)))
     assert now(cast(BrokerConnection, own), None)["num.io.threads"].own
 
 
@@ -141,7 +129,7 @@ def test_a_change_of_settings(error: ErrorCode, message: str | None, answer: str
     response = AlterConfigsResourceResponse(
         error_code=error, error_message=message, resource_type=i8(4), resource_name="2"
     )
-    broker = Broker(IncrementalAlterConfigsResponse(throttle_time=NOW, responses=(response,)))
+    broker = FakeBroker(IncrementalAlterConfigsResponse(throttle_time=NOW, responses=(response,)))
     assert change_settings(cast(BrokerConnection, broker), None, {"a": "1", "b": None}) == answer
     (resource,) = broker.asked[0].resources
     assert (resource.resource_type, resource.resource_name) == (4, "2")

@@ -444,8 +444,7 @@ def test_it(chaos):
 
 @pytest.fixture
 def protobuf() -> None:
-    """Imports what an engine's session needs: the pytest within this one forgets its imports, and Protobuf
-    ends a process that imports it twice."""
+    """Imports what an engine's session needs, since the pytest within this one forgets its imports."""
     import pyspark.sql.connect.session  # noqa: F401
 
 

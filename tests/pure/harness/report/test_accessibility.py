@@ -15,13 +15,12 @@ from harness.page.html import render
 from harness.report.index import write_index
 from harness.report.page import write_report
 from harness.report.rates import rates_page
-from tests.pure.harness.report.test_html import arm, findings, result, run_folder
-from tests.pure.harness.report.test_index import all_kinds
-from tests.pure.harness.report.test_rates import rates
+from tests.support.builders.rates import rates
+from tests.support.builders.results import arm, result
+from tests.support.builders.run_folders import findings, run_folder
 
 pytestmark = pytest.mark.pure
 
-__all__ = ["all_kinds"]
 CSS = Path("harness/page/templates/page.css")
 TEXT_ON = [
     *((ink, paper) for ink in ("ink", "soft", "good", "bad", "unclear", "link") for paper in ("paper",)),

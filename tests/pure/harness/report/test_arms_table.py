@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.model.result import ArmResult, Example, ExperimentResult, FindingClass, Judgement, VerdictWord
+from harness.model.run import FinalRead
 from harness.page.terminal import styled
 from harness.report.arms_table import (
     ARM_AND_PROMISE,
@@ -16,6 +17,7 @@ from harness.report.arms_table import (
     expected_lines,
     explanation,
     faults_of,
+    indeterminate_sentence,
     table,
 )
 from harness.report.page import headline, write_report
@@ -82,7 +84,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an unprocessed input": (
         {"finding": FindingClass.UNPROCESSED, "windows": "kill-1 + kill-2"},
-        "faults since it was sent: kill-1 + kill-2",
+        "faults while it may have been passed over: kill-1 + kill-2",
     ),
     "an unprocessed input without faults": ({"finding": FindingClass.UNPROCESSED, "windows": ""}, ""),
     "no loss: between send and report": (
@@ -163,6 +165,31 @@ def test_an_arm_that_is_invalid_and_as_promised_was_expected(arm: ArmResult, wor
     assert expected_findings(arm) == words
     assert expected_lines(_result(arm)) == ([] if words is None else [f"{arm.folder}: {words}"])
     assert ("as promised: " in explanation(arm)) == (words is not None)
+
+
+@pytest.mark.parametrize(
+    ("sends", "held", "began", "words"),
+    [
+        (10_775, 2_687, True, "10,775 sends are indeterminate, of which the log holds 2,687"),
+        (1, 0, True, "1 send is indeterminate, of which the log holds 0"),
+        (0, 0, True, None),
+        # A summary of an earlier version; and a final read that did not begin.
+        (5, None, True, None),
+        (5, 0, False, None),
+    ],
+)
+@pytest.mark.parametrize("verdict", list(VerdictWord))
+def test_sends_without_a_known_end_are_told_with_every_verdict(
+    verdict: VerdictWord, sends: int, held: int | None, began: bool, words: str | None
+) -> None:
+    arm = _arm(verdict=verdict)
+    summary = summary_with(outcomes={"indeterminate": sends}, indeterminate_present=held)
+    read = FinalRead(complete=began, records=began)
+    arm = arm.model_copy(
+        update={"summary": summary, "meta": arm.meta.model_copy(update={"final_read": read})}
+    )
+    assert indeterminate_sentence(arm) == words
+    assert ("indeterminate" in explanation(arm)) == (words is not None)
 
 
 def _styles(result: ExperimentResult) -> list[list[str]]:

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from harness.matrix.page import write_pages
+from harness.many.matrix.page import write_pages
 from harness.model.storage import write_whole
 from harness.page import html
 from harness.report.page import write_report
 from harness.report.rates import PAGE_FILE, rates_page
-from tests.pure.harness.matrix.test_html import breaking, one_axis
-from tests.pure.harness.matrix.test_runner import begun
-from tests.pure.harness.matrix.test_spec import SMALL
-from tests.pure.harness.report.test_html import arm, result, run_folder
-from tests.pure.harness.report.test_index import all_kinds
-from tests.pure.harness.report.test_rates import rates
+from tests.support.builders.matrices import SMALL, run_matrix, run_one_axis
+from tests.support.builders.matrix_results import with_broken_promise
+from tests.support.builders.rates import rates
+from tests.support.builders.results import arm, result
+from tests.support.builders.run_folders import run_folder
 from tests.support.fake_backend import FakeBackend
 
 pytestmark = [pytest.mark.pure, pytest.mark.soak]
@@ -31,7 +30,6 @@ WIDE_FAULTS = {
     }
     for seconds in (1, 2, 3)
 } | {f"none, round {number}": {"faults": []} for number in (1, 2, 3)}
-__all__ = ["all_kinds"]
 BROWSER = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
 DARK_BELOW, LIGHT_ABOVE = 60, 200
 
@@ -52,14 +50,14 @@ def browser() -> Iterator[Any]:
 def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     if request.param == "matrix":
-        store, made = begun(
+        store, made = run_matrix(
             folder,
             FakeBackend(folder / "log", refuse="acks=1_fault=kill-after-1"),
             axes={"acks": SMALL["axes"]["acks"], "fault": {"levels": WIDE_FAULTS}},
         )
         return write_pages(made, store.folder)
     if request.param == "one axis":
-        return write_pages(breaking(one_axis(folder), "acks=all", "lost"), folder)
+        return write_pages(with_broken_promise(run_one_axis(folder), "acks=all", "lost"), folder)
     if request.param == "rates":
         write_whole(folder / PAGE_FILE, html.render(rates_page(rates(), "results")))
         return folder / PAGE_FILE

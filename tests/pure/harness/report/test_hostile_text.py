@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,8 +13,8 @@ from pydantic import BaseModel
 from harness.bugs.bug import BUGS, BugResult
 from harness.claims.claim import CLAIMS, ClaimResult
 from harness.docgen.suites import BugRuns, ClaimRuns, bugs_page, claim_page
-from harness.matrix.page import junit_text, matrix_page, worst_runs
-from harness.matrix.result import MatrixResult
+from harness.many.matrix.page import junit_text, matrix_page, worst_runs
+from harness.many.matrix.result import MatrixResult
 from harness.model.errors import BadInput
 from harness.page import html, markdown
 from harness.report.ci import SeriesOutcome, summary_text
@@ -24,13 +23,13 @@ from harness.spec.experiment_files import parse
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteItem, SuiteResult, SuiteVerdict
 from harness.suite.page import write_page
-from tests.pure.harness.matrix.test_runner import begun
-from tests.pure.harness.report.test_html import arm, result
+from tests.support.builders.matrices import run_matrix
+from tests.support.builders.results import arm, result
 from tests.support.fake_backend import FakeBackend
+from tests.support.hostile_text import EVIL, harmless
 
 pytestmark = pytest.mark.pure
 
-EVIL = "\"'><script>alert('x')</script><img src=x onerror=alert(1)>](javascript:alert(2))"
 KEPT = {"name", "kafka_version", "folder", "arm", "digest", "reference", "acks", "client", "state"}
 """Fields that files, versions or other fields hang on; they are checked by patterns of their own."""
 
@@ -51,33 +50,6 @@ def _spoilt(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _spoilt(str(key), one) for key, one in value.items()}
     return value + EVIL if type(value) is str and name not in KEPT else value
-
-
-class Elements(HTMLParser):
-    """Names of tags, and attributes that would run something."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.running: list[str] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.running += [
-            f"{name}={value}" for name, value in attrs if name.startswith("on") or "script:" in (value or "")
-        ]
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def harmless(page: str) -> None:
-    seen = Elements(page)
-    assert not {"script", "img", "iframe", "object", "embed", "base"} & seen.tags
-    assert seen.running == []
-    assert "<script>alert('x')</script>" in seen.text, "the text itself must still be shown"
 
 
 def harmless_markdown(text: str) -> None:
@@ -103,7 +75,7 @@ def test_the_summary_of_a_night() -> None:
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MatrixResult]:
     folder = tmp_path_factory.mktemp("matrix")
-    store, made = begun(folder, FakeBackend(folder / "log", refuse="acks=1_fault=kill"))
+    store, made = run_matrix(folder, FakeBackend(folder / "log", refuse="acks=1_fault=kill"))
     return store.folder, made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,192 +12,23 @@ import pytest
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import FINDINGS_DIR, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR
 from harness.model.result import (
-    ArmResult,
-    CountRow,
-    Example,
     ExperimentResult,
-    FindingClass,
     Judgement,
-    Summary,
     VerdictWord,
 )
-from harness.model.run import ClusterInfo, FaultWindow, FinalRead, ImageInfo, RunMeta, StepInfo
 from harness.page.html import render
 from harness.report.arms_table import COLUMNS
 from harness.report.page import headline, page_name, pages_of, run_page, write_report
 from harness.report.timeline import MOST_BUCKETS, LeaderStretch, read_timeline
 from harness.report.timeline_chart import lay_out
 from harness.report.timeline_rows import MOST_MARKS
-from tests.support.builders.summaries import summary_with
+from tests.support.builders.results import SECOND, START, arm, meta, result
+from tests.support.builders.run_folders import findings, run_folder, sample, save, send
+from tests.support.page_tags import Page
 
 pytestmark = pytest.mark.pure
 
-SECOND = 1_000_000_000
-START = 1_700_000_000 * SECOND
 HOSTILE = "<script>alert('x')</script> \x1b[31m & \ud800"
-
-
-def meta(arm: str = "acks=1", *, windows: bool = True) -> RunMeta:
-    image = ImageInfo(
-        reference="apache/kafka:4.3.1", digest="sha256:12ab", origin="local", kafka_version="4.3.1"
-    )
-    cluster = ClusterInfo(
-        brokers=3,
-        controllers=1,
-        combined=False,
-        profile="fast",
-        properties={"broker.session.timeout.ms": "4000"},
-        image=image,
-        start_seconds=8.0,
-        memory_mib=1033.4,
-    )
-    window = FaultWindow(
-        name="kill-1",
-        kind="kill",
-        target="broker 1",
-        opened_ns=START + 2 * SECOND,
-        closed_ns=START + 5 * SECOND,
-        verified=True,
-        evidence="process gone",
-    )
-    return RunMeta(
-        run_id=77,
-        experiment="kill-leader",
-        arm=arm,
-        seed=42,
-        topic="t",
-        partitions=2,
-        replication_factor=3,
-        topic_config={"min.insync.replicas": "2"},
-        producer_config={"acks": "1"},
-        acks="1",
-        idempotent=False,
-        promise={"lost": "any"},
-        cluster=cluster,
-        versions={"python": "3.11.7"},
-        started_ns=START,
-        ended_ns=START + 8 * SECOND,
-        steps=(
-            StepInfo(index=0, name="steady", kind="write", started_ns=START, ended_ns=START + 6 * SECOND),
-        ),
-        windows=(window,) if windows else (),
-        final_read=FinalRead(complete=True, records=8, settled_seconds=1.5, replicas_inspected=(1, 2, 3)),
-        finished=True,
-    )
-
-
-def summary(error: str | None = None) -> Summary:
-    example = Example(
-        finding=FindingClass.LOST,
-        producer=0,
-        seq=3,
-        partition=1,
-        offsets=(),
-        acked_offset=4711,
-        outcome="acked",
-        sent_ns=START + SECOND,
-        closed_ns=START + 2 * SECOND,
-        error=error,
-        windows="kill-1",
-        held_by=(3,),
-        detail="acknowledged at offset 4711 of t-1; another record stands there now",
-    )
-    cells = [
-        CountRow(
-            finding=FindingClass.LOST, producer=producer, partition=1, step=0, windows="kill-1", count=1200
-        )
-        for producer in (0, 1)
-    ]
-    return summary_with(
-        sent=10,
-        outcomes={"acked": 9, "indeterminate": 1},
-        reads=8,
-        findings={FindingClass.LOST: 2400},
-        acked_by_step={"steady": 9},
-        lost_by_step={"steady": 2400},
-        lost_places={"overwritten": 2400},
-        counts=tuple(cells),
-        examples=(example,),
-        unavailable_seconds=3.2,
-        check_seconds=2.0,
-    )
-
-
-def arm(name: str = "acks=1", promised: bool | None = True, *, error: str | None = None) -> ArmResult:
-    words = {True: VerdictWord.VALID, False: VerdictWord.INVALID, None: VerdictWord.UNKNOWN}
-    judgement = Judgement(verdict=words[promised], reasons=("a reason",), as_promised=promised)
-    return ArmResult(folder=name, meta=meta(name), summary=summary(error), judgement=judgement)
-
-
-def result(*arms: ArmResult) -> ExperimentResult:
-    return ExperimentResult(
-        experiment="kill-leader",
-        title="The leader is killed",
-        description="",
-        arms=arms,
-        started_ns=START,
-        seconds=9.0,
-        command="kafka-chaos run kill-leader",
-    )
-
-
-def send(at: float, report: float | None, outcome: str = "acked", partition: int = 0) -> dict[str, object]:
-    return {
-        "producer": 0,
-        "seq": 0,
-        "topic": "t",
-        "partition": partition,
-        "size": 100,
-        "step": 0,
-        "sent_ns": START + int(at * SECOND),
-        "outcome": outcome,
-        "closed_ns": None if report is None else START + int(report * SECOND),
-    }
-
-
-def sample(at: float, broker: int, leader: int, epoch: int, isr: list[int] | None) -> dict[str, object]:
-    row: dict[str, object] = {
-        "at_ns": START + int(at * SECOND),
-        "broker": broker,
-        "answered": isr is not None,
-    }
-    if isr is None:
-        return row
-    return row | {"topic": "t", "partition": 0, "leader": leader, "leader_epoch": epoch, "isr": isr}
-
-
-def save(folder: Path, number: int, rows: list[dict[str, object]], schema: pa.Schema) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"part-{number:05d}.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-    return path
-
-
-def run_folder(folder: Path) -> Path:
-    save(folder / SENDS_DIR, 0, [send(0.1, 0.2), send(0.3, 0.4), send(2.1, 4.0, "indeterminate")], SENDS)
-    save(folder / SENDS_DIR, 1, [send(5.0, 5.1), send(5.0, None, "indeterminate")], SENDS)
-    rows = [sample(n / 4, broker, 1, 0, [1, 2, 3]) for n in range(12) for broker in (1, 2)]
-    rows += [sample(n / 4, 1, 0, 0, None) for n in range(12, 20)]
-    rows += [sample(n / 4, 2, 2, 1, [2, 3]) for n in range(12, 20)]
-    save(folder / SAMPLES_DIR, 0, rows, SAMPLES)
-    return folder
-
-
-class Page(HTMLParser):
-    """Tags with their attributes, and the text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def page(result: ExperimentResult, folder: Path) -> Page:
@@ -489,21 +319,6 @@ class TestTimeline:
         assert len(found.sends) <= MOST_BUCKETS
         assert sum(found.sends) == sum(found.successes) == 2
         assert found.seconds >= 3601
-
-
-def findings(folder: Path, *rows: tuple[str, float | None, float | None]) -> None:
-    """Save findings as (class, sent, reported), times in seconds after the start."""
-    target = folder / FINDINGS_DIR
-    target.mkdir(parents=True)
-    at = [[None if one is None else START + int(one * SECOND) for one in row[1:]] for row in rows]
-    table = pa.table(
-        {
-            "finding": [row[0] for row in rows],
-            "sent_ns": pa.array([sent for sent, _ in at], pa.int64()),
-            "closed_ns": pa.array([closed for _, closed in at], pa.int64()),
-        }
-    )
-    pq.write_table(table, target / "part-00000-of-spark.snappy.parquet")
 
 
 class TestFindingsOnTheTimeline:

@@ -8,83 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from harness.bugs.bug import BUGS, BugResult
-from harness.claims.claim import CLAIMS, ClaimResult
+from harness.bugs.bug import BUGS
 from harness.cli.results import indexed
-from harness.explore.menu import BUILT_IN, MENU
-from harness.explore.page import write_pages as write_exploration
-from harness.explore.result import ExploreResult
-from harness.matrix.page import write_pages as write_matrix
 from harness.model.errors import KafkaChaosError
 from harness.page.html import INDEX_FILE, render
 from harness.report.index import index_page, read_entries, write_index
 from harness.report.page import write_report
 from harness.suite.model import SuiteVerdict
 from harness.suite.page import write_page
-from tests.pure.harness.matrix.test_runner import begun
-from tests.pure.harness.report.test_hostile_text import EVIL, harmless
-from tests.pure.harness.report.test_html import START, Page, arm, result
-from tests.support.fake_backend import FakeBackend
+from tests.support.builders.result_pages import bug_result, new_folder
+from tests.support.builders.results import arm, result
+from tests.support.hostile_text import EVIL, harmless
+from tests.support.page_tags import Page
 
 pytestmark = pytest.mark.pure
-
-
-def bug_result(verdict: SuiteVerdict = SuiteVerdict.REPRODUCED) -> BugResult:
-    arm = BUGS[0].suite.arm_result(
-        role=BUGS[0].suite.roles[0], experiment="x", arm="y", folder="f", rows=(), doubts=()
-    )
-    return BugResult(
-        id=BUGS[0].id, title="t", verdict=verdict, reasons=("`why`",), arms=(arm,), kafka="4.3.1", seconds=1.0
-    )
-
-
-def claim_result() -> ClaimResult:
-    return ClaimResult(
-        id=CLAIMS[0].id,
-        title="t",
-        verdict=SuiteVerdict.YES,
-        reasons=(),
-        arms=(),
-        kafka="4.3.1",
-        seconds=1.0,
-    )
-
-
-def explored() -> ExploreResult:
-    return ExploreResult(
-        menu=MENU.builtin(BUILT_IN)[0].model_dump(mode="json", by_alias=True, exclude_none=True),
-        seed=1,
-        confirm="2/3",
-        budget_seconds=60.0,
-        budget_runs=None,
-        shrink_share=0.6,
-        command="kafka-chaos explore",
-        started_ns=START,
-        seconds=1.0,
-        clusters=1,
-        ended="budget spent",
-    )
-
-
-def made(folder: Path, name: str) -> Path:
-    target = folder / name
-    target.mkdir(parents=True)
-    return target
-
-
-@pytest.fixture(scope="module")
-def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results with a page of each kind."""
-    tmp_path = tmp_path_factory.mktemp("all")
-    store, matrix = begun(tmp_path, FakeBackend(tmp_path / "log"))
-    folder = tmp_path / "results"
-    write_index(folder)
-    write_matrix(matrix, store.folder)
-    write_report(result(arm(), arm("acks=all", False)), made(folder, "kill-leader-1 & more"))
-    write_page([CLAIMS[0]], [claim_result()], made(folder, "claims-1/001"))
-    write_page([BUGS[0]], [bug_result()], made(folder, "bugs-1"))
-    write_exploration(explored(), made(folder, "explore-1"))
-    return folder
 
 
 @pytest.fixture
@@ -135,13 +72,15 @@ def test_the_page_of_bugs_says_what_was_reproduced(tmp_path: Path) -> None:
 
 
 def test_a_half_written_folder_is_named_and_a_damaged_page_left_out(results: Path) -> None:
-    (made(results, "half") / "experiment.json").write_text("{")
-    (made(results, "foreign") / "report.html").write_text("<h1>of another program</h1>")
-    (made(results, "binary") / "report.html").write_bytes(
+    (new_folder(results, "half") / "experiment.json").write_text("{")
+    (new_folder(results, "foreign") / "report.html").write_text("<h1>of another program</h1>")
+    (new_folder(results, "binary") / "report.html").write_bytes(
         b"\xff\x00<meta name='kafka-chaos' content='run x'>"
     )
-    (made(results, "late") / "report.html").write_text(f'<meta name="kafka-chaos" content="run {10**40}">')
-    made(results, "folder/report.html")
+    (new_folder(results, "late") / "report.html").write_text(
+        f'<meta name="kafka-chaos" content="run {10**40}">'
+    )
+    new_folder(results, "folder/report.html")
     shown = Page(render(index_page(results)))
     assert "5 results" in shown.text
     assert "of another program" not in shown.text
@@ -149,14 +88,14 @@ def test_a_half_written_folder_is_named_and_a_damaged_page_left_out(results: Pat
 
 
 def test_a_folder_of_which_only_an_arm_is_left_is_named(results: Path) -> None:
-    (made(results, "orphaned/acks=1") / "run.json").write_text("{")
+    (new_folder(results, "orphaned/acks=1") / "run.json").write_text("{")
     shown = Page(render(index_page(results)))
     assert "orphaned" in shown.text[shown.text.index("Folders without a report") :]
 
 
 def test_what_stands_in_a_page_becomes_no_markup(tmp_path: Path) -> None:
     bad = result(arm()).model_copy(update={"title": EVIL})
-    write_report(bad, made(tmp_path, "evil"))
+    write_report(bad, new_folder(tmp_path, "evil"))
     harmless(render(index_page(tmp_path)))
 
 

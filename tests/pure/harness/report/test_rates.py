@@ -8,31 +8,15 @@ import re
 import pytest
 from rich.console import Console
 
-from checkers.rates.aggregate import Rates, figures_of
+from checkers.rates.aggregate import Rates, columns_of
 from checkers.statistics.rates import per_million
 from harness.page import html
 from harness.page.terminal import print_table
 from harness.report.arms_table import three_digits
 from harness.report.rates import rates_page, rates_table
+from tests.support.builders.rates import BY, GROUPS, LOST, NOTHING, rates
 
 pytestmark = pytest.mark.pure
-
-LOST = (0, 40, 200, 0)
-ZEROS = ("lost", "unconfirmed", "unconfirmed_absent", "duplicates", "inputs", "unprocessed", "reprocessed")
-NOTHING = dict.fromkeys(ZEROS, 0) | {"problem": None, "sent": 10_000, "acked": 10_000, "unavailable": 1.0}
-BY = ("experiment", "arm")
-GROUPS = {
-    ("kill-the-leader-of-a-partition", "acks=1"): [NOTHING | {"lost": lost} for lost in LOST],
-    ("kill-the-leader-of-a-partition", "acks=all-idempotent"): [NOTHING] * 4,
-    ("application-<b>", "exactly-once"): [
-        NOTHING | {"inputs": 1_000, "unprocessed": many, "reprocessed": 2 * many} for many in (0, 3)
-    ],
-}
-
-
-def rates(**more: object) -> Rates:
-    rows = [{**dict(zip(BY, keys, strict=True)), **figures_of(runs), **more} for keys, runs in GROUPS.items()]
-    return Rates(BY, rows, ["runs/7: it was not checked"])
 
 
 def printed(width: int, *, as_cards: bool = False) -> str:
@@ -83,10 +67,10 @@ def test_figures_that_no_group_has_are_left_out() -> None:
 
 
 def test_unprocessed_and_reprocessed_are_rates_of_inputs() -> None:
-    row = figures_of(GROUPS["application-<b>", "exactly-once"])
+    row = columns_of(GROUPS["application-<b>", "exactly-once"])
     assert (row["inputs"], row["unprocessed"], row["reprocessed"]) == (2_000, 3, 6)
     assert (row["unprocessed_per_million"], row["reprocessed_per_million"]) == (1_500, 3_000)
-    assert figures_of([NOTHING])["unprocessed_per_million"] is None, "it has no application"
+    assert columns_of([NOTHING])["unprocessed_per_million"] is None, "it has no application"
 
 
 def test_the_page_draws_each_rate_with_its_interval() -> None:
@@ -113,7 +97,7 @@ def test_the_page_draws_each_rate_with_its_interval() -> None:
 
 
 def test_a_page_without_any_run_that_counts() -> None:
-    row = dict(zip(BY, ("one", "two"), strict=True)) | figures_of([NOTHING | {"problem": "not checked"}])
+    row = dict(zip(BY, ("one", "two"), strict=True)) | columns_of([NOTHING | {"problem": "not checked"}])
     page = rates_page(Rates(BY, [row], []), "results")
     assert page.headline == "No result: no run has a known verdict"
     assert "<svg" not in html.render(page)

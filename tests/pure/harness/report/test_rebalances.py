@@ -12,9 +12,12 @@ from harness.model.journal import ASSIGNMENTS, ASSIGNMENTS_DIR
 from harness.model.result import OwnerlessTime, ShareCount
 from harness.model.run import ReaderInfo
 from harness.report import arm_tables
+from harness.report.group_words import ownerless
+from harness.report.share_words import shares
 from harness.report.timeline import read_timeline
 from harness.report.timeline_chart import lay_out
-from tests.pure.harness.report.test_html import meta, run_folder, summary
+from tests.support.builders.results import meta, summary
+from tests.support.builders.run_folders import run_folder
 
 pytestmark = pytest.mark.pure
 
@@ -56,7 +59,7 @@ def test_a_run_without_groups_has_none(tmp_path: Path) -> None:
 def test_the_time_without_an_owner_is_a_table() -> None:
     told = OwnerlessTime(group="g", partition=3, seconds=6.94, longest=4.5)
     found = summary().model_copy(update={"ownerless": (told,)})
-    assert arm_tables.ownerless(found).rows == [("g", "3", "6.9", "4.5")]
+    assert ownerless(found).rows == [("g", "3", "6.9", "4.5")]
 
 
 def test_what_share_groups_were_given_is_a_table() -> None:
@@ -71,5 +74,5 @@ def test_what_share_groups_were_given_is_a_table() -> None:
         unanswered=3,
     )
     found = summary().model_copy(update={"shares": (told,)})
-    assert arm_tables.shares(found).rows == [("q", "1,500", "1,600", "1,490", "60", "10", "4", "3")]
-    assert arm_tables.shares(summary()).rows == []
+    assert shares(found).rows == [("q", "1,500", "1,600", "1,490", "60", "10", "4", "3")]
+    assert shares(summary()).rows == []

@@ -8,8 +8,8 @@ from harness.model.result import ArmResult, CountRow, FindingClass
 from harness.model.run import StepInfo, VersionChange
 from harness.page.blocks import text_of
 from harness.report.versions import by_version, changes
-from tests.pure.harness.report.test_html import SECOND, START, meta
-from tests.pure.harness.report.test_html import arm as arm_result
+from tests.support.builders.results import SECOND, START, meta
+from tests.support.builders.results import arm as arm_result
 from tests.support.builders.summaries import summary_with
 
 pytestmark = pytest.mark.pure

@@ -16,7 +16,7 @@ from harness.model.secrets import MASK, format_command, masked_at, redact, witho
 from harness.run.executor import Options, job_of
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
-from tests.pure.harness.report.test_html import meta
+from tests.support.builders.results import meta
 from workloads.config.workload_spec import ProducerSettings
 from workloads.producer.producers import make_client
 

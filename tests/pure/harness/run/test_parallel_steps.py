@@ -18,7 +18,8 @@ from harness.model.broker_views import BrokerView, PartitionState, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.progress import LOGGER
 from harness.run.faults.ledger import FaultLedger
-from harness.run.steps.step_executor import StepExecutor
+from harness.run.steps.step_context import StepContext
+from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_cluster import FakeCluster
 from tests.support.journal_rows import Rows
@@ -146,7 +147,7 @@ class ParallelSteps:
     cluster_state: ElectingCluster
     arms: list[PlannedArm]
     events: Rows
-    stepping: StepExecutor
+    stepping: StepContext
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ def parallel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parall
     cluster = cast(ManagedCluster, cluster_state)
     arms = [PlannedArm(name, Writer(cluster_state, name)) for name in ("first", "second")]
     ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
-    stepping = StepExecutor(
+    stepping = StepContext(
         cluster, experiment(), arms, ledger, 1.0, lambda _: None, view=lambda: None, seed=1
     )
     yield ParallelSteps(cluster_state, arms, events, stepping)
@@ -164,7 +165,7 @@ def parallel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parall
 
 
 def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(parallel: ParallelSteps) -> None:
-    parallel.stepping.all()
+    carry_out_steps(parallel.stepping)
     assert parallel.cluster_state.elected == ["first", "second"]
     verified = [row["fault"] for row in parallel.events.rows if row["phase"] == "verified"]
     assert verified == ["elect-1", "elect-2"]
@@ -189,8 +190,8 @@ def test_an_arm_without_faults_takes_every_other_step(
     arm = PlannedArm("first", Writer(cluster_state, "first"), arm=Arm(name="control", without_faults=True))
     ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
     made = experiment(together=False, steps=steps)
-    stepping = StepExecutor(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
-    stepping.all()
+    stepping = StepContext(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
+    carry_out_steps(stepping)
     assert (arm.workload.started, events.rows, stepping.problems) == ([1, 4], [], [])
 
 
@@ -207,9 +208,9 @@ def test_writing_goes_on_until_the_faults_have_ended_and_no_longer_than_allowed(
     ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
     made = experiment(together=False, steps=[{"write": write}])
     arm = PlannedArm("first", writer)
-    stepping = StepExecutor(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
+    stepping = StepContext(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
     begun = time.monotonic()
-    stepping.all()
+    carry_out_steps(stepping)
     assert writer.stopped is not None
     assert least <= writer.stopped - begun < most
     assert events.rows[-1]["phase"] == "healed"
@@ -219,7 +220,7 @@ def test_writing_goes_on_until_the_faults_have_ended_and_no_longer_than_allowed(
 def test_a_state_must_be_seen_of_every_topic(parallel: ParallelSteps, late: int) -> None:
     parallel.arms[late].workload.arrive = 4
     with pytest.raises(ClusterError, match="log end offset"):
-        parallel.stepping.all()
+        carry_out_steps(parallel.stepping)
     assert parallel.cluster_state.ends[parallel.arms[1 - late].topic] == 5
 
 
@@ -227,7 +228,7 @@ def test_progress_says_which_step_of_how_many_and_what_is_left(
     parallel: ParallelSteps, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, LOGGER.name):
-        parallel.stepping.all()
+        carry_out_steps(parallel.stepping)
     lines = [record.getMessage() for record in caplog.records if record.name == LOGGER.name]
     assert lines[0] == "step 1 of 4: injecting"
     assert lines[-1].startswith("step 4 of 4: waiting for ")
@@ -238,7 +239,7 @@ def test_progress_says_which_step_of_how_many_and_what_is_left(
 def test_a_write_step_of_known_length_says_the_seconds_left(
     seconds: float | None, left: str, parallel: ParallelSteps, caplog: pytest.LogCaptureFixture
 ) -> None:
-    parallel.stepping._ends = None if seconds is None else time.monotonic() + seconds
+    parallel.stepping.ends = None if seconds is None else time.monotonic() + seconds
     with caplog.at_level(logging.INFO, LOGGER.name):
-        parallel.stepping._progress()
+        parallel.stepping.say_progress()
     assert f" · {left}0/s · sent 10" in caplog.records[-1].getMessage()

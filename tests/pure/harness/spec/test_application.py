@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from harness.model.errors import located_words_of
 from harness.spec.application import ApplicationSpec, merged
+from harness.spec.application_plan import describe_application
 from harness.spec.cluster import ClusterSpec, Metadata, OutputCluster, output_cluster_spec
 from harness.spec.experiment import Experiment
-from harness.spec.run_plan import describe_application
 
 pytestmark = pytest.mark.pure
 
@@ -62,12 +62,12 @@ def _experiment(tested: Any, **arm: Any) -> Experiment:
         ),
         ({"run": {"process": ["a"]}, "drained": {"lag": 0}}, "`drained` asks for a group"),
         ({"run": {"process": ["a"]}, "ready": {"group": "active"}}, "`ready` asks for a group"),
-        ({**PROCESS, "identity": {"callable": "no function"}}, "String should match pattern"),
+        ({**PROCESS, "identity": {"callable": "no function"}}, "a module and a function in it, such as"),
         ({**PROCESS, "guarantee": "exactly"}, "Input should be 'at-least-once'"),
         ({**SOURCE, "input": {}}, "expected one of file and http"),
         ({**SOURCE, "input": {"file": "a", "http": "http://h/"}}, "expected one of file and http"),
-        ({**SOURCE, "input": {"file": "a/b"}}, "String should match pattern"),
-        ({**SOURCE, "input": {"http": "https://h/"}}, "String should match pattern"),
+        ({**SOURCE, "input": {"file": "a/b"}}, "the name of a file without a folder"),
+        ({**SOURCE, "input": {"http": "https://h/"}}, "an address that begins with http://"),
         ({**SOURCE, "input": {"http": "http://h:{prot}/"}}, "'http://h:{prot}/' is no URL: Port could not"),
         ({**SOURCE, "input": {"http": "http:///a"}}, "'http:///a' names no host"),
         ({**SOURCE, "instances": 2}, "with `input` two instances would take the same input"),

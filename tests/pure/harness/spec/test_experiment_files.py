@@ -17,7 +17,7 @@ from harness.bugs.bug import BUG
 from harness.claims.claim import CLAIM
 from harness.config.yaml_files import FileKind
 from harness.explore.menu import MENU
-from harness.matrix.spec import MATRIX
+from harness.many.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import EXPERIMENT, load, parse
@@ -48,6 +48,7 @@ def test_built_ins_load() -> None:
         "last-replica",
         "mirrormaker-failover",
         "mirrormaker-killed",
+        "planned-move",
         "rolling-upgrade",
         "share-group-altered",
         "share-groups",
@@ -56,6 +57,7 @@ def test_built_ins_load() -> None:
         "spark-read-committed",
         "stale-coordinator",
         "standard",
+        "starved-leader",
         "storm",
         "transactions",
         "transactions-that-read",
@@ -158,7 +160,7 @@ def test_an_experiment_survives_json(name: str) -> None:
         (("at: 1", "at: -1"), "greater than or equal to 0"),
         (("at: 1", "at: 7"), "a fault at 7 s never comes"),
         (("seconds: 5", "seconds: 5, records: 5"), "either `records` or `seconds`"),
-        (("name: w", "name: W W"), "should match pattern"),
+        (("name: w", "name: W W"), "a name of small letters, digits and '-', at most 40 characters"),
         (("- name: a", "- name: a\n  - name: a"), "two arms are named 'a'"),
         (("- name: a", "- {name: a, promise: {lsot: 0}}"), "lost"),
         (("- name: a", "- {name: a, promise: {lost: acked in nowhere}}"), "nowhere"),

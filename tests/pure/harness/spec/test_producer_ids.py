@@ -23,13 +23,13 @@ def experiment(*steps: dict[str, Any], workload: dict[str, Any] = DRIVEN) -> Exp
 
 def test_a_plan_says_what_happens() -> None:
     made = experiment(
-        {"init_producer_id": {"name": "old", "of": "writer", "epoch": 32_766}},
+        {"init_producer_id": {"name": "old", "of": "writer", "epoch": 40}},
         DRIVE,
         {"init_producer_id": {"name": "fence", "of": "writer", "within": 7}},
     )
     told = list(lines(plan_of(made, 0)))
     what = "initialise the transactional.id of writer"
-    assert f"step 0: {what} until it begins with epoch 32,766, 600 s at most" in told
+    assert f"step 0: {what} until it begins with epoch 40, 600 s at most" in told
     assert f"step 2: {what}, 7 s at most" in told
     assert made.write_names == ("d",), "no record is sent in such a step"
 

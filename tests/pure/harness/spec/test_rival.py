@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from harness.spec.experiment import Experiment
 from harness.spec.run_plan import lines, plan_of
-from harness.spec.steps import name_of
+from harness.spec.step import name_of
 
 pytestmark = pytest.mark.pure
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from faults.schedules.decide import simulate
 from faults.schedules.entries import TimedFault
 from faults.schedules.state import Schedule
 from faults.targets import NodeIds
-from harness.cli.app import main
 from harness.containers import engine
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
@@ -26,6 +24,7 @@ from harness.spec.experiment_files import load, parse
 from harness.spec.fault_index import located_faults, without_faults
 from harness.spec.run_plan import lines, plan_of
 from harness.spec.steps import Write
+from tests.support.command_line import call
 from workloads.journal.row_journal import TableFile
 
 pytestmark = pytest.mark.pure
@@ -71,14 +70,6 @@ def write_of(experiment: Experiment, index: int) -> Write:
     action = experiment.steps[index].action
     assert isinstance(action, Write)
     return action
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["kafka-chaos", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert isinstance(caught.value.code, int)
-    return caught.value.code
 
 
 # Plans

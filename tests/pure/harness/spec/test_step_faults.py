@@ -57,6 +57,16 @@ def test_the_plan_tells_of_proxies_and_of_requests() -> None:
             "{version: 3.9.2, metadata: zookeeper}",
             "does not speak Vote",
         ),
+        (
+            ["inject: {requests: {on: {api: TxnOffsetCommit, partition: 0}, do: hold}}"],
+            "{version: 4.4.0}",
+            "version 6 of TxnOffsetCommit, which Kafka 4.4",
+        ),
+        (
+            ["wait: {request: {api: TxnOffsetCommit, topic: t}, seen: 1}"],
+            "{version: 4.4.0}",
+            "steps[0].wait.request",
+        ),
         (["wait: {request: {api: EndTxn}, held: 1}"], "{}", "no earlier step holds EndTxn"),
         (
             ["inject: {requests: {on: {api: EndTxn}, do: drop}}", "wait: {request: {api: EndTxn}, held: 1}"],
@@ -74,3 +84,10 @@ def test_what_cannot_be_is_refused(steps: list[str], cluster: str, says: str) ->
     with pytest.raises(BadInput) as refused:
         experiment(*steps, cluster=cluster)
     assert says in str(refused.value)
+
+
+def test_what_cannot_be_read_may_still_be_held_or_dropped() -> None:
+    hold = "inject: {requests: {on: {api: TxnOffsetCommit, client: p1}, do: hold}}"
+    assert experiment(hold, cluster="{version: 4.4.0}").cluster.proxy
+    by_partition = hold.replace("client: p1", "partition: 0")
+    assert experiment(by_partition, cluster="{version: 4.3.1}").cluster.proxy

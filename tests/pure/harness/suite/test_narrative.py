@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.spec.experiment_files import parse
 from harness.spec.run_plan import plan_of
 from harness.suite.expect_records import acks_curve
 from harness.suite.narrative import story
-from tests.pure.harness.suite.test_run_evidence import Folder, at, folder, pytestmark
+from tests.support.builders.finished_runs import FinishedRunFolder, at
 
-__all__ = ["folder", "pytestmark"]
+pytestmark = pytest.mark.pure
 
 TWO_STEPS = parse(
     """
@@ -24,7 +26,7 @@ arms: [{name: a}]
 )
 
 
-def a_cut(folder: Folder) -> Folder:
+def a_cut(folder: FinishedRunFolder) -> FinishedRunFolder:
     together = folder.step("together", 0, 1)
     for seq in range(2):
         folder.send(together, seq, closed_ns=at(0.5))
@@ -38,7 +40,7 @@ def a_cut(folder: Folder) -> Folder:
     return folder
 
 
-def test_a_row_is_the_state_after_something_had_happened(folder: Folder) -> None:
+def test_a_row_is_the_state_after_something_had_happened(folder: FinishedRunFolder) -> None:
     lines = story(a_cut(folder).finished(), TWO_STEPS)
     assert lines[0].split()[:3] == ["s", "what", "happened"]
     together, cut, alone = (" ".join(line.split()) for line in lines[1:4])
@@ -48,14 +50,14 @@ def test_a_row_is_the_state_after_something_had_happened(folder: Folder) -> None
     assert alone == "4.0 alone: 1 still open LEO 3 HW 2 leads, epoch 0 LEO 2 1,2"
 
 
-def test_a_state_that_a_fault_has_changed_is_not_that_before_it(folder: Folder) -> None:
+def test_a_state_that_a_fault_has_changed_is_not_that_before_it(folder: FinishedRunFolder) -> None:
     # Sampled within half a second after the step, and after the cut was decided on.
     folder.fault("partition-1", "decided", 1.05)
     lines = story(a_cut(folder).finished(), TWO_STEPS)
     assert "LEO" not in lines[1]
 
 
-def test_records_are_named_by_their_write_step_and_epoch(folder: Folder) -> None:
+def test_records_are_named_by_their_write_step_and_epoch(folder: FinishedRunFolder) -> None:
     a_cut(folder)
     folder.answer("dead", "files", 1, 3, detail={
         "records": [[0, 0, 0], [1, 0, 1], [2, 0, 2], [3, 0, 77]], "epochs": [[0, 0], [4, 2]],
@@ -76,12 +78,12 @@ def test_records_are_named_by_their_write_step_and_epoch(folder: Folder) -> None
     )
 
 
-def test_a_run_without_samples_has_no_story(folder: Folder) -> None:
+def test_a_run_without_samples_has_no_story(folder: FinishedRunFolder) -> None:
     folder.step("together", 0, 1)
     assert story(folder.finished(), TWO_STEPS) == ()
 
 
-def test_acknowledgements_a_second(folder: Folder) -> None:
+def test_acknowledgements_a_second(folder: FinishedRunFolder) -> None:
     step = folder.step("together", 0, 2)
     for seq, closed in enumerate((0.1, 0.2, 0.6)):
         folder.send(step, seq, closed_ns=at(closed))

@@ -12,14 +12,14 @@ from harness.claims.claim import CLAIMS
 from harness.docgen.suites import BugRuns, ClaimRuns
 from harness.suite.model import SuiteItem
 from harness.suite.runner import evaluate
-from tests.pure.harness.suite.test_run_evidence import Folder, folder, pytestmark
+from tests.support.builders.finished_runs import FinishedRunFolder
 
-__all__ = ["folder", "pytestmark"]
+pytestmark = pytest.mark.pure
 
 COMMON = {"experiment", "arm", "folder", "doubts", "rows", "story"}
 
 
-def arm_of(item: SuiteItem, folder: Folder) -> dict[str, Any]:
+def arm_of(item: SuiteItem, folder: FinishedRunFolder) -> dict[str, Any]:
     run = folder.finished()
     place = run.folder / "item" / "experiment"
     arm = run.result.model_copy(update={"folder": "arm"})
@@ -28,13 +28,13 @@ def arm_of(item: SuiteItem, folder: Folder) -> dict[str, Any]:
     return result.model_dump(mode="json")
 
 
-def test_an_arm_of_a_claim_has_a_role_and_a_curve(folder: Folder) -> None:
+def test_an_arm_of_a_claim_has_a_role_and_a_curve(folder: FinishedRunFolder) -> None:
     arm = arm_of(CLAIMS[0], folder)
     assert set(arm) == COMMON | {"role", "curve"}
     assert arm["role"] == "claim"
 
 
-def test_an_arm_of_a_bug_has_a_side(folder: Folder) -> None:
+def test_an_arm_of_a_bug_has_a_side(folder: FinishedRunFolder) -> None:
     arm = arm_of(BUGS[0], folder)
     assert set(arm) == COMMON | {"side"}
     assert arm["side"] == "affected"

@@ -2,157 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from harness.model import journal
-from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
-from harness.model.run import (
-    FaultWindow,
-    FinalRead,
-    PartitionBounds,
-    ReaderInfo,
-    RunMeta,
-    StepInfo,
-)
+from harness.model.result import FindingClass
 from harness.suite import expect_answers, expect_brokers, expect_records
 from harness.suite.expectations import Expectation, Observation, between, exactly, format_value, precondition
-from harness.suite.run_evidence import SECOND, FinishedRun
-from tests.support.builders.summaries import summary_with
+from tests.support.builders.finished_runs import FinishedRunFolder, at
 
 pytestmark = pytest.mark.pure
 
-T0 = 1_000 * SECOND
 
-
-def at(seconds: float) -> int:
-    return T0 + int(seconds * SECOND)
-
-
-class Folder:
-    """A run folder made by hand, in seconds after its begin."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: dict[str, list[dict[str, Any]]] = {}
-        self.steps: list[StepInfo] = []
-        self.windows: list[FaultWindow] = []
-        self.findings: dict[FindingClass, int] = {}
-        self.acked: dict[str, int] = {}
-
-    def step(self, name: str, begin: float, end: float) -> int:
-        index = len(self.steps)
-        self.steps.append(
-            StepInfo(index=index, name=name, kind="write", started_ns=at(begin), ended_ns=at(end))
-        )
-        return index
-
-    def send(self, step: int, seq: int, **how: Any) -> None:
-        base = {"producer": 0, "seq": seq, "topic": "t", "partition": 0, "size": 1, "step": step}
-        self._add(journal.SENDS_DIR, base | {"sent_ns": at(0), "outcome": "acked", "closed_ns": at(1)} | how)
-
-    def read(self, offset: int, seq: int | None, epoch: int = 0) -> None:
-        row = {"reader": "final", "topic": "t", "partition": 0, "offset": offset, "leader_epoch": epoch}
-        self._add(journal.READS_DIR, row | {"state": "ok", "producer": 0, "seq": seq, "read_ns": at(9)})
-
-    def live(self, reader: str, position: int, offset: int, seq: int) -> None:
-        row = {"reader": reader, "topic": "t", "partition": 0, "offset": offset, "position": position}
-        self._add(
-            f"{journal.LIVE_DIR}/{reader}",
-            row | {"state": "ok", "producer": 0, "seq": seq, "read_ns": at(9), "session": 0},
-        )
-
-    def sample(self, seconds: float, leader: int, isr: list[int], **how: Any) -> None:
-        """As the leader tells it."""
-        row = {"at_ns": at(seconds), "broker": how.pop("broker", max(leader, 1)), "answered": True}
-        state = {"topic": "t", "partition": 0, "leader": leader, "leader_epoch": 0, "isr": isr}
-        self._add(journal.SAMPLES_DIR, row | state | how)
-
-    def answer(self, ask: str, question: str, broker: int, number: int | None = None, **how: Any) -> None:
-        detail = json.dumps(how.pop("detail", {}))
-        row = {"at_ns": at(0), "ask": ask, "round": 0, "place": 0, "broker": broker, "partition": 0}
-        self._add(journal.ANSWERS_DIR, row | {"question": question, "number": number, "detail": detail} | how)
-
-    def replica(self, broker: int, offset: int, seq: int, epoch: int = 0, crc: int = 7) -> None:
-        row = {"broker": broker, "topic": "t", "partition": 0, "offset": offset, "leader_epoch": epoch}
-        self._add(
-            journal.REPLICAS_DIR,
-            row | {"control": False, "state": "ok", "run": 1, "producer": 0, "seq": seq, "crc": crc},
-        )
-
-    def epochs(self, broker: int, *lines: tuple[int, int]) -> None:
-        for epoch, offset in lines:
-            row = {"broker": broker, "file": "leader-epoch-checkpoint", "topic": "t", "partition": 0}
-            self._add(journal.CHECKPOINTS_DIR, row | {"leader_epoch": epoch, "offset": offset})
-
-    def fault(self, name: str, phase: str, seconds: float) -> None:
-        row = {"at_ns": at(seconds), "fault": name, "kind": "k", "phase": phase, "target": "", "detail": "{}"}
-        self._add("faults", row)
-
-    def _add(self, folder: str, row: dict[str, Any]) -> None:
-        self.rows.setdefault(folder, []).append(row)
-
-    def finished(self) -> FinishedRun:
-        schemas = {
-            journal.SENDS_DIR: journal.SENDS,
-            journal.READS_DIR: journal.READS,
-            journal.SAMPLES_DIR: journal.SAMPLES,
-            journal.ANSWERS_DIR: journal.ANSWERS,
-            journal.REPLICAS_DIR: journal.REPLICAS,
-            journal.CHECKPOINTS_DIR: journal.CHECKPOINTS,
-        }
-        for name, rows in self.rows.items():
-            if name == "faults":
-                pq.write_table(
-                    pa.Table.from_pylist(rows, schema=journal.FAULTS), self.path / journal.FAULTS_FILE
-                )
-                continue
-            (self.path / name).mkdir(parents=True)
-            schema = journal.READS if name.startswith(journal.LIVE_DIR) else schemas[name]
-            table = pa.Table.from_pylist(rows, schema=schema)
-            pq.write_table(table, self.path / name / "part-00000.parquet")
-        inspected = tuple(sorted({row["broker"] for row in self.rows.get(journal.REPLICAS_DIR, [])}))
-        bounds = PartitionBounds(
-            topic="t", partition=0, log_start_offset=0, end_offset=9, leader=1, leader_epoch=2
-        )
-        meta = RunMeta(
-            run_id=1,
-            experiment="x",
-            arm="a",
-            seed=1,
-            topic="t",
-            partitions=1,
-            replication_factor=3,
-            acks="all",
-            idempotent=False,
-            started_ns=T0,
-            steps=tuple(self.steps),
-            windows=tuple(self.windows),
-            final_read=FinalRead(complete=True, bounds=(bounds,), replicas_inspected=inspected),
-            finished=True,
-            readers=(ReaderInfo(name="c"),),
-        )
-        summary = summary_with(findings=self.findings, acked_by_step=self.acked)
-        judgement = Judgement(verdict=VerdictWord.VALID, reasons=(), as_promised=True)
-        return FinishedRun(self.path, ArmResult(folder="a", meta=meta, summary=summary, judgement=judgement))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path)
-
-
-def seen(folder: Folder, *expectations: Expectation) -> list[bool | None]:
+def seen(folder: FinishedRunFolder, *expectations: Expectation) -> list[bool | None]:
     run = folder.finished()
     return [expectation.observe(run).ok for expectation in expectations]
 
 
-def test_missing_evidence_is_unknown(folder: Folder) -> None:
+def test_missing_evidence_is_unknown(folder: FinishedRunFolder) -> None:
     row = expect_records.in_log("alone", 5).observe(folder.finished())
     assert row == Observation(
         what="records of alone in the log",
@@ -162,7 +30,7 @@ def test_missing_evidence_is_unknown(folder: Folder) -> None:
     )
 
 
-def test_counts_come_from_the_check(folder: Folder) -> None:
+def test_counts_come_from_the_check(folder: FinishedRunFolder) -> None:
     folder.findings = {FindingClass.LOST: 500, FindingClass.DUPLICATE: 3}
     folder.acked = {"alone": 500}
     wanted = (
@@ -174,7 +42,7 @@ def test_counts_come_from_the_check(folder: Folder) -> None:
     assert seen(folder, *wanted, *near) == [True] * 3 + [False] * 3
 
 
-def test_acks_that_come_after_the_step_do_not_count_for_it(folder: Folder) -> None:
+def test_acks_that_come_after_the_step_do_not_count_for_it(folder: FinishedRunFolder) -> None:
     step = folder.step("alone", 0, 5)
     folder.send(step, 0, closed_ns=at(4.9))
     folder.send(step, 1, closed_ns=at(5.1))
@@ -197,7 +65,7 @@ def test_acks_that_come_after_the_step_do_not_count_for_it(folder: Folder) -> No
     ) == [True, False, True, False, True, False, True, False, False, True, False]
 
 
-def test_the_log_reads_in_the_order_of_offsets(folder: Folder) -> None:
+def test_the_log_reads_in_the_order_of_offsets(folder: FinishedRunFolder) -> None:
     step = folder.step("all", 0, 5)
     for seq in range(5):
         folder.send(step, seq)
@@ -212,7 +80,7 @@ def test_the_log_reads_in_the_order_of_offsets(folder: Folder) -> None:
     ) == [True, False, True, False]
 
 
-def test_a_stall_is_the_longest_time_without_an_ack(folder: Folder) -> None:
+def test_a_stall_is_the_longest_time_without_an_ack(folder: FinishedRunFolder) -> None:
     step = folder.step("writing", 0, 20)
     for seq, closed in enumerate([1, 2, 9, 10]):
         folder.send(step, seq, sent_ns=at(closed - 0.5), closed_ns=at(closed))
@@ -228,7 +96,7 @@ def test_a_stall_is_the_longest_time_without_an_ack(folder: Folder) -> None:
     ) == [True, False, True, True, False]
 
 
-def test_a_partition_is_spared_if_all_others_wait_longer(folder: Folder) -> None:
+def test_a_partition_is_spared_if_all_others_wait_longer(folder: FinishedRunFolder) -> None:
     step = folder.step("writing", 0, 20)
     for seq, (partition, waited) in enumerate([(0, 5.0), (0, 0.1), (1, 1.0), (2, 4.0)]):
         folder.send(step, seq, partition=partition, sent_ns=at(1), closed_ns=at(1 + waited))
@@ -247,7 +115,7 @@ def test_a_partition_is_spared_if_all_others_wait_longer(folder: Folder) -> None
     [(1.0, (1, 6), True), (1.0, (1, 16), False), (1.0, (1, 2, 3), False), (0.0, (1, 12.5), True)],
 )
 def test_a_stall_as_long_as_its_fault(
-    folder: Folder, aimed: float, acks: tuple[float, ...], ok: bool
+    folder: FinishedRunFolder, aimed: float, acks: tuple[float, ...], ok: bool
 ) -> None:
     folder.fault("partition-1", "aimed", aimed)
     folder.fault("partition-1", "injected", 1.0)
@@ -258,7 +126,7 @@ def test_a_stall_as_long_as_its_fault(
     assert seen(folder, expect_records.stall_as_long_as("writing", "partition")) == [ok]
 
 
-def test_the_isr_as_the_newest_belief_has_it(folder: Folder) -> None:
+def test_the_isr_as_the_newest_belief_has_it(folder: FinishedRunFolder) -> None:
     folder.fault("partition-1", "aimed", 1.0)
     folder.fault("partition-1", "injected", 1.0)
     folder.fault("partition-1", "undone", 9.0)
@@ -280,7 +148,7 @@ def test_the_isr_as_the_newest_belief_has_it(folder: Folder) -> None:
     ) == [True, False, True, False, None, True, False]
 
 
-def test_who_led_in_the_second_half_of_a_step(folder: Folder) -> None:
+def test_who_led_in_the_second_half_of_a_step(folder: FinishedRunFolder) -> None:
     folder.step("after", 0, 10)
     folder.sample(1, 1, [1])
     folder.sample(6, -1, [1], leader_epoch=1)
@@ -297,7 +165,7 @@ def test_who_led_in_the_second_half_of_a_step(folder: Folder) -> None:
     ) == [True, False, True, False, True, False]
 
 
-def test_every_partition_must_have_a_new_leader(folder: Folder) -> None:
+def test_every_partition_must_have_a_new_leader(folder: FinishedRunFolder) -> None:
     folder.fault("kill-1", "aimed", 1.0)
     folder.fault("kill-1", "injected", 1.0)
     folder.sample(0.5, 2, [2])
@@ -311,7 +179,7 @@ def test_every_partition_must_have_a_new_leader(folder: Folder) -> None:
     assert seen(folder, wanted, near) == [True, None]
 
 
-def test_a_fault_may_have_had_its_effect_before_its_injection_had_ended(folder: Folder) -> None:
+def test_a_fault_may_have_had_its_effect_before_its_injection_had_ended(folder: FinishedRunFolder) -> None:
     folder.fault("kill-1", "aimed", 0.5)
     folder.fault("kill-1", "injected", 2.0)
     folder.sample(1, 1, [1, 2])
@@ -326,13 +194,13 @@ def test_a_fault_may_have_had_its_effect_before_its_injection_had_ended(folder: 
     assert {one.number for one in found} == {2.0}
 
 
-def test_an_end_that_goes_back_is_counted(folder: Folder) -> None:
+def test_an_end_that_goes_back_is_counted(folder: FinishedRunFolder) -> None:
     for seconds, mark in enumerate([5, 9, None, 7, 8]):
         folder.sample(seconds, 1, [1], high_watermark=mark)
     assert seen(folder, expect_brokers.end_went_back(1), expect_brokers.end_went_back(0)) == [True, False]
 
 
-def test_what_consumers_were_given(folder: Folder) -> None:
+def test_what_consumers_were_given(folder: FinishedRunFolder) -> None:
     both = [[0, 0, 0], [1, 0, 1]]
     folder.answer("a", "fetch", 1, 2, detail={"records": both})
     folder.answer("b", "fetch", 2, 1, detail={"records": [[0, 0, 0], [1, 0, 9]]})
@@ -359,7 +227,7 @@ def test_what_consumers_were_given(folder: Folder) -> None:
     ) == [True, False, None, True, False, True, False, True, False, True, False]
 
 
-def test_what_a_live_reader_was_given(folder: Folder) -> None:
+def test_what_a_live_reader_was_given(folder: FinishedRunFolder) -> None:
     for offset, seq in enumerate([0, 1, 7]):
         folder.read(offset, seq)
     # In the order in which it got them, not of the offsets: the log was cut under it.
@@ -390,12 +258,12 @@ def batch(first: int, last: int, epoch: int = 0, ok: bool = True) -> dict[str, A
         ([batch(0, 9)], False),
     ],
 )
-def test_a_dump_is_whole(folder: Folder, batches: list[dict[str, Any]], ok: bool) -> None:
+def test_a_dump_is_whole(folder: FinishedRunFolder, batches: list[dict[str, Any]], ok: bool) -> None:
     folder.answer("now", "files", 1, 15, detail={"batches": batches, "records": [], "epochs": []})
     assert seen(folder, expect_answers.batches("now", 1, leader_epoch=0, records=15)) == [ok]
 
 
-def test_dumps_are_compared_where_both_have_something(folder: Folder) -> None:
+def test_dumps_are_compared_where_both_have_something(folder: FinishedRunFolder) -> None:
     folder.answer("now", "files", 1, detail={"records": [[0, 0, 0], [1, 0, 1], [2, 0, 2]]})
     folder.answer("now", "files", 2, detail={"records": [[0, 0, 0], [1, 0, 5]]})
     assert seen(
@@ -409,7 +277,7 @@ def test_dumps_are_compared_where_both_have_something(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("change", ["none", "crc", "epoch", "missing", "not read"])
-def test_replicas_are_alike_and_as_read(folder: Folder, change: str) -> None:
+def test_replicas_are_alike_and_as_read(folder: FinishedRunFolder, change: str) -> None:
     for broker in (1, 2, 3):
         for offset in range(2):
             odd = broker == 3 and offset == 1
@@ -422,19 +290,19 @@ def test_replicas_are_alike_and_as_read(folder: Folder, change: str) -> None:
     assert seen(folder, expect_brokers.replicas_identical()) == [change == "none"]
 
 
-def test_epoch_lines_must_be_on_every_replica(folder: Folder) -> None:
+def test_epoch_lines_must_be_on_every_replica(folder: FinishedRunFolder) -> None:
     for broker in (1, 2):
         folder.replica(broker, 0, 0)
         folder.epochs(broker, (0, 0), (2, 5))
     wanted, near = expect_brokers.epoch_lines(((0, 0), (2, 5))), expect_brokers.epoch_lines(((0, 0), (1, 5)))
     assert seen(folder, wanted, near) == [True, False]
-    (other := Folder(folder.path / "other")).path.mkdir()
+    (other := FinishedRunFolder(folder.path / "other")).path.mkdir()
     other.rows = {name: list(rows) for name, rows in folder.rows.items()}
     other.epochs(1, (3, 9))
     assert seen(other, wanted) == [False]
 
 
-def test_what_the_leader_says_of_an_epoch(folder: Folder) -> None:
+def test_what_the_leader_says_of_an_epoch(folder: FinishedRunFolder) -> None:
     folder.answer("ends", "epoch_ends", 3, 2, detail={"ends": {"0": [0, 5], "1": [0, 5], "2": None}})
     assert seen(
         folder,
@@ -444,7 +312,7 @@ def test_what_the_leader_says_of_an_epoch(folder: Folder) -> None:
     ) == [True, False, False]
 
 
-def test_how_long_a_start_took_is_read_off_the_last_line(folder: Folder) -> None:
+def test_how_long_a_start_took_is_read_off_the_last_line(folder: FinishedRunFolder) -> None:
     lines = ["Loaded 1 logs in 900ms", "[...] INFO Loaded 12 logs in 1234ms (kafka.log.LogManager)"]
     folder.answer("loaded", "printed", 1, 2, detail={"lines": lines})
     folder.answer("silent", "printed", 1, 0, detail={"lines": []})
@@ -456,7 +324,7 @@ def test_how_long_a_start_took_is_read_off_the_last_line(folder: Folder) -> None
 
 
 def a_round(
-    folder: Folder,
+    folder: FinishedRunFolder,
     number: int,
     mark: int,
     ends: list[int],
@@ -473,7 +341,7 @@ def a_round(
             folder.answer("look", question, broker, value[question], detail=detail, **how)
 
 
-def test_the_high_watermark_is_never_above_the_smallest_log_end(folder: Folder) -> None:
+def test_the_high_watermark_is_never_above_the_smallest_log_end(folder: FinishedRunFolder) -> None:
     for number in range(50):
         # Broker 3 is behind the high watermark, and out of the ISR.
         a_round(folder, number, 5, [9, 6, 2], [1, 2])
@@ -490,7 +358,7 @@ def test_the_high_watermark_is_never_above_the_smallest_log_end(folder: Folder) 
     ) == [True, True, None, True, False, False]
 
 
-def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
+def test_a_high_watermark_above_a_log_end_is_noticed(folder: FinishedRunFolder) -> None:
     for number in range(50):
         a_round(folder, number, 7 if number == 30 else 6, [9, 6, 6], [1, 2, 3])
     run = folder.finished()
@@ -498,7 +366,7 @@ def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
     assert (row.seen, row.ok) == ("1 of 50", False)
 
 
-def test_a_leader_may_act_by_an_isr_that_its_metadata_does_not_show_yet(folder: Folder) -> None:
+def test_a_leader_may_act_by_an_isr_that_its_metadata_does_not_show_yet(folder: FinishedRunFolder) -> None:
     for number in range(60):
         behind, isr = (6, [1, 2, 3]) if number < 30 else (2, [1, 2])
         a_round(folder, number, 6, [9, 6, 2 if number == 29 else behind], isr)
@@ -506,7 +374,7 @@ def test_a_leader_may_act_by_an_isr_that_its_metadata_does_not_show_yet(folder: 
     assert (row.seen, row.ok) == ("0 of 59", True)
 
 
-def test_few_rounds_prove_nothing(folder: Folder) -> None:
+def test_few_rounds_prove_nothing(folder: FinishedRunFolder) -> None:
     a_round(folder, 0, 9, [9, 9, 9], [1, 2, 3])
     assert seen(
         folder,
@@ -518,7 +386,7 @@ def test_few_rounds_prove_nothing(folder: Folder) -> None:
     ]
 
 
-def test_expectations_in_words(folder: Folder) -> None:
+def test_expectations_in_words(folder: FinishedRunFolder) -> None:
     run = folder.finished()
     assert between("x", 1, 2, lambda _: 1.5, "s").observe(run).expected == "1 to 2 s"
     assert between("x", 0, 2, lambda _: 2.5).observe(run).expected == "at most 2"

@@ -9,9 +9,9 @@ from typing import Self
 
 import pytest
 
-from harness.campaign.work_queue import next_for
-from harness.campaign.workers import RequestFinished, RunRequest, WorkerMessage, WorkerPool, WorkerProcess
 from harness.claims.claim import CLAIMS
+from harness.many.work_queue import next_for
+from harness.many.workers import RequestFinished, RunRequest, WorkerMessage, WorkerPool, WorkerProcess
 from harness.model.errors import ClusterError
 from harness.model.result import BrokenPromise, FindingClass
 from harness.run.executor import Options
@@ -19,9 +19,8 @@ from harness.spec.cluster import ClusterSpec
 from harness.suite import runner
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteResult, SuiteVerdict, choose
-from tests.pure.harness.suite.test_run_evidence import Folder, folder
+from tests.support.builders.finished_runs import FinishedRunFolder
 
-__all__ = ["folder"]
 pytestmark = pytest.mark.pure
 
 
@@ -34,7 +33,7 @@ def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() 
     assert shared.arms == ("unclean=false", "unclean=true")
 
 
-def test_a_broken_promise_is_shown_however_the_verdict_words_it(folder: Folder) -> None:
+def test_a_broken_promise_is_shown_however_the_verdict_words_it(folder: FinishedRunFolder) -> None:
     run = folder.finished()
     broken = BrokenPromise(finding=FindingClass.LOST, promised="acked in after-cut (500)", seen=1_500)
     for words in (str(broken), "of the class lost there are 1,500 and not 500"):

@@ -13,6 +13,7 @@ import pytest
 
 from harness.model.application_journal import OUTPUTS
 from harness.model.errors import BadInput
+from tests.support.builders.outputs import FakeMessage, identities_of_outputs, rows_of_outputs
 from tests.support.history import OTHER_RUN, RUN
 from workloads.outputs.output_identity import OutputIdentity, output_rows
 from workloads.outputs.output_record import OutputRecord, TableRow
@@ -26,50 +27,8 @@ VALUES = [ValueBuilder(RUN, 2, SIZE, seed=1)(seq) for seq in range(5)]
 HERE = "tests.pure.workloads.outputs.test_output_identity"
 
 
-class Output:
-    """A message, as a client gives it."""
-
-    def __init__(
-        self, value: bytes | None = None, key: bytes | None = None, headers: Any = None, offset: int = 7
-    ) -> None:
-        self._value, self._key, self._headers, self._offset = value, key, headers, offset
-
-    def topic(self) -> str:
-        return "out"
-
-    def partition(self) -> int:
-        return 1
-
-    def offset(self) -> int:
-        return self._offset
-
-    def key(self) -> bytes | None:
-        return self._key
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def headers(self) -> Any:
-        return self._headers
-
-    def timestamp(self) -> tuple[int, int]:
-        return (2, 1234)
-
-    def leader_epoch(self) -> int:
-        return 3
-
-
-def rows(identity: OutputIdentity, *outputs: Any) -> list[dict[str, Any]]:
-    mapped = identity.map(outputs, RUN)
-    return output_rows(outputs, mapped, np.ones(len(outputs), np.bool_), 99).to_pylist()
-
-
-def told(identity: OutputIdentity, *outputs: Any) -> list[tuple[str, int | None, int | None]]:
-    return [(row["state"], row["producer"], row["seq"]) for row in rows(identity, *outputs)]
-
-
 def test_a_value_that_was_passed_on_unchanged_names_its_input() -> None:
-    found = rows(OutputIdentity("value"), Output(VALUES[3], key=encode_key(5)))
+    found = rows_of_outputs(OutputIdentity("value"), FakeMessage(VALUES[3], key=encode_key(5)))
     assert found == [
         {
             "topic": "out",
@@ -95,7 +54,13 @@ def test_a_value_that_was_passed_on_unchanged_names_its_input() -> None:
 def test_a_value_of_another_run_a_damaged_one_and_none_are_told_apart() -> None:
     other = ValueBuilder(OTHER_RUN, 0, SIZE, seed=1)(0)
     damaged = VALUES[3][:-1] + bytes([VALUES[3][-1] ^ 1])
-    found = rows(OutputIdentity("value"), Output(other), Output(damaged), Output(b"made up"), Output(None))
+    found = rows_of_outputs(
+        OutputIdentity("value"),
+        FakeMessage(other),
+        FakeMessage(damaged),
+        FakeMessage(b"made up"),
+        FakeMessage(None),
+    )
     assert [row["state"] for row in found] == ["foreign", "corrupt", "undecodable", "undecodable"]
     assert [row["run"] for row in found] == [OTHER_RUN, RUN, None, None]
     assert [row["value"] for row in found] == [other, damaged, b"made up", b""]
@@ -104,10 +69,10 @@ def test_a_value_of_another_run_a_damaged_one_and_none_are_told_apart() -> None:
 def test_a_value_may_carry_its_identity_in_a_header_or_in_its_text() -> None:
     in_header = carry(b'{"order": 1}', RUN, 4, 8)
     in_text = carry(b'{"id": "%s"}' % IDENTITY_TEXT.encode(), RUN, 4, 9)
-    found = told(
+    found = identities_of_outputs(
         OutputIdentity("value"),
-        Output(in_header.value, headers=[(IDENTITY_HEADER, in_header.identity)]),
-        Output(in_text.value),
+        FakeMessage(in_header.value, headers=[(IDENTITY_HEADER, in_header.identity)]),
+        FakeMessage(in_text.value),
     )
     assert found == [("ok", 4, 8), ("ok", 4, 9)]
 
@@ -138,17 +103,17 @@ def test_every_form_names_its_input_wherever_it_is(kind: Any, form: str) -> None
     content = FORMS[form]
     names = {"header": "origin", "json": "$.receipt['for']", "callable": f"{HERE}:of_key"}
     document = content.decode("latin-1")
-    output = Output(
+    output = FakeMessage(
         json.dumps({"receipt": {"for": document}}).encode(), key=content, headers=[("origin", content)]
     )
-    assert told(OutputIdentity(kind, names.get(kind, "")), output) == [("ok", 2, 3)]
+    assert identities_of_outputs(OutputIdentity(kind, names.get(kind, "")), output) == [("ok", 2, 3)]
 
 
 @pytest.mark.parametrize("form", ["its digits", "its Base64"])
 def test_a_whole_value_that_was_changed_is_not_taken_for_an_identity_alone(form: str) -> None:
     damaged = VALUES[3][:-1] + bytes([VALUES[3][-1] ^ 1])
     content = damaged.hex().encode() if form == "its digits" else base64.b64encode(damaged)
-    (found,) = told(OutputIdentity("key"), Output(key=content))
+    (found,) = identities_of_outputs(OutputIdentity("key"), FakeMessage(key=content))
     assert found[0] in ("corrupt", "undecodable")
 
 
@@ -174,7 +139,9 @@ def wrong(output: OutputRecord) -> object:
 
 
 def test_several_inputs_of_one_output_have_a_row_each() -> None:
-    found = rows(OutputIdentity("callable", f"{HERE}:pairs"), Output(offset=5), Output(offset=6))
+    found = rows_of_outputs(
+        OutputIdentity("callable", f"{HERE}:pairs"), FakeMessage(offset=5), FakeMessage(offset=6)
+    )
     assert [(row["offset"], row["part"], row["parts"], row["producer"], row["seq"]) for row in found] == [
         (5, 0, 2, 2, 1),
         (5, 1, 2, 2, 4),
@@ -182,42 +149,50 @@ def test_several_inputs_of_one_output_have_a_row_each() -> None:
         (6, 1, 2, 2, 4),
     ]
     document = json.dumps({"lines": [{"id": one.hex()} for one in VALUES[:2]]}).encode()
-    assert told(OutputIdentity("json", "$.lines[*].id"), Output(document)) == [("ok", 2, 0), ("ok", 2, 1)]
+    assert identities_of_outputs(OutputIdentity("json", "$.lines[*].id"), FakeMessage(document)) == [
+        ("ok", 2, 0),
+        ("ok", 2, 1),
+    ]
     numbers = json.dumps({"by": {"producer": 2, "seq": 4}}).encode()
-    assert told(OutputIdentity("json", "$.by"), Output(numbers)) == [("ok", 2, 4)]
+    assert identities_of_outputs(OutputIdentity("json", "$.by"), FakeMessage(numbers)) == [("ok", 2, 4)]
 
 
 def test_all_headers_of_a_name_count() -> None:
     headers = [("from", VALUES[0]), ("other", b""), ("from", VALUES[1])]
-    assert told(OutputIdentity("header", "from"), Output(headers=headers)) == [("ok", 2, 0), ("ok", 2, 1)]
+    assert identities_of_outputs(OutputIdentity("header", "from"), FakeMessage(headers=headers)) == [
+        ("ok", 2, 0),
+        ("ok", 2, 1),
+    ]
 
 
 @pytest.mark.parametrize(
     ("identity", "output", "error"),
     [
-        (OutputIdentity("callable", f"{HERE}:failing"), Output(), "KeyError: 'offset 7'"),
-        (OutputIdentity("callable", f"{HERE}:of_key"), Output(), "it names no input"),
-        (OutputIdentity("callable", f"{HERE}:of_all"), Output(b"[]"), "it names no input"),
-        (OutputIdentity("callable", f"{HERE}:wrong"), Output(), "UnusableAnswer: expected an identity"),
-        (OutputIdentity("callable", f"{HERE}:of_all"), Output(b"[1.5]"), "UnusableAnswer: expected an"),
-        (OutputIdentity("header", "from"), Output(), "UnusableAnswer: it has no header 'from'"),
-        (OutputIdentity("json", "$.id"), Output(b"{}"), "LookupError: there is no member 'id'"),
-        (OutputIdentity("json", "$.id[2]"), Output(b'{"id": []}'), "LookupError: there is no [2]"),
-        (OutputIdentity("json", "$.id"), Output(b"made up"), "JSONDecodeError: Expecting value"),
-        (OutputIdentity("json", "$.id"), Output(None), "JSONDecodeError"),
+        (OutputIdentity("callable", f"{HERE}:failing"), FakeMessage(), "KeyError: 'offset 7'"),
+        (OutputIdentity("callable", f"{HERE}:of_key"), FakeMessage(), "it names no input"),
+        (OutputIdentity("callable", f"{HERE}:of_all"), FakeMessage(b"[]"), "it names no input"),
+        (OutputIdentity("callable", f"{HERE}:wrong"), FakeMessage(), "UnusableAnswer: expected an identity"),
+        (OutputIdentity("callable", f"{HERE}:of_all"), FakeMessage(b"[1.5]"), "UnusableAnswer: expected an"),
+        (OutputIdentity("header", "from"), FakeMessage(), "UnusableAnswer: it has no header 'from'"),
+        (OutputIdentity("json", "$.id"), FakeMessage(b"{}"), "LookupError: there is no member 'id'"),
+        (OutputIdentity("json", "$.id[2]"), FakeMessage(b'{"id": []}'), "LookupError: there is no [2]"),
+        (OutputIdentity("json", "$.id"), FakeMessage(b"made up"), "JSONDecodeError: Expecting value"),
+        (OutputIdentity("json", "$.id"), FakeMessage(None), "JSONDecodeError"),
     ],
 )
 def test_what_cannot_be_mapped_is_a_row_that_says_why(
-    identity: OutputIdentity, output: Output, error: str
+    identity: OutputIdentity, output: FakeMessage, error: str
 ) -> None:
-    (row,) = rows(identity, output)
+    (row,) = rows_of_outputs(identity, output)
     assert (row["state"], row["run"], row["producer"], row["seq"]) == ("unmapped", None, None, None)
     assert row["error"].startswith(error)
     assert row["parts"] == 0
 
 
 def test_a_text_that_is_no_identity_is_undecodable() -> None:
-    assert told(OutputIdentity("key"), Output(key=b"order 7")) == [("undecodable", None, None)]
+    assert identities_of_outputs(OutputIdentity("key"), FakeMessage(key=b"order 7")) == [
+        ("undecodable", None, None)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +212,7 @@ def test_a_path_that_cannot_be_read_is_refused(path: str) -> None:
 
 def test_rows_of_a_table_have_their_columns() -> None:
     row = TableRow("receipts", 2, 9, {"value": VALUES[1], "key": "k", "amount": 3})
-    (found,) = rows(OutputIdentity("value"), row)
+    (found,) = rows_of_outputs(OutputIdentity("value"), row)
     assert (found["topic"], found["partition"], found["offset"], found["seq"]) == ("receipts", 2, 9, 1)
     assert (found["timestamp_ms"], found["leader_epoch"]) == (None, None)
 
@@ -249,7 +224,7 @@ def of_columns(output: OutputRecord) -> Any:
 
 def test_a_function_gets_the_columns_of_a_table() -> None:
     row = TableRow("receipts", 2, 9, {"producer": 2, "seq": 4})
-    assert told(OutputIdentity("callable", f"{HERE}:of_columns"), row) == [("ok", 2, 4)]
+    assert identities_of_outputs(OutputIdentity("callable", f"{HERE}:of_columns"), row) == [("ok", 2, 4)]
 
 
 def test_no_outputs_have_no_rows() -> None:

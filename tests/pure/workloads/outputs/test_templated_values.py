@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.pure.workloads.outputs.test_output_identity import Output, told
+from tests.support.builders.outputs import FakeMessage, identities_of_outputs
 from tests.support.history import OTHER_RUN, RUN
 from workloads.config.payload_spec import PayloadSpec
 from workloads.config.workload_spec import WorkloadSpec
@@ -34,7 +34,7 @@ def _value(workload: WorkloadSpec, producer: int, seq: int, run: int = RUN) -> b
 def _told(workload: WorkloadSpec, *values: bytes | None) -> list[tuple[str, int | None, int | None]]:
     """What becomes of these values, passed on without their headers."""
     identity = OutputIdentity("value", by_template=input_by_template(workload))
-    return told(identity, *map(Output, values))
+    return identities_of_outputs(identity, *map(FakeMessage, values))
 
 
 NOTHING = ("undecodable", None, None)
@@ -60,7 +60,9 @@ def test_a_value_names_its_input_as_it_is_and_written_anew(template: Any, keys: 
 
 
 def test_without_the_template_it_names_nothing() -> None:
-    assert told(OutputIdentity("value"), Output(_value(_workload(ORDER), 0, 5))) == [NOTHING]
+    assert identities_of_outputs(OutputIdentity("value"), FakeMessage(_value(_workload(ORDER), 0, 5))) == [
+        NOTHING
+    ]
 
 
 def test_a_value_that_was_changed_names_nothing() -> None:

@@ -105,3 +105,10 @@ def test_what_is_no_partition_is_refused(wrong: object) -> None:
         ConsumerJournal("g", "a").assigned([wrong])
     with pytest.raises(BadInput, match="cannot take this"):
         ConsumerJournal("g", "a").processed([TopicPartition("t", 0)])
+
+
+def test_an_event_that_is_no_record_was_not_processed() -> None:
+    journal = ConsumerJournal("g", "a")
+    ended = Message(topic="t", partition=0, offset=5, error=KafkaError(KafkaError._PARTITION_EOF))
+    journal.processed([Message(topic="t", partition=0, offset=4), ended])
+    assert journal.events[-1].places == ((0, 4),)

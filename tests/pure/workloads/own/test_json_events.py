@@ -84,6 +84,22 @@ def test_every_event_becomes_what_is_known_of_the_send(tmp_path: Path) -> None:
     assert (found[1]["sent_ns"], found[1]["closed_ns"]) == (1_001_000_000, 2_001_000_000)
 
 
+def test_the_time_that_a_record_was_given_is_journaled(tmp_path: Path) -> None:
+    times = (1_699_999_999_123, 0, -1, -(2**63 - 1), 2**63 - 1)
+    given = [sent(seq, timestamp_ms=time) for seq, time in enumerate(times)]
+    assert imported(tmp_path, BEGIN, *given, sent(5), report("acked", 0, offset=1), END) is None
+    found = sorted(rows(tmp_path), key=lambda row: row["seq"])
+    # Kafka takes a negative time for none.
+    expected = [1_699_999_999_123, 0, None, None, 2**63 - 1, None]
+    assert [row["timestamp_ms"] for row in found] == expected
+
+
+@pytest.mark.parametrize("time", ["1699999999123", 1.5, None, 2**63, True])
+def test_the_time_of_a_record_is_a_whole_number_of_milliseconds(tmp_path: Path, time: object) -> None:
+    with pytest.raises(BadInput, match="no usable 'timestamp_ms'"):
+        imported(tmp_path, BEGIN, sent(0, timestamp_ms=time), END)
+
+
 def test_without_acks_a_success_is_unconfirmed(tmp_path: Path) -> None:
     imported(tmp_path, BEGIN, sent(0), report("acked", 0, offset=5), acks="0")
     assert [(row["outcome"], row["offset"]) for row in rows(tmp_path)] == [("unconfirmed", None)]

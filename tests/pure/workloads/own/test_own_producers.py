@@ -42,7 +42,7 @@ def opened(folder: ProducerFolder, sends: int = 0) -> OwnJournal:
     journal = OwnJournal(file, number, folder.target())
     for _ in range(sends):
         seq = sent(journal, -1, None, 10)
-        journal.report(seq, SendOutcome.ACKED, offset=seq, partition=0)
+        journal.report(seq, SendOutcome.ACKED, at_ns=1, offset=seq, partition=0)
     return journal
 
 
@@ -243,7 +243,7 @@ def test_a_journal_that_cannot_be_written_refuses_the_next_send(folder: Producer
     full = OwnJournal(Path("/dev/full"), 0, folder.target())
     with pytest.raises(JournalError, match="No space left on device"):
         full.raise_if_failed()
-    full.report(0, SendOutcome.ACKED)
+    full.report(0, SendOutcome.ACKED, at_ns=1)
     with pytest.raises(JournalError, match="a producer's journal cannot be written"):
         full.close()
 
@@ -252,10 +252,10 @@ def test_a_report_may_come_before_the_send_is_journaled(
     folder: ProducerFolder, journal: SendJournal, tmp_path: Path
 ) -> None:
     producer = opened(folder)
-    producer.report(0, SendOutcome.ACKED, offset=0, partition=0)
+    producer.report(0, SendOutcome.ACKED, at_ns=1, offset=0, partition=0)
     sent(producer, 0, None, 1)
     producer.close()
-    producer.report(0, SendOutcome.ACKED, offset=0, partition=0)
+    producer.report(0, SendOutcome.ACKED, at_ns=1, offset=0, partition=0)
     run = OwnProducers(folder, 1, journal, None)
     run.close(LONG)
     journal.close()

@@ -13,8 +13,7 @@ from checkers.judgement.judge import judge
 from harness.interop.import_summary import VerifiableImport
 from harness.interop.verifiable_import import import_run
 from harness.model.result import Judgement, Summary, VerdictWord
-from tests.spark.conftest import Check
-from tests.support.history import History
+from tests.support.history import Check, History
 from tests.support.paths import ROOT
 from tests.support.verifiable_output import (
     EARLIEST,
@@ -107,6 +106,16 @@ def test_files_of_users(producer: str, spark: SparkSession, tmp_path: Path) -> N
     told = check_run(spark, tmp_path / "run")
     verdict = judge(meta, told)
     assert (counts(told), verdict.verdict) == ({}, VerdictWord.VALID), verdict.reasons
+
+
+@pytest.mark.parametrize(("first", "absent"), [(-1, "unconfirmed_absent"), (0, "lost")])
+def test_what_no_broker_confirmed_is_not_lost(
+    spark: SparkSession, tmp_path: Path, first: int, absent: str
+) -> None:
+    sends = [sent("0", first), sent("1", -1), sent("2", -1), STOP, summary(3)]
+    told, judgement = checked(spark, tmp_path, sends, [got("0", 0), got("1", 1), polled(2)])
+    assert counts(told) == {absent: 1} | ({"recovered": 2} if first < 0 else {})
+    assert (judgement.verdict is VerdictWord.INVALID) == (absent == "lost")
 
 
 def test_what_confluents_consumer_lacks_is_lost(spark: SparkSession, tmp_path: Path) -> None:

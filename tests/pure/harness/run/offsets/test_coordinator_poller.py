@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,7 +21,8 @@ from kio.static.primitive import i32, i32Timedelta, i64
 from harness.model.journal import OFFSETS
 from harness.protocol.client_requests import CommittedOffset, fetch_offsets
 from harness.protocol.connection import BrokerConnection
-from harness.run.offsets.pollers import AnsweredCommits, CoordinatorPoller
+from harness.run.offsets.pollers import CoordinatorPoller
+from harness.run.run_clients import AnsweredCommits
 from tests.support.journal_rows import Rows, until
 
 pytestmark = pytest.mark.pure
@@ -138,7 +140,8 @@ def test_at_the_end_it_asks_until_the_last_commit_is_there() -> None:
 
 def test_only_answers_without_an_error_are_told() -> None:
     rows, told = Rows(), list[dict[str, Any]]()
-    sink = AnsweredCommits(rows, told.append)
+    watching: Any = SimpleNamespace(commit_answered=told.append)
+    sink = AnsweredCommits(rows, [watching])
     sink.append({"error": "ILLEGAL_GENERATION"})
     sink.append({"error": None})
     assert (len(rows.rows), told) == (2, [{"error": None}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -188,8 +189,14 @@ def test_the_reads_of_two_topics_are_complete_together_or_not_at_all() -> None:
 Sends = list[tuple[int, int, str]]
 
 
-def write(folder: Path, sends: Sends, reads: list[tuple[int, int, str]]) -> None:
-    """Sends as (producer, seq, outcome) to partition seq % 3; reads as (producer, seq, state)."""
+def write(
+    folder: Path,
+    sends: Sends,
+    reads: list[tuple[int, int, str]],
+    partitions: Mapping[int, int] | None = None,
+) -> None:
+    """Sends as (producer, seq, outcome) to partition seq % 3, or that of `partitions` by seq; reads as
+    (producer, seq, state)."""
     for name in (SENDS_DIR, READS_DIR):
         (folder / name).mkdir(exist_ok=True)
     rows = [
@@ -197,7 +204,7 @@ def write(folder: Path, sends: Sends, reads: list[tuple[int, int, str]]) -> None
             "producer": producer,
             "seq": seq,
             "topic": "t",
-            "partition": seq % 3,
+            "partition": (partitions or {}).get(seq, seq % 3),
             "size": 100,
             "step": 0,
             "sent_ns": 1,
@@ -238,13 +245,21 @@ def test_exactly_the_partitions_of_acked_and_unread_sends(
     write(folder, [(*who, outcome) for who, outcome in sends.items()], [(*who, what) for who, what in reads])
     there = {who for who, state in reads if state == "ok"}
     expected = {who[1] % 3 for who, outcome in sends.items() if outcome == "acked" and who not in there}
-    assert unread_partitions(folder, "t") == frozenset(expected)
+    assert unread_partitions(folder, "t", range(3)) == frozenset(expected)
 
 
 def test_nothing_read_at_all(tmp_path: Path) -> None:
     write(tmp_path, [(0, 5, "acked")], [])
-    assert unread_partitions(tmp_path, "t") == {2}
-    assert unread_partitions(tmp_path, "another") == set()
+    assert unread_partitions(tmp_path, "t", range(3)) == {2}
+    assert unread_partitions(tmp_path, "another", range(3)) == set()
+
+
+@pytest.mark.parametrize(("outcome", "expected"), [("acked", {0, 1, 2, 3}), ("indeterminate", set())])
+def test_a_record_whose_partition_the_client_has_not_named_may_be_in_any(
+    tmp_path: Path, outcome: str, expected: set[int]
+) -> None:
+    write(tmp_path, [(0, 5, "acked"), (0, 6, outcome)], [(0, 5, "ok")], partitions={6: -1})
+    assert unread_partitions(tmp_path, "t", range(4)) == expected
 
 
 def bound(partition: int, end: int) -> PartitionBounds:

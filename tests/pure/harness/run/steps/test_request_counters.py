@@ -7,7 +7,8 @@ import pytest
 from faults.requests import Requests
 from harness.model.request_rules import RuleCounts
 from harness.run.steps.request_counters import RequestCounters
-from harness.spec.steps import Step, Wait
+from harness.spec.step import Step
+from harness.spec.steps import Wait
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeProxies, context
 

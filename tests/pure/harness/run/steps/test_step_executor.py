@@ -22,7 +22,9 @@ from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.run.faults.ledger import FaultLedger
 from harness.run.faults.scheduler import Scheduler
-from harness.run.steps.step_executor import ReportRate, StepExecutor, progress_line
+from harness.run.steps.progress_line import ReportRate, progress_line
+from harness.run.steps.step_context import StepContext
+from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.experiment_files import parse
 from tests.support.journal_rows import Rows
 from workloads.producer.producers import Workload
@@ -73,7 +75,7 @@ class Producers(Workload):
 def test_a_rival_step_asks_the_producers_of_each_arm_and_awaits_their_reports(
     monkeypatch: pytest.MonkeyPatch, reported: bool
 ) -> None:
-    monkeypatch.setattr("harness.run.steps.step_executor._GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("harness.run.steps.step_context._GRACE_SECONDS", 0.0)
     experiment = parse(
         "{name: x, title: x, arms: [{name: a}], workload: {producers: 2, transactions: {}}, "
         "steps: [{rival: {name: over, of: 1, records: 7, transactional_id: own}}]}",
@@ -83,8 +85,8 @@ def test_a_rival_step_asks_the_producers_of_each_arm_and_awaits_their_reports(
     arms: Any = [SimpleNamespace(workload=producers, arm=SimpleNamespace(without_faults=False))]
     ledger: Any = SimpleNamespace(open_names=str)
     nothing: Any = None
-    executor = StepExecutor(nothing, experiment, arms, ledger, 0.2, lambda _: None, view=lambda: None, seed=1)
-    executor.all()
+    executor = StepContext(nothing, experiment, arms, ledger, 0.2, lambda _: None, view=lambda: None, seed=1)
+    carry_out_steps(executor)
     assert producers.asked == [(0, {"of": 1, "records": 7, "same_id": False})]
     assert [(step.name, step.kind) for step in executor.done] == [("over", "rival")]
     assert executor.problems == ([] if reported else ["rival step over did not end within 0.4 s"])

@@ -1,1 +1,0 @@
-"""Many runs: a pool of clusters, worker processes, a resumable store of runs."""

@@ -1,1 +1,0 @@
-"""Experiments of ours out of the files of other chaos tools."""

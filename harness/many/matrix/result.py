@@ -1,0 +1,251 @@
+"""The folder of a matrix: its result (`matrix.json`), and each run's `runs/ARM/NNN/outcome.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from checkers import counts_of
+from harness.many.run_store import RUNS, RunStore
+from harness.model.frozen import Frozen
+from harness.model.journal import SCHEMA_VERSION
+from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.versioned_json import Refusal, VersionedFile
+
+MATRIX_FILE = "matrix.json"
+MATRIX_VERSION = 1
+"""Of both files. What they mean is described in docs/how-to/matrix.md."""
+
+
+class RunRow(Frozen):
+    """One run of one arm. `repeat` counts from 0; `folder` is relative to the matrix's folder. `seconds` is
+    what the run took, `reasons` why it got its verdict or broke. `findings` are counts by class, `outcomes`
+    counts of sends. A run of verdict `unknown` proves nothing, and is left out of all figures."""
+
+    schema_version: int = MATRIX_VERSION
+    run_schema_version: int = SCHEMA_VERSION
+    arm: str
+    labels: dict[str, str]
+    repeat: int
+    folder: str
+    seed: int
+    verdict: VerdictWord
+    as_promised: bool | None
+    reasons: tuple[str, ...] = ()
+    sent: int = 0
+    outcomes: dict[str, int] = {}
+    findings: dict[FindingClass, int] = {}
+    unavailable_seconds: float | None = None
+    started_ns: int
+    seconds: float
+    kafka_version: str = ""
+    image_digest: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether figures include it."""
+        return self.verdict is not VerdictWord.UNKNOWN
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """The run as `checkers.figures_of` takes it."""
+        return {
+            "problem": None if self.counts else "; ".join(self.reasons),
+            "unavailable": self.unavailable_seconds,
+            **counts_of(self.sent, self.outcomes, self.findings),
+        }
+
+    def count(self, finding: FindingClass) -> int:
+        return self.findings.get(finding, 0)
+
+    def broke(self, finding: FindingClass) -> bool:
+        """Whether it broke the promise on this class; the reasons begin with the class (`BrokenPromise`)."""
+        return any(reason.startswith(f"{finding.value}: promised ") for reason in self.reasons)
+
+
+def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
+    """The outcome of a run that was checked."""
+    meta, summary, judgement = result.meta, result.summary, result.judgement
+    ended = meta.ended_ns or meta.started_ns
+    return RunRow(
+        arm=arm,
+        labels=labels,
+        repeat=repeat,
+        folder=folder,
+        seed=meta.seed,
+        verdict=judgement.verdict,
+        as_promised=judgement.as_promised,
+        reasons=(*judgement.promise_reasons, *judgement.reasons),
+        sent=summary.sent if summary else 0,
+        outcomes=summary.outcomes if summary else {},
+        findings=summary.findings if summary else {},
+        unavailable_seconds=summary.unavailable_seconds if summary else None,
+        started_ns=meta.started_ns,
+        seconds=round((ended - meta.started_ns) / 1e9, 1),
+        kafka_version=meta.cluster.image.kafka_version,
+        image_digest=meta.cluster.image.digest,
+    )
+
+
+class ShareFigure(Frozen):
+    """k of n runs with the 95 % interval. `one_sided`: k is 0 or n, so that the other end is a bound."""
+
+    k: int
+    n: int
+    low: float
+    high: float
+    one_sided: bool
+
+    def __str__(self) -> str:
+        return f"{self.k} of {self.n}"
+
+
+class RateFigure(Frozen):
+    """Per million records, with the 95 % interval bootstrapped over runs. `value` None: no records. `low`
+    None: fewer than two runs. `high` None: not bounded, because no event was seen."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    events: int
+    records: int
+
+
+class SecondsFigure(Frozen):
+    """Statistics over one value per run. `low` and `high` enclose the median at 95 %; None: too few runs."""
+
+    median: float | None
+    low: float | None
+    high: float | None
+    p95: float | None
+    most: float | None
+
+
+class ArmFigures(Frozen):
+    """Figures over the runs of an arm whose verdict is known: shares of runs, seconds, rates per million
+    records (lost: of acknowledged, unconfirmed_absent: of unconfirmed, duplicates: of sent ones)."""
+
+    runs: int
+    left_out: int
+    with_loss: ShareFigure
+    with_unconfirmed_absent: ShareFigure
+    with_duplicates: ShareFigure
+    as_promised: ShareFigure
+    lost_per_million: RateFigure
+    unconfirmed_absent_per_million: RateFigure
+    duplicates_per_million: RateFigure
+    unavailable_seconds: SecondsFigure
+
+
+class MatrixArmResult(Frozen):
+    """One arm. `state`: it `ran`; was `refused` by the client or broker; is `impossible` on this machine; or
+    has no run yet (`waiting`). `reason` says why it did not run; `left_out` why runs do not count."""
+
+    name: str
+    labels: dict[str, str]
+    state: Literal["ran", "refused", "impossible", "waiting"]
+    reason: str | None = None
+    runs: tuple[RunRow, ...] = ()
+    left_out: tuple[str, ...] = ()
+    figures: ArmFigures | None = None
+
+    @property
+    def as_promised(self) -> bool | None:
+        """Whether every run kept the arm's promise; None: no run counts."""
+        kept = [run.as_promised for run in self.runs if run.counts]
+        return all(kept) if kept else None
+
+
+class MatrixResult(Frozen):
+    """`matrix.json`. `spec` is the matrix as written (short forms spelt out), `ended` whether all runs were
+    made. `seconds` adds up what its parts took, where it was resumed."""
+
+    schema_version: int = MATRIX_VERSION
+    name: str
+    title: str
+    description: str
+    spec: dict[str, Any]
+    seed: int
+    command: str
+    started_ns: int
+    seconds: float
+    ended: Literal["all runs made", "budget spent", "under way"]
+    arms: tuple[MatrixArmResult, ...]
+
+    @property
+    def axes(self) -> list[str]:
+        return list(self.arms[0].labels) if self.arms else []
+
+    def exit_code(self) -> int:
+        """1 a run broke its promise; 3 none did, but an arm has no run with a known verdict; else 0."""
+        kept = [arm.as_promised for arm in self.arms if arm.state in ("ran", "waiting")]
+        if False in kept:
+            return 1
+        return 0 if kept and None not in kept else 3
+
+
+def load_result(folder: Path) -> MatrixResult:
+    """Read a matrix's result.
+
+    Raises:
+        JournalError: no such file, not a matrix's result, or written by another version.
+    """
+    return _FILE.read(folder / MATRIX_FILE if folder.is_dir() or folder.suffix != ".json" else folder)
+
+
+_FILE = VersionedFile(
+    MatrixResult,
+    MATRIX_VERSION,
+    absent=Refusal(
+        "there is no result of a matrix here",
+        expected=f"a folder holding {MATRIX_FILE}, as `kafka-chaos matrix` leaves below results/",
+        next_step="name such a folder",
+    ),
+    damaged=Refusal(
+        "the result of the matrix cannot be read",
+        expected="JSON as docs/how-to/matrix.md describes it",
+        next_step="`kafka-chaos matrix --resume FOLDER` writes it anew from the runs, or restore the file",
+    ),
+    another=Refusal(
+        "the result was written by another version of kafka-chaos",
+        next_step="use the version that wrote it, or run the matrix again",
+    ),
+    runs=lambda result: (run.run_schema_version for arm in result.arms for run in arm.runs),
+)
+
+
+class MatrixStore(RunStore):
+    """The folder of one matrix."""
+
+    def path_of(self, arm: str, repeat: int) -> str:
+        """A run's folder, relative to the matrix's."""
+        return f"{RUNS}/{arm}/{repeat + 1:03d}"
+
+    def run_folder(self, arm: str, repeat: int) -> Path:
+        return self.folder / self.path_of(arm, repeat)
+
+    def outcomes(self, arms: Sequence[str]) -> dict[tuple[str, int], RunRow]:
+        """All runs of these arms that are over, by arm and repeat.
+
+        Raises:
+            JournalError: one cannot be read, or is of another version.
+        """
+        rows = [(path.parent, _OUTCOME.read(path)) for arm in arms for path in self.outcome_paths(arm)]
+        found = (row for folder, row in rows if folder == self.run_folder(row.arm, row.repeat))
+        return {(row.arm, row.repeat): row for row in found}
+
+
+_OUTCOME = VersionedFile(
+    RunRow,
+    MATRIX_VERSION,
+    damaged=Refusal(
+        "the outcome of a run cannot be read",
+        next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
+    ),
+    another=Refusal(
+        "a run was made by another version of kafka-chaos",
+        next_step="resume with the version that began the matrix, or begin it anew",
+    ),
+    runs=lambda run: (run.run_schema_version,),
+)

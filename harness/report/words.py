@@ -1,0 +1,23 @@
+"""The words of all workloads, in the order in which a report has them."""
+
+from __future__ import annotations
+
+from harness.model.result import ArmResult
+from harness.model.run import RunMeta
+from harness.report.application_words import APPLICATION
+from harness.report.group_words import GROUPS
+from harness.report.share_words import SHARE
+from harness.report.workload_words import Moment, WorkloadWords
+
+WORDS: tuple[WorkloadWords, ...] = (GROUPS, SHARE, APPLICATION)
+
+
+def sentences_of(arm: ArmResult) -> dict[str, str]:
+    """What became of the workloads of an arm, by their names."""
+    found = {words.name: words.sentence(arm) for words in WORDS}
+    return {name: sentence for name, sentence in found.items() if sentence is not None}
+
+
+def moments_of(meta: RunMeta) -> tuple[Moment, ...]:
+    """What the workloads of a run did by themselves."""
+    return tuple(moment for words in WORDS for moment in words.moments(meta))

@@ -1,0 +1,60 @@
+"""A transactional workload against librdkafka's mock cluster, with its journals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from confluent_kafka import Producer
+
+from harness.model.journal import TRANSACTIONS
+from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.journal.row_journal import RowJournal
+from workloads.producer.producers import Workload
+from workloads.producer.send_journal import SendJournal
+
+Rows = list[dict[str, Any]]
+
+
+class TransactionalWorkload:
+    """A transactional workload on a topic of its own; `journals` closes it: (sends, transactions)."""
+
+    def __init__(
+        self,
+        folder: Path,
+        bootstrap: str,
+        topic: str,
+        spec: WorkloadSpec,
+        *,
+        client: Callable[..., Any] = Producer,
+        **settings: Any,
+    ) -> None:
+        self._folder = folder
+        self._sends = SendJournal(folder / "sends", topic)
+        self._txns = RowJournal(folder / "transactions", TRANSACTIONS)
+        self.workload = Workload(
+            spec,
+            ProducerSettings(**settings),
+            bootstrap=bootstrap,
+            topic=topic,
+            partitions=4,
+            run_id=1,
+            seed=5,
+            journal=self._sends,
+            transactions=self._txns,
+            client=client,
+        )
+
+    def write(self, step: int, records: int) -> None:
+        self.workload.start(step, records=records)
+        assert self.workload.finish(time.monotonic() + 60)
+
+    def journals(self, seconds: float = 5.0) -> tuple[Rows, Rows]:
+        self.workload.close(seconds)
+        self._sends.close()
+        self._txns.close()
+        sends = pq.read_table(self._folder / "sends").to_pylist()
+        return sends, pq.read_table(self._folder / "transactions").to_pylist()
