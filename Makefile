@@ -92,7 +92,7 @@ lint: setup ## run ruff, import-linter and mypy, and look at the titles of new c
 	$(BIN)/mypy
 
 docs: setup ## write the generated pages of docs/ again, from the code and the saved results of runs
-	$(BIN)/python -m harness.docgen --write
+	$(BIN)/python -m harness.cli.docgen --write
 
 site: setup ## build the documentation site into build/site; a dead link is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -102,17 +102,17 @@ evidence: setup ## prove every fault on real brokers, or FAULT=kill alone, and w
 	if [[ -n "$(FAULT)" ]]; then tests=$$($(BIN)/python -m tests.support.fault_tests "$(FAULT)") || exit 2; fi; \
 	$(BIN)/kafka-chaos clean; \
 	$(PYTEST) -m chaos $$tests --fault-table docs/faults/evidence.json $(if $(FAULT),--fault $(FAULT))
-	$(BIN)/python -m harness.docgen faults --write
+	$(BIN)/python -m harness.cli.docgen faults --write
 
 claims: swept ## test the claims of textbooks and write docs/claims with the results
 	rm -rf results/claims-docs
 	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
-	$(BIN)/python -m harness.docgen claims --write --take results/claims-docs
+	$(BIN)/python -m harness.cli.docgen claims --write --take results/claims-docs
 
 bugs: swept ## reproduce the known bugs and write docs/bugs.md with the results
 	rm -rf results/bugs-docs
 	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
-	$(BIN)/python -m harness.docgen bugs --write --take results/bugs-docs
+	$(BIN)/python -m harness.cli.docgen bugs --write --take results/bugs-docs
 
 findings: ## run the scripts of findings/, or FINDING=name alone: whether other software still does what they say
 	@findings/run $(FINDING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from checkers.applications.check import CHECK as OUTPUTS
 from checkers.base import SubjectCheck
 from checkers.classes.base import FindingRule
 from checkers.deliveries import find as deliveries
@@ -15,7 +16,6 @@ from checkers.deliveries.classes import CLASSES as DELIVERIES
 from checkers.groups.check import CHECK as GROUPS
 from checkers.groups.owed import passed_over
 from checkers.journals.load import RunJournals, load_run
-from checkers.outputs.check import CHECK as OUTPUTS
 from checkers.records.classes import CLASSES as RECORDS
 from checkers.replicas.classes import CLASSES as REPLICAS
 from checkers.replicas.find import find as find_replicas

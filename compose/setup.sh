@@ -151,14 +151,14 @@ early_image() {
   tools=$!
   command -v mmdebstrap >/dev/null || wait "$tools" || return 0
   [[ $EUID -eq 0 ]] || return 0
-  # What fails here is tried again, and explained, by harness.containers.images.
+  # What fails here is tried again, and explained, by harness.cluster.containers.images.
   if id=$(sh compose/base/rootfs.sh 2>/dev/null | docker import --change 'LABEL kafka-chaos.image=base' - 2>/dev/null); then
     docker tag "$id" "$base"
   fi
   wait "$tools" || true
 }
 
-images() { .venv/bin/python -m harness.containers.images 2>"$scratch/images.err"; }
+images() { .venv/bin/python -m harness.cluster.containers.images 2>"$scratch/images.err"; }
 
 # ----------------------------------------------------------------------------------------------------------------
 

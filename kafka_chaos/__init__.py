@@ -40,7 +40,14 @@ if TYPE_CHECKING:
     from harness.pytest_plugin.fixture import Chaos
     from harness.pytest_plugin.single_fault import OpenedFault
     from harness.run.from_python import ExperimentOutcome, load_experiment, run_experiment
-    from harness.spec.application import (
+    from harness.spec.cluster import ClusterSpec, Metadata, Profile
+    from harness.spec.experiment import Arm, Experiment
+    from harness.spec.security import SecuritySpec
+    from harness.spec.step import Step
+    from harness.spec.steps import Ask, Heal, Inject, Sleep, Wait, Write
+    from harness.spec.topic import DeleteRecords, RecreateTopic, TopicSpec
+    from kafka_chaos import faults, targets
+    from workloads.applications.application_spec import (
         ApplicationOutput,
         ApplicationRun,
         ApplicationSpec,
@@ -49,21 +56,14 @@ if TYPE_CHECKING:
         OutputTopic,
         ReadyWhen,
     )
-    from harness.spec.cluster import ClusterSpec, Metadata, Profile
-    from harness.spec.drive_step import Drive
-    from harness.spec.experiment import Arm, Experiment
-    from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
-    from harness.spec.producer_ids import InitProducerId
-    from harness.spec.rival import Rival
-    from harness.spec.security import SecuritySpec
-    from harness.spec.step import Step
-    from harness.spec.steps import Ask, Heal, Inject, Sleep, Wait, Write
-    from harness.spec.topic import DeleteRecords, RecreateTopic, TopicSpec
-    from kafka_chaos import faults, targets
-    from workloads.config.reader_spec import ReaderSpec
-    from workloads.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
+    from workloads.groups.group_steps import AskOffsets, CommitOffsets, RestartReader
+    from workloads.java.drive_step import Drive
+    from workloads.java.init_producer_id import InitProducerId
     from workloads.own.consumer_journal import ConsumerJournal
     from workloads.own.journaled import JournaledProducer, journaled
+    from workloads.records.config.reader_spec import ReaderSpec
+    from workloads.records.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
+    from workloads.transactions.rival import Rival
 
     __version__: str
 
@@ -153,20 +153,20 @@ _HOME = {
     "harness.pytest_plugin.chaos_result": "ChaosResult",
     "harness.pytest_plugin.single_fault": "OpenedFault",
     "harness.run.from_python": "ExperimentOutcome load_experiment run_experiment",
-    "harness.spec.application": "ApplicationOutput ApplicationRun ApplicationSpec ContainerApplication "
-    "DrainedWhen OutputTopic ReadyWhen",
+    "workloads.applications.application_spec": "ApplicationOutput ApplicationRun ApplicationSpec "
+    "ContainerApplication DrainedWhen OutputTopic ReadyWhen",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",
     "harness.spec.experiment": "Arm Experiment",
     "harness.spec.topic": "DeleteRecords RecreateTopic TopicSpec",
-    "harness.spec.group_steps": "AskOffsets CommitOffsets RestartReader",
-    "harness.spec.producer_ids": "InitProducerId",
-    "harness.spec.rival": "Rival",
+    "workloads.groups.group_steps": "AskOffsets CommitOffsets RestartReader",
+    "workloads.java.init_producer_id": "InitProducerId",
+    "workloads.transactions.rival": "Rival",
     "harness.spec.security": "SecuritySpec",
-    "harness.spec.drive_step": "Drive",
+    "workloads.java.drive_step": "Drive",
     "harness.spec.step": "Step",
     "harness.spec.steps": "Ask Heal Inject Sleep Wait Write",
-    "workloads.config.reader_spec": "ReaderSpec",
-    "workloads.config.workload_spec": "ProducerSettings TransactionSpec WorkloadSpec",
+    "workloads.records.config.reader_spec": "ReaderSpec",
+    "workloads.records.config.workload_spec": "ProducerSettings TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",
     "workloads.own.journaled": "JournaledProducer journaled",
 }

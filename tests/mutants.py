@@ -46,7 +46,7 @@ TESTS = (
             "groups_against_oracle",
         )
     ),
-    "tests/spark/harness/interop/test_imported.py",
+    "tests/spark/harness/tools/interop/test_imported.py",
 )
 HITS = "hits"
 SITE = """

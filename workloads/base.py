@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from harness.model.frozen import Setting
 from harness.model.journal import RowSink
 from harness.model.run import FinalRead, ReaderInfo
-from workloads.producer.orders import Polled
-from workloads.producer.reports import Progress
-from workloads.producer.send_journal import SendJournal
-from workloads.reader.reader_journal import ReaderSinks, Source
-from workloads.reader.readers import Readers
+from workloads.records.producer.orders import Polled
+from workloads.records.producer.reports import Progress
+from workloads.records.producer.send_journal import SendJournal
+from workloads.records.reader.reader_journal import ReaderSinks, Source
+from workloads.records.reader.readers import Readers
 
 
 class ArmProducers(Protocol):

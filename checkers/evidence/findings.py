@@ -55,7 +55,7 @@ epochs in which they were written. `place` says what is at the acknowledged offs
 readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
 are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
 names of the faults that were open between send and report (of a lost or vanished record: at any time since it
-was sent; of outputs: `checkers.outputs.passing.with_times`), joined by " + ". `detail` is a sentence for
+was sent; of outputs: `checkers.applications.passing.with_times`), joined by " + ". `detail` is a sentence for
 people. `reader` is the live reader that got it (of a finding about deliveries: the reader or group), `count`
 the number of deliveries or offsets that the finding stands for, `txn` the producer's transaction. Of a lost
 record: `acked_by` and `acked_epoch` are the broker that acknowledged it and its leader epoch, where what

@@ -84,7 +84,8 @@ def rejected_present(r: Facts) -> Column:
     """`rejected`, which means that it was certainly not written, yet in the final read or given to a live
     reader.
 
-    Source: the errors that prove it are listed with their sources in `workloads/producer/outcomes.py`.
+    Source: the errors that prove it are listed with their sources in
+    `workloads/records/producer/outcomes.py`.
     Example: refused with NOT_ENOUGH_REPLICAS on the first attempt, read at offset 7.
     """
     return outcome(r, SendOutcome.REJECTED) & (present(r) | (r.live_rows > 0))

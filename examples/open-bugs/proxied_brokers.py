@@ -10,9 +10,9 @@ from typing import Any
 from confluent_kafka import Producer
 
 from harness.cluster.external_proxies import ExternalProxies
+from harness.cluster.protocol.client_security import PLAIN_TEXT
+from harness.cluster.proxy.client import ProxyClient
 from harness.model.request_rules import RequestRule
-from harness.protocol.client_security import PLAIN_TEXT
-from harness.proxy.client import ProxyClient
 
 
 class Proxied:

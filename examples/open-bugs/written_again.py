@@ -21,8 +21,8 @@ from confluent_kafka import Producer
 from mock_brokers import PRODUCE, mock_cluster
 from trials import SHOWN, trials
 
-from harness.protocol.client_requests import fetch
-from harness.protocol.connection import BrokerConnection
+from harness.cluster.protocol.client_requests import fetch
+from harness.cluster.protocol.connection import BrokerConnection
 
 CLIENT = "again"
 OTHERS = 5

@@ -164,14 +164,15 @@ class Injection(Frozen, ABC):
 class FaultSpec(Frozen, ABC):
     """Base of all faults: a frozen value, as written in an experiment file, that can be aimed at a cluster.
 
-    `needs` names the required features of kernel and engine (`harness.preflight.kernel_probes`), `injection`
-    is the class that `aim` returns. `external` says what the fault needs of a cluster that kafka-chaos did
-    not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
-    offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
-    what the check after it (`harness.cluster.traces`) would report, such as a file's path; none where it
-    does not look. `restores`: what healing sets back to how it was when the fault was aimed; of two faults
-    that restore the same thing one has to end before the other begins. `applications`: at which applications
-    under test it can be aimed. `as_messages`: what the proxies do in the kernel's place (None: they cannot).
+    `needs` names the required features of kernel and engine (`harness.run.preflight.kernel_probes`),
+    `injection` is the class that `aim` returns. `external` says what the fault needs of a cluster that
+    kafka-chaos did not start: requests to brokers alone, the brokers' containers from outside, or more than
+    such a cluster offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of
+    a shell, of what the check after it (`harness.cluster.traces`) would report, such as a file's path; none
+    where it does not look. `restores`: what healing sets back to how it was when the fault was aimed; of two
+    faults that restore the same thing one has to end before the other begins. `applications`: at which
+    applications under test it can be aimed. `as_messages`: what the proxies do in the kernel's place (None:
+    they cannot).
     """
 
     needs: ClassVar[tuple[str, ...]] = ()

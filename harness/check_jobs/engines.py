@@ -36,8 +36,8 @@ from checkers import (
     start_engine,
     usual_engine,
 )
-from harness.host.processes import end_carrying, owner_has_ended, owner_label
 from harness.model.environment import ENGINE_SERVER_VARIABLE
+from harness.model.host.processes import end_carrying, owner_has_ended, owner_label
 from harness.model.journal import READS_DIR, RUN_FILE, SENDS_DIR
 from harness.model.progress import report_progress
 from harness.model.storage import StoragePath, s3_settings

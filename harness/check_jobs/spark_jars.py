@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import compose
-from harness.host.fetched import copy_dependencies, fetching, jar_cache, require_commands
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
+from harness.model.host.fetched import copy_dependencies, fetching, jar_cache, require_commands
 from harness.model.progress import progress_on_stdout, report_progress
 
 

@@ -22,8 +22,8 @@ from harness.model.errors import CheckError, JournalError
 from harness.model.journal import READS
 from harness.model.run import PartitionBounds, RunMeta
 from harness.model.storage import StoragePath, spark_path
-from workloads.record.carried_identity import IDENTITY_HEADER, decode_carried
-from workloads.record.identity import STATES, UNDECODABLE, decode_keys
+from workloads.records.record.carried_identity import IDENTITY_HEADER, decode_carried
+from workloads.records.record.identity import STATES, UNDECODABLE, decode_keys
 
 SPARK_READS_DIR = "spark-reads"
 """Its folder in a run folder, beside `reads/` of the final reader, which stays as it is."""

@@ -118,7 +118,7 @@ def _run() -> None:
     except Exception as error:
         # By name, because the engine's client is slow to import.
         if type(error).__module__.split(".")[0] in ("docker", "requests", "urllib3"):
-            from harness.containers import engine
+            from harness.cluster.containers import engine
 
             raise engine.connection_lost(error) from error
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -186,9 +186,9 @@ def faults(
     as_json: JsonOption = False,
 ) -> None:
     """List the faults with their parameters, and whether each is possible on this machine."""
-    from harness.listings import faults
-    from harness.page.terminal import print_table
-    from harness.preflight import kernel_probes
+    from harness.cli.listings import faults
+    from harness.report.page.terminal import print_table
+    from harness.run.preflight import kernel_probes
 
     if kind is not None and not as_json:
         print_text(_out, faults.page(kind))
@@ -202,8 +202,8 @@ def faults(
 
 def findings(as_json: JsonOption = False) -> None:
     """List the classes of findings: what each is, and whether it breaks the verdict."""
-    from harness.listings import findings
-    from harness.page.terminal import print_table
+    from harness.cli.listings import findings
+    from harness.report.page.terminal import print_table
 
     rows = findings.finding_rows()
     if as_json:

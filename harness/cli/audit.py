@@ -13,9 +13,9 @@ from harness.cli.options import ERRORS, interruptible, print_json, print_text, s
 from harness.model.defaults import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from harness.audit.audit import Audit
     from harness.model.result import ExperimentResult
     from harness.spec.experiment import Experiment
+    from harness.tools.audit.audit import Audit
 
 
 _CONFIG_HELP = "File with settings of your own {}, instead of the experiment's."
@@ -37,9 +37,9 @@ def select_experiments(
     Raises:
         BadInput: none is named, one cannot be read, or the client refuses the configuration.
     """
-    from harness.audit import user_config
     from harness.model.errors import BadInput
     from harness.spec.experiment_files import load
+    from harness.tools.audit import user_config
 
     own = user_config.UserConfig(*files)
     if not names and not own:
@@ -93,12 +93,12 @@ def audit_settings(
     contradictory or misspelt, 2 a file that cannot be read, whose format is not read, or in which no name is
     Kafka's, 3 --prove could not do its work.
     """
-    from harness.audit import audit_text
-    from harness.audit.audit_files import audit_files
-    from harness.audit.config_reader import read_config
-    from harness.audit.known_settings import ClientLibrary
     from harness.cli.results import after_audit
     from harness.model.secrets import this_command
+    from harness.tools.audit import audit_text
+    from harness.tools.audit.audit_files import audit_files
+    from harness.tools.audit.config_reader import read_config
+    from harness.tools.audit.known_settings import ClientLibrary
 
     library = None if client == "auto" else ClientLibrary(client)
     read = [read_config(file, library, kafka_version or DEFAULT_VERSION) for file in files]
@@ -119,7 +119,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[Exp
     from rich.console import Console
 
     from harness.cli.results import indexed, print_result
-    from harness.report.page import write_report
+    from harness.report.run_page import write_report
     from harness.run import executor
     from harness.spec.experiment_files import load
 

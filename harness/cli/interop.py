@@ -68,8 +68,8 @@ def import_run(
     sends (only those of reports, in ms), retries, leader epochs, the topic's retention. They do not show
     whether everything was read either: without --complete the verdict is `unknown`.
     """
-    from harness.interop.import_summary import VerifiableImport
-    from harness.interop.verifiable_import import import_run as write
+    from harness.tools.interop.import_summary import VerifiableImport
+    from harness.tools.interop.verifiable_import import import_run as write
 
     done = write(
         VerifiableImport(
@@ -113,7 +113,7 @@ def import_sends(
     journals are closed. Faults are not known to such a run. docs/how-to/own-producer.md describes the
     journals.
     """
-    from harness.interop.own_import import OwnImport, import_own
+    from harness.tools.interop.own_import import OwnImport, import_own
 
     meta = import_own(
         OwnImport(
@@ -187,8 +187,8 @@ def import_ids(
     those of `check`. docs/how-to/other-tools.md shows it.
     """
     from checkers import EngineChoice
-    from harness.interop.ledger_check import LedgerRequest, check_ids
-    from harness.interop.ledger_page import ledger_text
+    from harness.tools.interop.ledger_check import LedgerRequest, check_ids
+    from harness.tools.interop.ledger_page import ledger_text
 
     request = LedgerRequest(
         sent=tuple(sent),
@@ -232,7 +232,7 @@ def export_run(
     of separate processes. Under acks=0 a success is `:info`. For transactional runs only read_committed
     readers are written.
     """
-    from harness.interop.jepsen_export import export_jepsen
+    from harness.tools.interop.jepsen_export import export_jepsen
 
     done = export_jepsen(run, target)
     for name in done.left_out:

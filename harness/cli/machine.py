@@ -25,7 +25,7 @@ _out = console(100)
 
 def doctor(as_json: JsonOption = False) -> None:
     """Check whether this machine has what is needed, and which faults its kernel allows."""
-    from harness.preflight import doctor as examination
+    from harness.run.preflight import doctor as examination
 
     raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
 
@@ -42,7 +42,7 @@ def heal(
 
     Does nothing where no fault is left. Exit code 3: something could not be healed.
     """
-    from harness.containers import engine
+    from harness.cluster.containers import engine
     from harness.run.faults import healing
 
     with interruptible("`kafka-chaos heal` goes on where it stopped"), show_progress(ERRORS, quiet):
@@ -63,8 +63,8 @@ def clean(
     its processes. What belongs to a cluster stays as long as a harness uses the cluster."""
     from harness.check_jobs.engines import sweep_engines
     from harness.cluster import state_records
-    from harness.containers import engine
-    from harness.host.orphans import end_orphans
+    from harness.cluster.containers import engine
+    from harness.model.host.orphans import end_orphans
 
     processes = end_orphans(everything=everything)
     servers = sweep_engines(everything=everything)
@@ -104,6 +104,6 @@ def images(
     image: Annotated[str | None, Option(help="Use this image and no other.")] = None,
 ) -> None:
     """Pull or build the Kafka image and the sidecar image if they are not on this machine."""
-    from harness.containers.images import prepare
+    from harness.cluster.containers.images import prepare
 
     prepare(version, image)

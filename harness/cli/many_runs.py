@@ -94,7 +94,7 @@ def matrix(
     from harness.many.matrix.runner import MatrixRun
     from harness.many.matrix.spec import MATRIX
     from harness.many.workers import clusters_at_once
-    from harness.page.terminal import print_page
+    from harness.report.page.terminal import print_page
 
     if list_:
         for name in MATRIX.builtin_names():
@@ -178,12 +178,12 @@ def explore(
     130 interrupted (results are kept; --resume goes on).
     """
     from harness.cli.results import indexed
-    from harness.explore.explorer import Exploration
-    from harness.explore.menu import BUILT_IN, MENU
-    from harness.explore.page import explore_page, lines, write_pages
-    from harness.explore.plan import ExploreOptions, plan_exploration
-    from harness.explore.result import ExploreStore, load_result
-    from harness.page.terminal import print_page
+    from harness.lab.explore.explorer import Exploration
+    from harness.lab.explore.menu import BUILT_IN, MENU
+    from harness.lab.explore.page import explore_page, lines, write_pages
+    from harness.lab.explore.plan import ExploreOptions, plan_exploration
+    from harness.lab.explore.result import ExploreStore, load_result
+    from harness.report.page.terminal import print_page
 
     if show or schema:
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.audit.audit import Audit
-from harness.audit.remedies import remedies
-from harness.audit.rule import Severity
 from harness.cli.options import ERRORS, print_text
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
-from harness.page.html import INDEX_FILE
-from harness.page.terminal import print_blocks, print_table
 from harness.report.arms_table import explanation, table
 from harness.report.index import write_index
+from harness.report.page.html import INDEX_FILE
+from harness.report.page.terminal import print_blocks, print_table
 from harness.report.versions import by_version
+from harness.tools.audit.audit import Audit
+from harness.tools.audit.remedies import remedies
+from harness.tools.audit.rule import Severity
 
 _MATRICES = {
     "cut-then-kill": "acks-idempotence",

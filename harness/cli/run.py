@@ -87,12 +87,12 @@ def run(
     """
     from checkers import EngineChoice
     from harness.cli.results import after_run, indexed, print_result
-    from harness.page.terminal import print_table
-    from harness.preflight.feasibility import on_external_cluster
     from harness.report import timings as times
     from harness.report.arms_table import ARM_AND_PROMISE
-    from harness.report.page import write_report
+    from harness.report.page.terminal import print_table
+    from harness.report.run_page import write_report
     from harness.run import executor
+    from harness.run.preflight.feasibility import on_external_cluster
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
 
@@ -180,9 +180,9 @@ def check(
     from harness.check_jobs import recheck
     from harness.cli.results import print_result, refresh_index
     from harness.model.storage import storage_path
-    from harness.page.html import INDEX_FILE
     from harness.report.arms_table import ARM_AND_PROMISE
-    from harness.report.page import write_report
+    from harness.report.page.html import INDEX_FILE
+    from harness.report.run_page import write_report
 
     with interruptible(kept([shlex.join(["kafka-chaos", "check", folder])])), show_progress(ERRORS, quiet):
         where = storage_path(folder)

@@ -69,8 +69,8 @@ def sql(
     """
     from checkers import Answer, ask, query_words
     from harness.check_jobs import saved_run_queries
-    from harness.page.terminal import print_table
     from harness.report import answer_table
+    from harness.report.page.terminal import print_table
 
     _refuse_contradictions(query, list_views, as_json, as_csv, parquet)
     if both_engines and (list_views or engine != "auto"):
@@ -187,7 +187,7 @@ def compare(
     from harness.many.matrix.compare import compare as compared
     from harness.many.matrix.result import load_result
     from harness.many.matrix.table import comparison
-    from harness.page.terminal import print_blocks
+    from harness.report.page.terminal import print_blocks
 
     results = [load_result(folder) for folder in (base, new)]
     found = compared(results[0], results[1], alpha=alpha, names=(str(base), str(new)))
@@ -234,8 +234,8 @@ def rates(
     from harness.check_jobs.saved_run_queries import run_rates
     from harness.model.secrets import redact
     from harness.model.storage import storage_path, write_whole
-    from harness.page import html
-    from harness.page.terminal import print_table
+    from harness.report.page import html
+    from harness.report.page.terminal import print_table
     from harness.report.rates import PAGE_FILE, rates_page, rates_table
 
     axes = tuple(one.strip() for one in by.split(",") if one.strip())

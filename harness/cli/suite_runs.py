@@ -12,7 +12,6 @@ from typing import TypeVar
 import typer
 from rich.console import Console
 
-from harness.application.launch import prepare
 from harness.check_jobs.recheck import check_commands
 from harness.cli.options import (
     ERRORS,
@@ -25,17 +24,18 @@ from harness.cli.options import (
     show_progress,
 )
 from harness.cli.results import indexed
-from harness.config.yaml_files import SUFFIXES, FileKind
-from harness.host.fetched import NotInRepository
+from harness.lab.suite.model import Item, SuiteItem, SuiteResult, choose, exit_code
+from harness.lab.suite.page import listing, outcome, write_page
+from harness.lab.suite.runner import run_items
+from harness.lab.suite.versions import VersionTable, in_order, items_for
+from harness.model.config.yaml_files import SUFFIXES, FileKind
 from harness.model.errors import BadInput
+from harness.model.host.fetched import NotInRepository
 from harness.model.journal import RUN_FILE
 from harness.model.secrets import this_command
-from harness.page.terminal import print_blocks, print_table
+from harness.report.page.terminal import print_blocks, print_table
 from harness.run.executor import Options
-from harness.suite.model import Item, SuiteItem, SuiteResult, choose, exit_code
-from harness.suite.page import listing, outcome, write_page
-from harness.suite.runner import run_items
-from harness.suite.versions import VersionTable, in_order, items_for
+from workloads.applications.launch import prepare
 
 Adapted = TypeVar("Adapted", bound=SuiteItem)
 
@@ -66,7 +66,7 @@ def suite_command(
 
     `items` are the built-in ones, `names` the ids of some of them and files of `kind` (empty: all built-in
     ones). `adapt` changes each item before it is run, and `move` changes that to one of `options.versions`
-    (`harness.suite.versions.items_for`).
+    (`harness.lab.suite.versions.items_for`).
 
     Raises:
         BadInput: there is no such item, or a file cannot be used.

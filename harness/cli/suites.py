@@ -56,14 +56,14 @@ def claims(
     With --versions, prints one row per claim and one column per version, and which claims held on a version
     and not on the next one.
     """
-    from harness.claims.claim import CLAIM, CLAIMS
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
+    from harness.lab.claims.claim import CLAIM, CLAIMS
+    from harness.lab.suite.runner import on_version
+    from harness.lab.suite.versions import on_named_version
     from harness.model.errors import BadInput
-    from harness.suite.runner import on_version
-    from harness.suite.versions import on_named_version
 
     if init is not None:
-        write_example(init, "harness.claims", "kafka-chaos claims")
+        write_example(init, "harness.lab.claims", "kafka-chaos claims")
     elif schema or show:
         print_file(CLAIM, show)
     else:
@@ -113,10 +113,10 @@ def bugs(
     as on the version that they name. If one did not, the bug may be there again: a regression, and exit
     code 1.
     """
-    from harness.bugs.bug import BUG, BUGS
-    from harness.bugs.on_versions import Fix
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
-    from harness.suite.versions import on_named_version
+    from harness.lab.bugs.bug import BUG, BUGS
+    from harness.lab.bugs.on_versions import Fix
+    from harness.lab.suite.versions import on_named_version
 
     if schema or show:
         print_file(BUG, show)

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Literal, TypeVar
 
 from harness.cluster.node_control import RunningNodes
+from harness.cluster.protocol import acl_admin, admin, quota_admin, settings_admin
+from harness.cluster.protocol.client_security import PLAIN_TEXT, ClientSecurity
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.broker_views import AccessRule, SettingState
 from harness.model.errors import ClusterError
 from harness.model.polling import poll_within
-from harness.protocol import acl_admin, admin, quota_admin, settings_admin
-from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
-from harness.protocol.connection import BrokerConnection
 
 _SETTINGS_SECONDS = 10.0
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeVar
 
+from harness.cluster.proxy.client import ProxyClient
 from harness.model.errors import BadInput, ClusterError
 from harness.model.request_rules import RequestRule, RuleCounts
-from harness.proxy.client import ProxyClient
 
 _T = TypeVar("_T")
 

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from trustme import CA
 
-from harness.host.ports import HOST
-from harness.protocol.client_security import JAVA_MODULES, ClientSecurity
+from harness.cluster.protocol.client_security import JAVA_MODULES, ClientSecurity
+from harness.model.host.ports import HOST
 from harness.spec.security import SecuritySpec
 
 USER = "kafka-chaos"

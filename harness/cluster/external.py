@@ -17,17 +17,17 @@ from typing import Self
 from docker.models.containers import Container
 
 from harness.cluster import external_containers, fetched_logs, state_records, traces
+from harness.cluster.containers import engine
 from harness.cluster.external_proxies import ExternalProxies
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node
-from harness.containers import engine
+from harness.cluster.protocol.auth import BrokerAuth
+from harness.cluster.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
+from harness.cluster.protocol.connection import BrokerConnection, Offered, missing_version
+from harness.cluster.proxy.client import ProxyClient
 from harness.model.errors import BadInput, ClusterError
 from harness.model.kafka_protocol import API_KEYS
 from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo, PartitionBounds
-from harness.protocol.auth import BrokerAuth
-from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
-from harness.protocol.connection import BrokerConnection, Offered, missing_version
-from harness.proxy.client import ProxyClient
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 
 _SECONDS = 5.0

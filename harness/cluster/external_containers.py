@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from harness.cluster.containers import engine, images
 from harness.cluster.live import LiveCluster
-from harness.containers import engine, images
 from harness.model.errors import ClusterError
 
 _ID_VARIABLES = ("KAFKA_NODE_ID", "KAFKA_BROKER_ID", "KAFKA_CFG_NODE_ID", "KAFKA_CFG_BROKER_ID")

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from harness.cluster.credentials import Authority
-from harness.host.ports import HOST, free_ports
+from harness.cluster.protocol.client_security import ClientSecurity
+from harness.cluster.proxy.client import ProxyClient
+from harness.cluster.proxy.listeners import ListenerSpec
+from harness.cluster.proxy.process import LocalProxy
+from harness.cluster.proxy.server import ProxySpec
+from harness.cluster.proxy.tls_ends import TlsEnds
 from harness.model.errors import BadInput
-from harness.protocol.client_security import ClientSecurity
-from harness.proxy.client import ProxyClient
-from harness.proxy.listeners import ListenerSpec
-from harness.proxy.process import LocalProxy
-from harness.proxy.server import ProxySpec
-from harness.proxy.tls_ends import TlsEnds
+from harness.model.host.ports import HOST, free_ports
 from harness.spec.cluster import MOST_BROKERS
 
 _TRUST = ("ssl.ca.pem", "ssl.ca.location")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.cluster.protocol.client_requests import fetch
+from harness.cluster.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
 from harness.model.run import PartitionBounds
-from harness.protocol.client_requests import fetch
-from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
-from workloads.log_format.segments import parse_segment
+from workloads.records.log_format.segments import parse_segment
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _MOST_BYTES = 2 * 1024**3

@@ -16,15 +16,15 @@ from docker.models.containers import Container
 from harness.cluster import zookeeper
 from harness.cluster.broker_settings import AdministeredNodes
 from harness.cluster.cluster_proxies import ClusterProxies
+from harness.cluster.protocol import admin
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.cluster.topic_admin import TopicAdmin
-from harness.host.ports import HOST
 from harness.model.broker_views import BrokerView, FeatureLevels, TopologyView
 from harness.model.errors import ClusterError
+from harness.model.host.ports import HOST
 from harness.model.polling import poll_within
 from harness.model.progress import report_progress
 from harness.model.run import PartitionBounds
-from harness.protocol import admin
-from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
 
 _T = TypeVar("_T")

@@ -16,16 +16,21 @@ from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
 from harness.cluster import credentials, state_records, traces
+from harness.cluster.containers import capabilities, engine, images
+from harness.cluster.containers.exec import memory_mib
+from harness.cluster.containers.network import create_network
+from harness.cluster.containers.node_volumes import (
+    CLOCK_DIR,
+    CLOCK_ENVIRONMENT,
+    create_clocks,
+    create_log_dirs,
+)
 from harness.cluster.convergence import START_SECONDS, await_ready
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node, plan
 from harness.cluster.node_replacement import replacement
-from harness.containers import capabilities, engine, images
-from harness.containers.exec import memory_mib
-from harness.containers.network import create_network
-from harness.containers.node_volumes import CLOCK_DIR, CLOCK_ENVIRONMENT, create_clocks, create_log_dirs
-from harness.host.ports import HOST, free_ports, require_free_ports
 from harness.model.errors import ClusterError
+from harness.model.host.ports import HOST, free_ports, require_free_ports
 from harness.model.node_layout import CLIENT_PORT, DATA_DIR, INTERNAL_PORT
 from harness.model.polling import wait_until
 from harness.model.run import ClusterInfo, ImageInfo, VersionChange

@@ -13,11 +13,11 @@ from docker.errors import DockerException
 from docker.models.containers import Container
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
+from harness.cluster.containers.lasting_shells import NetworkSidecars, NodeShells
 from harness.cluster.node_plan import Node
 from harness.cluster.proxied_nodes import ProxiedNodes
-from harness.containers import capabilities, engine
-from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
-from harness.containers.lasting_shells import NetworkSidecars, NodeShells
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import poll_within

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.cluster import zookeeper
 from harness.cluster.credentials import Credentials
-from harness.host.ports import HOST
+from harness.model.host.ports import HOST
 from harness.model.node_layout import (
     BEHIND_PROXY,
     CLIENT_PORT,

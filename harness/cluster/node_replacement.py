@@ -13,9 +13,9 @@ from typing import Any
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
+from harness.cluster.containers import capabilities
 from harness.cluster.node_plan import Node
-from harness.containers import capabilities
-from harness.host.ports import HOST
+from harness.model.host.ports import HOST
 from harness.model.node_layout import CLIENT_PORT
 
 

@@ -8,19 +8,19 @@ from typing import Any
 from docker import DockerClient
 from docker.models.containers import Container
 
+from harness.cluster.containers import engine
+from harness.cluster.containers.node_proxies import NodeProxies
+from harness.cluster.containers.proxy_image import proxy_image
 from harness.cluster.credentials import Credentials
 from harness.cluster.node_plan import FOR_CLIENTS, Node
-from harness.containers import engine
-from harness.containers.node_proxies import NodeProxies
-from harness.containers.proxy_image import proxy_image
-from harness.host.ports import HOST
+from harness.cluster.proxy.client import ProxyClient
+from harness.cluster.proxy.listeners import ListenerSpec
+from harness.cluster.proxy.server import ProxySpec
+from harness.cluster.proxy.tls_ends import TlsEnds
 from harness.model.errors import ClusterError
+from harness.model.host.ports import HOST
 from harness.model.node_layout import BEHIND_PROXY, PROXY_CONTROL_PORT
 from harness.model.tls import Tls
-from harness.proxy.client import ProxyClient
-from harness.proxy.listeners import ListenerSpec
-from harness.proxy.server import ProxySpec
-from harness.proxy.tls_ends import TlsEnds
 
 
 class ProxiedNodes(ABC):

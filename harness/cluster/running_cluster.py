@@ -12,15 +12,15 @@ from docker import DockerClient
 from docker.errors import NotFound
 
 from harness.cluster import external_containers
+from harness.cluster.containers import images
 from harness.cluster.external import ExternalCluster, client_security_of
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_plan import plan
+from harness.cluster.protocol.client_security import ClientSecurity
 from harness.cluster.state_records import ClusterRecord
-from harness.containers import images
 from harness.model.errors import ClusterError
 from harness.model.progress import report_progress
-from harness.protocol.client_security import ClientSecurity
 from harness.spec.cluster import ClusterSpec
 
 

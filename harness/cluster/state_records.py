@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 from docker import DockerClient
 
-from harness.containers import engine
-from harness.host import processes
+from harness.cluster.containers import engine
 from harness.model.errors import ClusterError, first_line
 from harness.model.frozen import Frozen
+from harness.model.host import processes
 from harness.model.storage import write_whole
 from harness.spec.cluster import ClusterSpec
 
@@ -32,7 +32,7 @@ _R = TypeVar("_R", bound=Frozen)
 class ClusterRecord(Frozen):
     """Where a cluster's containers are.
 
-    `owner` is the process that started it (`harness.host.processes.owner_label`). `ports` are in order
+    `owner` is the process that started it (`harness.model.host.processes.owner_label`). `ports` are in order
     of broker id, `addresses` by node id. `access` holds the clients' security settings (`ClientSecurity`), so
     only the user can read the file. `baseline` is what stood in each node before any fault, by kind
     (`harness.cluster.trace_kinds`). For an existing cluster: `brokers` by id (host and port), and the

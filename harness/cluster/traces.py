@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 
 import faults  # noqa: F401 - makes every fault known
 from faults.shared.fault_spec import KINDS
+from harness.cluster.containers.exec import ContainerOutput
 from harness.cluster.live import LiveCluster
 from harness.cluster.trace_kinds import ASKED, SCRIPTED, AskedKind, Kind, Scope
-from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError, KafkaChaosError
 
 _ASKED_AT_ONCE = 4

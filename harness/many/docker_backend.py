@@ -12,17 +12,17 @@ from typing import Any
 from checkers import EngineChoice
 from harness.check_jobs.worker import CheckOptions, start_checking
 from harness.cluster import state_records
+from harness.cluster.containers import engine
 from harness.cluster.running_cluster import running_cluster
-from harness.containers import engine
 from harness.many.cluster_reset import reset
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
-from harness.preflight import feasibility
 from harness.run.executor import prepare_runs
 from harness.run.experiment_run import ExperimentRun
+from harness.run.preflight import feasibility
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 

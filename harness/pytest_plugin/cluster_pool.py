@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import ClusterHolder
-from harness.config.yaml_problems import FileText, as_bad_input
-from harness.host.ports import HIGHEST, LOWEST, free_ports
+from harness.model.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import ClusterError
+from harness.model.host.ports import HIGHEST, LOWEST, free_ports
 from harness.pytest_plugin.settings import ChaosSpent, Settings
 from harness.run.faults.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.config.yaml_problems import FileText, as_bad_input
+from harness.model.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput
 from harness.spec import experiment_files
 from harness.spec.experiment import Experiment

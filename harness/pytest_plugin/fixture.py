@@ -25,7 +25,7 @@ from harness.pytest_plugin.marks import ChaosMarker
 from harness.pytest_plugin.messages import failure, note_failed_test, readable
 from harness.pytest_plugin.settings import Settings
 from harness.pytest_plugin.single_fault import OpenedFault, open_fault
-from harness.report.page import write_report
+from harness.report.run_page import write_report
 from harness.run import executor, replay
 from harness.spec.experiment import Experiment
 from harness.spec.overrides import overridden, with_payload

@@ -10,17 +10,17 @@ from contextlib import contextmanager
 import pytest
 
 from harness.check_jobs.recheck import RESULT_FILE
-from harness.containers import engine, images
+from harness.cluster.containers import engine, images
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.result import ExperimentResult, FailedTest, VerdictWord
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
-from harness.page.html import REPORT_FILE
 from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.pytest_plugin.settings import Missing, Settings
 from harness.report.arms_table import explanation
-from harness.report.page import write_report
+from harness.report.page.html import REPORT_FILE
+from harness.report.run_page import write_report
 from harness.run.executor import EXPERIMENT_FILE
 
 _MOST_CHARACTERS = 8_000

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from checkers import EngineChoice, group_findings
 from harness.check_jobs import engines
+from harness.cluster.protocol.client_requests import CommittedOffset
 from harness.model.errors import BadInput
 from harness.model.journal import (
     ASSIGNMENTS,
@@ -31,11 +32,10 @@ from harness.model.journal import (
 )
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import ReaderInfo, RunMeta
-from harness.protocol.client_requests import CommittedOffset
 from harness.pytest_plugin.delivery_report import Committed
-from harness.run.offsets.offset_rows import answer_row
-from workloads.journal.parquet_parts import PartWriter
+from workloads.groups.offset_rows import answer_row
 from workloads.own.consumer_journal import ConsumerJournal
+from workloads.records.journal.parquet_parts import PartWriter
 
 FOLDER = "own-groups"
 """The folder of these journals in the run's folder: GROUP/ with assignments, commits, offsets and live/."""

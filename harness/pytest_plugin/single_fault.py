@@ -13,18 +13,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from faults.schedules.entries import WrittenFault
 from faults.shared.fault_spec import FaultSpec, InjectionContext
+from harness.cluster.containers import images
 from harness.cluster.managed import ManagedCluster
-from harness.config.yaml_problems import FileText, as_bad_input
-from harness.containers import images
+from harness.model.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import FaultError, PrerequisiteMissing
 from harness.model.journal import FAULTS, FAULTS_FILE
-from harness.preflight import kernel_probes
-from harness.preflight.feasibility import unmet_needs
 from harness.pytest_plugin.messages import readable
 from harness.pytest_plugin.settings import Missing
 from harness.run.faults.ledger import FaultLedger
+from harness.run.preflight import kernel_probes
+from harness.run.preflight.feasibility import unmet_needs
 from harness.spec.cluster import SESSION_SECONDS
-from workloads.journal.row_journal import TableFile
+from workloads.records.journal.row_journal import TableFile
 
 _FAULT: TypeAdapter[Any] = TypeAdapter(WrittenFault)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.page.blocks import Table
+from harness.report.page.blocks import Table
 
 _DECIMALS = 3
 _TEXT = 20

@@ -13,10 +13,10 @@ from markupsafe import Markup
 from harness.model.journal import FINDINGS_DIR, OUTPUTS_DIR, SENDS_DIR, SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
-from harness.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
-from harness.page.html import environment
 from harness.report import arm_tables, arms_table, versions
 from harness.report.cycle_drawing import cycles_section
+from harness.report.page.blocks import Block, Cell, Drawing, Lines, Section, Table, Text, section
+from harness.report.page.html import environment
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import Chart, lay_out
 from harness.report.timeline_rows import GEOMETRY, broker_class

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from harness.model.partition_words import NO_PARTITION
 from harness.model.result import Summary
 from harness.model.run import RunMeta
-from harness.page.blocks import Table, grid
 from harness.report.arms_table import faults_of
+from harness.report.page.blocks import Table, grid
 from harness.report.run_times import open_between, since_start
 from harness.report.timeline import Timeline
 from harness.report.timeline_rows import FoundSpan, found_spans

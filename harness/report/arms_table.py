@@ -24,7 +24,7 @@ from harness.model.result import (
     VerdictWord,
 )
 from harness.model.run import RunMeta
-from harness.page.blocks import AnyCell, Cell, Section, Status, Table, text_of
+from harness.report.page.blocks import AnyCell, Cell, Section, Status, Table, text_of
 from harness.report.words import sentences_of
 
 _STATUSES: dict[VerdictWord, Status] = {

@@ -11,9 +11,9 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from harness.model.result import ArmResult, ExperimentResult
-from harness.page import markdown
-from harness.page.blocks import Block, Code, Lines, Page, Section, section
 from harness.report.arms_table import PROMISED, explanation, table
+from harness.report.page import markdown
+from harness.report.page.blocks import Block, Code, Lines, Page, Section, section
 
 MOST_BYTES = 1024 * 1024
 """GitHub's limit for a job summary."""

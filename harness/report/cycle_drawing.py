@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from harness.model.result import Breaks, Example, Summary
-from harness.page.blocks import Block, Drawing, Section, Text, section
+from harness.report.page.blocks import Block, Drawing, Section, Text, section
 
 _WIDTH, _BOX, _BEND = 720, (150, 24), 40
 _WORDS = {

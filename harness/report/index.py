@@ -15,8 +15,8 @@ from typing import cast
 from urllib.parse import quote
 
 from harness.model.journal import RUN_FILE
-from harness.page.blocks import Cell, Lines, Page, Status, Table, Text, moment, section
-from harness.page.html import INDEX_FILE, render, save_pages
+from harness.report.page.blocks import Cell, Lines, Page, Status, Table, Text, moment, section
+from harness.report.page.html import INDEX_FILE, render, save_pages
 
 GROUPS = {
     "run": "Runs of experiments",

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from checkers import Rates
-from harness.page.bar_chart import Bar, bars_section
-from harness.page.blocks import Block, Lines, Page, Table, Text, grid, section
 from harness.report.arms_table import three_digits
+from harness.report.page.bar_chart import Bar, bars_section
+from harness.report.page.blocks import Block, Lines, Page, Table, Text, grid, section
 
 PAGE_FILE = "rates.html"
 _RATES = {

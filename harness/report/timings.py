@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from harness.model.result import ExperimentResult
-from harness.page.blocks import Cell, Table
+from harness.report.page.blocks import Cell, Table
 
 START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whole run"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from harness.model.kafka_releases import METADATA, level_name
 from harness.model.result import ArmResult, FindingClass
 from harness.model.run import ClusterInfo, RunMeta, VersionChange
-from harness.page.blocks import Table, grid
+from harness.report.page.blocks import Table, grid
 
 _State = Callable[[ClusterInfo, Sequence[VersionChange]], str]
 _GONE = (FindingClass.EXPIRED, FindingClass.COMPACTED)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
-from harness.report.application_words import APPLICATION
-from harness.report.group_words import GROUPS
-from harness.report.share_words import SHARE
 from harness.report.workload_words import Moment, WorkloadWords
+from workloads.applications.application_words import APPLICATION
+from workloads.groups.group_words import GROUPS
+from workloads.share.share_words import SHARE
 
 WORDS: tuple[WorkloadWords, ...] = (GROUPS, SHARE, APPLICATION)
 

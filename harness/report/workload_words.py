@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.model.result import ArmResult, Summary
 from harness.model.run import RunMeta
-from harness.page.blocks import Table
+from harness.report.page.blocks import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from harness.run.run_clients import RunClients
 from harness.run.sampler import Sampler
 from harness.run.workloads import properties_of, workloads_of
 from workloads.base import ArmProducers, Running
-from workloads.journal.row_journal import RowJournal, TableFile
+from workloads.records.journal.row_journal import RowJournal, TableFile
 
 _Workload = TypeVar("_Workload", bound=Running)
 _START_SECONDS = 30.0

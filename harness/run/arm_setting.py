@@ -17,7 +17,7 @@ from harness.model.run import RunMeta
 from harness.model.secrets import masked
 from harness.spec.experiment import Arm, Experiment
 from workloads.base import InputSource
-from workloads.config.workload_spec import WorkloadSpec
+from workloads.records.config.workload_spec import WorkloadSpec
 
 
 @dataclass(eq=False)

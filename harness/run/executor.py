@@ -14,21 +14,21 @@ from checkers import EngineChoice
 from harness.check_jobs.engines import brokers_are_up
 from harness.check_jobs.recheck import RESULT_FILE, check_commands
 from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
+from harness.cluster.containers import engine
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import ClusterHolder, running_cluster
-from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError, did_you_mean
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, ExperimentResult
 from harness.model.secrets import redact, without_secret_values
-from harness.preflight import feasibility
-from harness.preflight.kernel_probes import Capability
 from harness.run.experiment_run import ExperimentRun
+from harness.run.preflight import feasibility
+from harness.run.preflight.kernel_probes import Capability
 from harness.run.workloads import check_settings_of
 from harness.spec.experiment import Arm, Experiment
-from workloads.producer.payloads import check_payload
-from workloads.reader.readers import check_settings
+from workloads.records.producer.payloads import check_payload
+from workloads.records.reader.readers import check_settings
 
 EXPERIMENT_FILE = "experiment.json"
 

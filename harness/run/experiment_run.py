@@ -18,11 +18,11 @@ from harness.cluster.traces import traces
 from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
-from harness.preflight.feasibility import check_external_limits, on_connected_cluster
-from harness.preflight.offered_requests import check_offered
 from harness.run.arm_run import ArmRun
 from harness.run.faults.healing import heal_cluster
 from harness.run.faults.ledger import FaultLedger
+from harness.run.preflight.feasibility import check_external_limits, on_connected_cluster
+from harness.run.preflight.offered_requests import check_offered
 from harness.run.steps.step_context import StepContext
 from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.cluster import SESSION_SECONDS

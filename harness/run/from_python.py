@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.model.result import ArmResult, ExperimentResult
 from harness.report.arms_table import explanation
-from harness.report.page import write_report
+from harness.report.run_page import write_report
 from harness.run.executor import EXPERIMENT_FILE, Options, execute
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load as load_experiment

@@ -19,14 +19,14 @@ from harness.model.journal import (
     RowSink,
 )
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients.client_factory import reader_clients
+from harness.run.client_factory import reader_clients
 from harness.run.workloads import CONSUMERS, PRODUCERS
 from workloads.base import ArmProducers, Running
-from workloads.journal.parquet_parts import ClosesAtEnd
-from workloads.journal.row_journal import RowJournal
-from workloads.producer.send_journal import SendJournal
-from workloads.reader.reader_journal import NO_SINKS, ReaderSinks, Source
-from workloads.reader.readers import Readers
+from workloads.records.journal.parquet_parts import ClosesAtEnd
+from workloads.records.journal.row_journal import RowJournal
+from workloads.records.producer.send_journal import SendJournal
+from workloads.records.reader.reader_journal import NO_SINKS, ReaderSinks, Source
+from workloads.records.reader.readers import Readers
 
 _INTERRUPTED_CLOSE_SECONDS = 0.5
 _CLOSE_MARGIN_SECONDS = 5.0

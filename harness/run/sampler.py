@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.broker_views import TopologyView
 from harness.model.journal import SAMPLES, RowSink
-from harness.protocol.connection import BrokerConnection
 
 EVERY_SECONDS = 0.25
 _CONTROLLER_EVERY = 4

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.application.launch import prepare
-from harness.run.arm_application import ArmApplication
+from harness.run import client_factory
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients import client_factory, java_clients
-from harness.run.clients.client_factory import MakeConsumer, MakeProducers, Properties
-from harness.run.clients.own_programs import OwnPrograms, own_producers
-from harness.run.clients.polling_transactions import PollingTransactions
-from harness.run.clients.processors import Processors
-from harness.run.clients.share_groups import ShareGroups
-from harness.run.offsets.group_offsets import GroupOffsets
+from harness.run.client_factory import MakeConsumer, MakeProducers, Properties
 from harness.spec.experiment import Arm, Experiment
+from workloads.applications.arm_application import ArmApplication
+from workloads.applications.launch import prepare
 from workloads.base import Running
+from workloads.groups.group_offsets import GroupOffsets
+from workloads.java import java_clients
+from workloads.own.own_programs import OwnPrograms, own_producers
+from workloads.share.share_groups import ShareGroups
+from workloads.transactions.polling_transactions import PollingTransactions
+from workloads.transactions.processors import Processors
 
 PRODUCERS: Mapping[str, MakeProducers] = {
     "librdkafka": client_factory.producers,

@@ -16,8 +16,6 @@ from faults.targets import named_brokers
 from faults.targets.target_context import ClusterShape, listed_ids
 from harness.model.errors import BadInput, words_of
 from harness.model.frozen import Frozen, Setting
-from harness.spec.application import ApplicationSpec, merged
-from harness.spec.application_plan import describe_application
 from harness.spec.cluster import ClusterSpec
 from harness.spec.cluster_shape import shape_of
 from harness.spec.problems import fault_problems, reader_problems
@@ -26,9 +24,11 @@ from harness.spec.step_faults import needs_proxy, request_problems
 from harness.spec.topic import TopicSpec
 from harness.spec.version_problems import version_problems
 from harness.spec.workload_problems import CHECKS, CLUSTER_CHECKS, SHAPE_CHECKS
-from workloads.config.reader_spec import ReaderSpec
-from workloads.config.share_spec import ShareSpec
-from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.applications.application_plan import describe_application
+from workloads.applications.application_spec import ApplicationSpec, merged
+from workloads.records.config.reader_spec import ReaderSpec
+from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.share.share_spec import ShareSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 

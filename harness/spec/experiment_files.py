@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import yaml
 
-from harness.config.yaml_files import FileKind
+from harness.model.config.yaml_files import FileKind
 from harness.spec.cluster import MOST_EXISTING
 from harness.spec.experiment import Experiment
 
@@ -17,7 +17,7 @@ EXPERIMENT = FileKind(
     expected="a mapping with name, title, steps and arms",
     example="`kafka-chaos init` writes an example file",
     schema="kafka-chaos schema",
-    folder="experiments",
+    folder="harness/experiments",
 )
 
 
@@ -25,7 +25,7 @@ def load(name_or_path: str, *, elsewhere: bool = False) -> Experiment:
     """A built-in experiment by its name, or an experiment file by its path.
 
     `elsewhere`: an existing cluster takes the place of the file's own. Its size and ids are not known here,
-    so the file may name any broker; `harness.preflight.feasibility.on_external_cluster` then puts it in.
+    so the file may name any broker; `harness.run.preflight.feasibility.on_external_cluster` then puts it in.
 
     Raises:
         BadInput: no such experiment, not YAML, or not an experiment: names the path in the file.

@@ -11,7 +11,7 @@ from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
 from harness.spec.version_problems import version_problems
-from workloads.config.workload_spec import WorkloadSpec
+from workloads.records.config.workload_spec import WorkloadSpec
 
 
 def overridden(
@@ -38,7 +38,7 @@ def overridden(
 
 def with_payload(experiment: Experiment, payload: Any) -> Experiment:
     """The experiment with records that hold this payload, in all of its arms; `payload` is what stands in the
-    workload of an experiment file, or a function (see `workloads.config.payload_spec.PayloadSpec`).
+    workload of an experiment file, or a function (see `workloads.records.config.payload_spec.PayloadSpec`).
 
     Raises:
         BadInput: no payload, or one that does not go with a workload of the experiment.

@@ -11,7 +11,7 @@ from faults.targets.target_context import ClusterShape
 from harness.spec.cluster import ClusterSpec, Metadata
 from harness.spec.step import Step
 from harness.spec.steps import Heal, Inject, Write
-from workloads.config.reader_spec import ReaderSpec
+from workloads.records.config.reader_spec import ReaderSpec
 
 
 def left_open(steps: Sequence[Step], index: int) -> dict[str, Inject]:

@@ -7,13 +7,13 @@ from typing import Any, get_args
 from pydantic import model_validator
 
 from harness.model.frozen import Frozen
-from harness.spec.drive_step import Drive
-from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
-from harness.spec.producer_ids import InitProducerId
-from harness.spec.rival import Rival
-from harness.spec.share_step import AlterShareGroup
 from harness.spec.steps import Ask, Heal, Inject, Sleep, Wait, Write
 from harness.spec.topic import DeleteRecords, RecreateTopic
+from workloads.groups.group_steps import AskOffsets, CommitOffsets, RestartReader
+from workloads.java.drive_step import Drive
+from workloads.java.init_producer_id import InitProducerId
+from workloads.share.share_step import AlterShareGroup
+from workloads.transactions.rival import Rival
 
 _OfGroup = RestartReader | CommitOffsets | AskOffsets | AlterShareGroup
 Sending = Write | Drive | Rival

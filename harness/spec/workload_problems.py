@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from faults.schedules.problems import Problem
 from harness.model.errors import located_words_of
-from harness.spec.application_problems import application_problems, source_problems
-from harness.spec.drive_problems import client_problem, driving_problems, rival_problems
-from harness.spec.group_problems import commit_problems, restart_problems
-from harness.spec.share_problems import altered_problems, share_problems
+from workloads.applications.application_problems import application_problems, source_problems
+from workloads.groups.group_problems import commit_problems, restart_problems
+from workloads.java.drive_problems import client_problem, driving_problems, rival_problems
+from workloads.share.share_problems import altered_problems, share_problems
 
 # An experiment is `harness.spec.experiment.Experiment`, which imports this module.
 Check = Callable[[Any], Iterator[Problem]]

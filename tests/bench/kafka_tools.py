@@ -9,8 +9,8 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.types import EndpointConfig, LogConfig
 
+from harness.cluster.containers import capabilities, engine
 from harness.cluster.managed import ManagedCluster
-from harness.containers import capabilities, engine
 from harness.model.errors import ClusterError
 from harness.model.node_layout import INTERNAL_PORT
 

@@ -34,9 +34,9 @@ from docker.errors import DockerException
 from rich.console import Console
 from rich.table import Table
 
+from harness.cluster.containers import engine
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
-from harness.containers import engine
 from harness.model.errors import ClusterError
 from tests.bench.kafka_tools import (
     CONFIG_FILE,
@@ -46,10 +46,10 @@ from tests.bench.kafka_tools import (
     tools_bootstrap,
 )
 from tests.bench.rows import Row
-from workloads.config.java_settings import java_properties
-from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.producer.producers import Workload
-from workloads.producer.send_journal import SendJournal
+from workloads.java.java_settings import java_properties
+from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.producer.producers import Workload
+from workloads.records.producer.send_journal import SendJournal
 
 RECORDS = 1_000_000
 SIZE = 100

@@ -22,11 +22,11 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from harness.host.ports import HOST, free_ports
+from harness.cluster.proxy.listeners import ListenerSpec
+from harness.cluster.proxy.process import LocalProxy
+from harness.cluster.proxy.server import ProxySpec
+from harness.model.host.ports import HOST, free_ports
 from harness.model.request_rules import RequestRule
-from harness.proxy.listeners import ListenerSpec
-from harness.proxy.process import LocalProxy
-from harness.proxy.server import ProxySpec
 from tests.bench.rows import Row, table
 from tests.support.kafka_frames import produce
 

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 from confluent_kafka import Producer
 
-from workloads.clients import client_logger
+from workloads.records.clients import client_logger
 
 _names = count()
 

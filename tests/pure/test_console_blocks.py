@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import typer.main
 
-from harness.bugs.bug import BUGS
-from harness.claims.claim import CLAIMS
 from harness.cli.app import app, main
-from harness.containers import engine
+from harness.cluster.containers import engine
+from harness.lab.bugs.bug import BUGS
+from harness.lab.claims.claim import CLAIMS
 from tests.support.console_blocks import PAGES, Command, blocks_of, commands_of, inline_of
 from tests.support.paths import ROOT
 

@@ -25,7 +25,7 @@ FOLDERS = "kafka_chaos|harness|faults|workloads|checkers|compose|tests|docs|exam
 MORE_OF_THE_WALK = [
     ROOT / path
     for path in (
-        "workloads/producer/send_journal.py",
+        "workloads/records/producer/send_journal.py",
         "harness/cluster/external.py",
         "harness/model/result.py",
         "checkers/journals/load.py",

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from checkers.journals.footers import JournalFile
 from harness.model.journal import SAMPLES_DIR, SENDS_DIR, UNREADABLE
-from harness.report.page import write_report
+from harness.report.run_page import write_report
 from harness.report.timeline import read_timeline
 from harness.run.replay import _injected_faults
 from tests.support.builders.batches import batch, marker, old_message
 from tests.support.builders.results import arm, meta, result
 from tests.support.builders.run_folders import run_folder
 from tests.support.fuzzing import fuzzed, spoilt_bytes, told
-from workloads.log_format.checkpoints import OFFSET_FILES, epoch_rows, offset_rows
-from workloads.log_format.segments import (
+from workloads.records.log_format.checkpoints import OFFSET_FILES, epoch_rows, offset_rows
+from workloads.records.log_format.segments import (
     hidden_offsets,
     kept_offsets,
     log_end_offset,
@@ -46,7 +46,7 @@ MOST_OFFSETS = 2**20
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes that claim millions of offsets would take the most of the time."""
-    monkeypatch.setattr("workloads.log_format.segments._MOST_OFFSETS", 2**12)
+    monkeypatch.setattr("workloads.records.log_format.segments._MOST_OFFSETS", 2**12)
 
 
 def segment(data: bytes) -> None:

@@ -15,23 +15,23 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.audit.audit import audit
-from harness.audit.audit_files import audit_files
-from harness.audit.config_reader import read_config
-from harness.claims.claim import CLAIM
 from harness.cluster import state_records
-from harness.config.properties import parse_properties, read_properties
-from harness.explore.result import load_result as explored
-from harness.interop.import_summary import VerifiableImport
-from harness.interop.verifiable_import import import_run
+from harness.cluster.protocol.client_security import client_security_of
+from harness.lab.claims.claim import CLAIM
+from harness.lab.explore.result import load_result as explored
 from harness.many.matrix.expand import expand_matrix
 from harness.many.matrix.result import load_result
 from harness.many.matrix.spec import MATRIX
+from harness.model.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
-from harness.protocol.client_security import client_security_of
 from harness.spec import experiment_files, run_plan
 from harness.spec.experiment_files import EXPERIMENT
+from harness.tools.audit.audit import audit
+from harness.tools.audit.audit_files import audit_files
+from harness.tools.audit.config_reader import read_config
+from harness.tools.interop.import_summary import VerifiableImport
+from harness.tools.interop.verifiable_import import import_run
 from tests.support.builders.results import meta
 from tests.support.foreign_files import WITH_EQUALS, WITHOUT_EQUALS
 from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told

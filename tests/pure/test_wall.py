@@ -20,7 +20,6 @@ LISTS = {
     "harness.spec.experiment": "what a file of an experiment may have",
     "harness.spec.step": "the kinds of steps",
     "harness.spec.workload_problems": "what may be wrong with each",
-    "workloads.interop.**": "journals of other tools, which are of any workload",
 }
 """The modules of the core that import other workloads, because they list them, and what each lists."""
 

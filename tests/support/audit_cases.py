@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.audit.known_settings import ClientLibrary
+from harness.tools.audit.known_settings import ClientLibrary
 
 JAVA, RDK = ClientLibrary.JAVA, ClientLibrary.LIBRDKAFKA
 SASL = "security.protocol=sasl_plaintext; sasl.username=a; sasl.password=b"

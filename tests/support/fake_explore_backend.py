@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from harness.explore.menu import MENU, ExploreMenu
+from harness.lab.explore.menu import MENU, ExploreMenu
 from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Judgement, VerdictWord

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.cluster.containers.exec import ContainerOutput
 from harness.cluster.node_plan import Node
-from harness.containers.exec import ContainerOutput
 from harness.spec.cluster import ClusterSpec
 from tests.support.fake_cluster import FakeCluster
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from workloads.journal.row_journal import _checked
+from workloads.records.journal.row_journal import _checked
 
 
 class Rows:

@@ -11,9 +11,9 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_writer
 
+from harness.cluster.proxy import bodies
+from harness.cluster.proxy.error_answers import empty
 from harness.model.kafka_protocol import API_KEYS
-from harness.proxy import bodies
-from harness.proxy.error_answers import empty
 
 TOPIC_ID = uuid.UUID(int=7)
 

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from harness.model.journal import ASSIGNMENTS, COMMITS, READS
-from workloads.config.reader_spec import ReaderSpec
-from workloads.journal.row_journal import RowJournal
-from workloads.reader.reader_journal import ReaderSinks, Source
-from workloads.reader.readers import Readers
+from workloads.records.config.reader_spec import ReaderSpec
+from workloads.records.journal.row_journal import RowJournal
+from workloads.records.reader.reader_journal import ReaderSinks, Source
+from workloads.records.reader.readers import Readers
 
 PARTITIONS = 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads.producer.processor import OFFSET_BITS
+from workloads.transactions.processor import OFFSET_BITS
 
 
 def source_of(key: int) -> tuple[int, int]:

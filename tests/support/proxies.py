@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.host.ports import HOST, free_ports
-from harness.proxy.client import ProxyClient
-from harness.proxy.listeners import ListenerSpec
-from harness.proxy.process import LocalProxy
-from harness.proxy.server import ProxySpec
+from harness.cluster.proxy.client import ProxyClient
+from harness.cluster.proxy.listeners import ListenerSpec
+from harness.cluster.proxy.process import LocalProxy
+from harness.cluster.proxy.server import ProxySpec
+from harness.model.host.ports import HOST, free_ports
 
 
 @dataclass(frozen=True)

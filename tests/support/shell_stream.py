@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 class ShellStream:
-    """Takes what `harness.containers.lasting_shells` asks of docker-py's connection to a shell."""
+    """Takes what `harness.cluster.containers.lasting_shells` asks of docker-py's connection to a shell."""
 
     def __init__(self) -> None:
         self._sock, self._engine = socket.socketpair()

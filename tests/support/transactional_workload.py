@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 from confluent_kafka import Producer
 
 from harness.model.journal import TRANSACTIONS
-from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
-from workloads.journal.row_journal import RowJournal
-from workloads.producer.producers import Workload
-from workloads.producer.send_journal import SendJournal
+from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.journal.row_journal import RowJournal
+from workloads.records.producer.producers import Workload
+from workloads.records.producer.send_journal import SendJournal
 
 Rows = list[dict[str, Any]]
 

@@ -15,12 +15,12 @@ from confluent_kafka import KafkaException
 
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
-from workloads.clients import drop_pending_error, flush, purge, purge_and_close
-from workloads.journal.parquet_parts import ClosesAtEnd
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal, OwnTransactions
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
-from workloads.producer.outcomes import classify
-from workloads.record.carried_identity import IDENTITY_HEADER, carry
+from workloads.records.clients import drop_pending_error, flush, purge, purge_and_close
+from workloads.records.journal.parquet_parts import ClosesAtEnd
+from workloads.records.producer.outcomes import classify
+from workloads.records.record.carried_identity import IDENTITY_HEADER, carry
 
 CLOSE_SECONDS = 30.0
 """Seconds for which `close` waits for reports: delivery.timeout.ms of runs."""

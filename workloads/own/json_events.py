@@ -14,9 +14,9 @@ with confluent-kafka, and programs in any language can.
 
 `begin` is the first line. `sent` is written before the record is handed to the client, with dense numbers
 from 0. A send that failed may be in the log all the same; a send that was refused before it was queued is
-certainly not in the log. Unlike lines of Kafka's own tools (`workloads.interop.verifiable_events`), no line
-is ignored, because a line that cannot be read may have been a send. The exception is a last line that is cut
-off because its program has ended; such a file does not end with `end`.
+certainly not in the log. Unlike lines of Kafka's own tools (`harness.tools.interop.verifiable_events`), no
+line is ignored, because a line that cannot be read may have been a send. The exception is a last line that is
+cut off because its program has ended; such a file does not end with `end`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from typing import Any, get_args
 from harness.model.errors import BadInput
 from harness.model.journal import TxnOutcome
 from workloads.own.producer_folder import Acks, ProducerTarget
-from workloads.producer.send_journal import NO_TIMESTAMP
-from workloads.record.identity import MAX_RUN
+from workloads.records.producer.send_journal import NO_TIMESTAMP
+from workloads.records.record.identity import MAX_RUN
 
 _MS = 1_000_000
 MOST_NS = 2**63 - 1

@@ -20,9 +20,9 @@ from workloads.own.journaled import open_in
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, RUN_VARIABLE, ProducerFolder
 from workloads.own.take_over import Steps, Times, import_events
-from workloads.producer.outcomes import NO_REPORT, classify
-from workloads.producer.reports import Progress
-from workloads.producer.send_journal import SendJournal
+from workloads.records.producer.outcomes import NO_REPORT, classify
+from workloads.records.producer.reports import Progress
+from workloads.records.producer.send_journal import SendJournal
 
 CLOSE_SECONDS = 10.0
 IDLE_SECONDS = 2.0
@@ -34,8 +34,8 @@ _EVENT = re.compile(rb'"event"\s*:\s*"(\w+)"')
 
 
 class OwnProducers:
-    """Has the methods of `workloads.producer.producers.Workload`, for producers that this process does not
-    drive.
+    """Has the methods of `workloads.records.producer.producers.Workload`, for producers that this process
+    does not drive.
 
     `expected` is the number of producers that must open a journal in `folder`. A write step ends after its
     `seconds`, or as soon as all have closed. `close` moves their journals into the run's.

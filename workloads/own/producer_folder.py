@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from harness.model.errors import BadInput, JournalError
-from workloads.record.identity import MAX_PRODUCER, MAX_RUN
+from workloads.records.record.identity import MAX_PRODUCER, MAX_RUN
 
 FOLDER_VARIABLE = "KAFKA_CHAOS_JOURNAL"
 TOPIC_VARIABLE = "KAFKA_CHAOS_TOPIC"

@@ -14,9 +14,9 @@ from harness.model.journal import RowSink, SendOutcome, TxnOutcome
 from workloads.own.json_events import CUT_OFF, MOST_NS, TRANSACTION_ENDS, EventLine, open_events
 from workloads.own.own_journal import ANY_PARTITION
 from workloads.own.producer_folder import ProducerTarget
-from workloads.producer.outcomes import classify
-from workloads.producer.send_journal import NO_KEY, NO_OFFSET, NO_TXN, SendBatch, SendJournal
-from workloads.record.identity import MAX_PRODUCER, decode_keys
+from workloads.records.producer.outcomes import classify
+from workloads.records.producer.send_journal import NO_KEY, NO_OFFSET, NO_TXN, SendBatch, SendJournal
+from workloads.records.record.identity import MAX_PRODUCER, decode_keys
 
 _MOST_WAITING = 10_000
 

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import AcknowledgeType, KafkaError, KafkaException, ShareConsumer
 from confluent_kafka.cimpl import IllegalStateException
 
-from workloads.clients import client_logger
+from workloads.records.clients import client_logger
 from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, run_process
 
 _COMMIT_SECONDS = 30.0

@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TextIO
 
-from workloads.record.carried_identity import decode_carried
-from workloads.record.identity import STATES, UNDECODABLE
+from workloads.records.record.carried_identity import decode_carried
+from workloads.records.record.identity import STATES, UNDECODABLE
 
 _POLL_SECONDS = 0.1
 _ERROR_SECONDS = 0.2

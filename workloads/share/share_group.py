@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from harness.model.run import ShareInfo
-from workloads.config.share_spec import ShareSpec
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import LIBRDKAFKA_MEMBER, MemberJournal, MemberProcess, ShareSinks
+from workloads.share.share_spec import ShareSpec
 
 _POLL_SECONDS = 0.05
 _CLOSE_SECONDS = 60.0

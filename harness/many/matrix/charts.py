@@ -19,9 +19,9 @@ from harness.many.matrix.table import (
     reasons,
 )
 from harness.model.result import FindingClass
-from harness.page.bar_chart import Bar, bars_section
-from harness.page.blocks import AnyCell, Block, Cell, Section, Table, Text, section
 from harness.report.arms_table import three_digits
+from harness.report.page.bar_chart import Bar, bars_section
+from harness.report.page.blocks import AnyCell, Block, Cell, Section, Table, Text, section
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import BaseModel, ValidationError
 
-from harness.config.yaml_problems import FileText, as_bad_input
 from harness.many.matrix.spec import MOST_ARMS, ArmSelector, MatrixSpec, Patch, matches
+from harness.model.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput
 from harness.spec.experiment import Arm, Experiment
-from workloads.config.java_settings import java_problem
-from workloads.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.java.java_settings import java_problem
+from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
 
 _LONGEST = 60
 

@@ -22,10 +22,21 @@ from harness.model.errors import JournalError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
-from harness.page import html, markdown
-from harness.page.blocks import Cell, Code, Lines, Page, Section, Status, Table, Text, section, status_of
 from harness.report.arm_section import arm_section
 from harness.report.ci import add_outcome, set_counts, xml_text
+from harness.report.page import html, markdown
+from harness.report.page.blocks import (
+    Cell,
+    Code,
+    Lines,
+    Page,
+    Section,
+    Status,
+    Table,
+    Text,
+    section,
+    status_of,
+)
 
 CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
 MOST_SECTIONS = 12

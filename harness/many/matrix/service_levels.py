@@ -10,8 +10,8 @@ from harness.many.matrix.result import MatrixArmResult, MatrixResult
 from harness.many.matrix.spec import ServiceLevel, matches
 from harness.model.frozen import Frozen
 from harness.model.result import FindingClass
-from harness.page.blocks import AnyCell, Cell, Section, Table, Text, section
 from harness.report.arms_table import three_digits
+from harness.report.page.blocks import AnyCell, Cell, Section, Table, Text, section
 
 _COLUMNS = ("arm", "bound", "allowed", "found", "kept")
 _ABOUT = (

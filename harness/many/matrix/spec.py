@@ -8,15 +8,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from faults.schedules.entries import ScheduleEntry
-from harness.config.yaml_files import FileKind, label_of
+from harness.model.config.yaml_files import FileKind, label_of
 from harness.model.errors import did_you_mean
 from harness.model.frozen import Frozen, Setting
 from harness.model.secrets import without_secret_values
 from harness.spec.cluster import ClusterSpec
 from harness.spec.step import Step
 from harness.spec.topic import TopicSpec
-from workloads.config.reader_spec import ReaderSpec
-from workloads.config.workload_spec import WorkloadSpec
+from workloads.records.config.reader_spec import ReaderSpec
+from workloads.records.config.workload_spec import WorkloadSpec
 
 NAME = r"^[a-z0-9][a-z0-9=+._-]{0,39}$"
 MOST_ARMS = 10_000
@@ -199,5 +199,5 @@ MATRIX = FileKind(
     expected="a mapping with name, title, base and axes",
     example="docs/how-to/matrix.md has examples, and `kafka-chaos matrix --show NAME` prints a built-in one",
     schema="kafka-chaos matrix --schema",
-    folder="matrices",
+    folder="harness/matrices",
 )

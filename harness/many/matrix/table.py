@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from checkers import difference
 from harness.many.matrix.compare import Comparison, Measured
 from harness.many.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
-from harness.page.blocks import AnyCell, Block, Cell, Lines, Status, Table, grid, text_of
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
+from harness.report.page.blocks import AnyCell, Block, Cell, Lines, Status, Table, grid, text_of
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
 _NARROW = (

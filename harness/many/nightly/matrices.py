@@ -17,9 +17,9 @@ from harness.many.workers import clusters_at_once
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.storage import write_whole
-from harness.page.blocks import Section, Text, section
 from harness.report.arms_table import PROMISED
 from harness.report.ci import NOT_RUN
+from harness.report.page.blocks import Section, Text, section
 
 OWN_VERSIONS = "its own versions"
 """The entry instead of a version for a matrix that has versions as an axis."""

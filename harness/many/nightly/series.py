@@ -21,7 +21,7 @@ from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
 from harness.model.storage import write_whole
 from harness.report.ci import SeriesOutcome, headline, junit_text, summary_text
-from harness.report.page import write_report
+from harness.report.run_page import write_report
 from harness.run import executor
 from harness.spec import experiment_files
 from harness.spec.overrides import overridden

@@ -11,12 +11,12 @@ import faults  # noqa: F401 - makes every fault known
 from faults.shared.fault_spec import KINDS, Injection, InjectionContext
 from harness.cluster import running_cluster, state_records
 from harness.cluster.cluster_with_application import ClusterWithApplication
+from harness.cluster.containers import engine
 from harness.cluster.live import LiveCluster
 from harness.cluster.traces import traces
-from harness.containers import engine
-from harness.host import processes
-from harness.host.orphans import end_orphans
 from harness.model.errors import ClusterError, KafkaChaosError, first_line
+from harness.model.host import processes
+from harness.model.host.orphans import end_orphans
 from harness.model.progress import report_progress
 
 

@@ -25,8 +25,8 @@ from harness.model.journal import COMMITTED_DIR, READS_DIR
 from harness.model.progress import report_progress
 from harness.model.run import FinalRead, PartitionBounds
 from harness.run.reads.missing_records import gap_reasons, inspect_replicas, unread_partitions
-from workloads.reader.digest import PartitionDigest
-from workloads.reader.final_reader import RowMaker, last_stable, read_range
+from workloads.records.reader.digest import PartitionDigest
+from workloads.records.reader.final_reader import RowMaker, last_stable, read_range
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0

@@ -31,10 +31,10 @@ from harness.model.journal import (
 )
 from harness.model.journal_reader import journal_batches
 from harness.model.run import PartitionBounds
-from workloads.journal.parquet_parts import PartWriter
-from workloads.log_format.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
-from workloads.log_format.segments import Hidden, hidden_offsets, kept_offsets, replica_rows
-from workloads.reader.digest import PartitionDigest
+from workloads.records.journal.parquet_parts import PartWriter
+from workloads.records.log_format.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
+from workloads.records.log_format.segments import Hidden, hidden_offsets, kept_offsets, replica_rows
+from workloads.records.reader.digest import PartitionDigest
 
 Digests = Mapping[int, PartitionDigest]
 

@@ -16,16 +16,16 @@ from typing import Any
 
 from faults.shared.fault_spec import InjectionContext
 from harness.cluster.live import LiveCluster
+from harness.cluster.protocol.client_requests import end_offset, epoch_end, fetch, produce
+from harness.cluster.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError, FaultError
 from harness.model.journal import RowSink
-from harness.protocol.client_requests import end_offset, epoch_end, fetch, produce
-from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
 from harness.spec.steps import Ask
-from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
-from workloads.log_format.segments import log_end_offset, parse_segment
-from workloads.record.carried_identity import decode_carried
-from workloads.record.identity import OK
+from workloads.records.log_format.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
+from workloads.records.log_format.segments import log_end_offset, parse_segment
+from workloads.records.record.carried_identity import decode_carried
+from workloads.records.record.identity import OK
 
 NO_ANSWER = "NO_ANSWER"
 _OBSERVER_SECONDS = 1.0

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from workloads.producer.reports import Progress
+from workloads.records.producer.reports import Progress
 
 
 class ReportRate:

@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.interop.jepsen_export import export_jepsen
 from harness.model.run import RunMeta
+from harness.tools.interop.jepsen_export import export_jepsen
 from tests.support.history import run_meta, write_run
 from tests.support.planted_cycles import STORIES, VERDICTS, Planted, planted
 from tests.support.transaction_history import PARTITIONS

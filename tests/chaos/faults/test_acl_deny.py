@@ -13,8 +13,8 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError
 from harness.model.result import VerdictWord
-from harness.preflight.feasibility import on_external_cluster
 from harness.run.executor import Options, execute, run_on
+from harness.run.preflight.feasibility import on_external_cluster
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse
 from harness.spec.security import SecuritySpec

@@ -11,11 +11,11 @@ from confluent_kafka import Message, Producer
 from faults.clock_skew import ClockSkew, shift_script
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, Controller, Leader
+from harness.cluster.containers import engine, images
+from harness.cluster.containers.node_volumes import create_clocks
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.traces import traces
-from harness.containers import engine, images
-from harness.containers.node_volumes import create_clocks
 from harness.model.errors import ClusterError, FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of

@@ -13,9 +13,9 @@ from faults.connections import RefuseConnections
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
 from harness.cluster.managed import ManagedCluster
-from harness.host.ports import HOST
+from harness.cluster.protocol.connection import BrokerConnection
+from harness.model.host.ports import HOST
 from harness.model.polling import wait_until
-from harness.protocol.connection import BrokerConnection
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers, leader_of
 from tests.chaos.support.proof import Prove
 

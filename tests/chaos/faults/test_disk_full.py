@@ -10,9 +10,9 @@ from faults import DiskFull
 from faults.disk_full import no_space_line
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
+from harness.cluster.containers import engine
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
-from harness.containers import engine
 from harness.model.errors import FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import await_another_leader, leader_of

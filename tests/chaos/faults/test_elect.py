@@ -14,11 +14,11 @@ from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, NodeIds
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
-from harness.host.ports import HOST
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.broker_views import PartitionState
 from harness.model.errors import FaultError
+from harness.model.host.ports import HOST
 from harness.model.polling import wait_until
-from harness.protocol.connection import BrokerConnection
 from tests.chaos.support.cluster_queries import PATIENCE, partition_state
 from tests.chaos.support.proof import Prove
 from tests.chaos.support.reassignments import ongoing_reassignments

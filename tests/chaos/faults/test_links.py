@@ -15,7 +15,7 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.traces import traces
 from harness.model.errors import FaultError
-from harness.preflight import feasibility, kernel_probes
+from harness.run.preflight import feasibility, kernel_probes
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.link_spoiler import spoilt
 from tests.chaos.support.proof import Prove

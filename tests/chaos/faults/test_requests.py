@@ -19,18 +19,18 @@ from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext
 from faults.slow_links import Bandwidth, Jitter, Latency
 from faults.targets import Clients, Followers, Leader
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.cluster.traces import traces
-from harness.host.ports import HOST
+from harness.model.host.ports import HOST
 from harness.model.polling import wait_until
 from harness.model.request_rules import RequestRule
 from harness.model.result import ArmResult, VerdictWord
-from harness.protocol.connection import BrokerConnection
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.proof import Prove
-from workloads.log_format.segments import parse_segment
+from workloads.records.log_format.segments import parse_segment
 
 pytestmark = pytest.mark.chaos
 

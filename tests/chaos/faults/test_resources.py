@@ -7,10 +7,10 @@ import pytest
 from faults import CpuLimit, MemoryLimit, SlowDisk
 from faults.shared.fault_spec import FaultSpec, InjectionContext
 from faults.targets import Leader
+from harness.cli.listings import faults
 from harness.cluster.managed import ManagedCluster
-from harness.listings import faults
 from harness.model.errors import FaultError
-from harness.preflight import kernel_probes
+from harness.run.preflight import kernel_probes
 from tests.chaos.support.proof import Prove
 
 pytestmark = pytest.mark.chaos

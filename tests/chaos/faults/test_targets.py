@@ -25,10 +25,10 @@ from faults.targets import (
 )
 from harness.cluster.convergence import settle, unsettled_reason
 from harness.cluster.managed import ManagedCluster
-from harness.host.ports import HOST
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.errors import FaultError
+from harness.model.host.ports import HOST
 from harness.model.polling import wait_until
-from harness.protocol.connection import BrokerConnection
 from tests.chaos.support.cluster_queries import PATIENCE, leader_of
 
 pytestmark = pytest.mark.chaos

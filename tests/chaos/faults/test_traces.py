@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from harness.cluster import running_cluster, state_records
+from harness.cluster.containers import engine, images
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.traces import traces
-from harness.containers import engine, images
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import wait_until
 from tests.chaos.support.cluster_queries import leader_of

@@ -15,9 +15,9 @@ from faults.targets import BrokerId
 from harness.cluster import traces
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.protocol.client_requests import produce
 from harness.model.errors import FaultError
 from harness.model.kafka_releases import METADATA, RELEASES
-from harness.protocol.client_requests import produce
 from harness.run.executor import Options, execute
 from harness.spec.experiment_files import load
 

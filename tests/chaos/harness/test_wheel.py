@@ -62,7 +62,7 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_has_all_packages_and_data_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == PACKAGES
-    assert not [name for name in names if name.startswith("harness/docgen") or "__pycache__" in name]
+    assert not [name for name in names if name.startswith("harness/cli/docgen") or "__pycache__" in name]
     sources = [
         path.relative_to(ROOT).as_posix()
         for package in ("experiments", "matrices", "menus", "page/templates", "report/templates")
@@ -73,8 +73,8 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(wheel: Path) -> No
     assert not set(sources) - names
     assert {
         "kafka_chaos/py.typed",
-        "harness/audit/settings.tsv",
-        "harness/audit/formats.yaml",
+        "harness/tools/audit/settings.tsv",
+        "harness/tools/audit/formats.yaml",
         "compose/kafka/Dockerfile",
     } <= names
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from harness.cluster.containers import engine
 from harness.cluster.managed import ManagedCluster
-from harness.containers import engine
-from harness.host.orphans import MARK
+from harness.model.host.orphans import MARK
 from harness.model.result import ArmResult
 from harness.run.executor import Options, run_on
 from harness.spec.experiment import Experiment

@@ -10,7 +10,7 @@ from typing import Any
 
 from faults.shared.fault_spec import KINDS, InjectionContext
 from harness.cluster import running_cluster, state_records
-from harness.containers import engine
+from harness.cluster.containers import engine
 from harness.model.journal import FaultPhase
 from harness.run.faults.ledger import FaultLedger
 

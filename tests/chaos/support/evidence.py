@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.cli.listings import faults
+from harness.cluster.containers import engine
 from harness.cluster.managed import ManagedCluster
-from harness.containers import engine
-from harness.listings import faults
-from harness.preflight import kernel_probes
+from harness.run.preflight import kernel_probes
 
 Row = dict[str, Any]
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.containers import engine
-from harness.host.orphans import MARK
+from harness.cluster.containers import engine
+from harness.model.host.orphans import MARK
 
 COMMAND = [sys.executable, "-m", "kafka_chaos"]
 

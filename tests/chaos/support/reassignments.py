@@ -10,7 +10,7 @@ from kio.schema.list_partition_reassignments.v0 import response as list_response
 from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta
 
-from harness.protocol.connection import BrokerConnection
+from harness.cluster.protocol.connection import BrokerConnection
 
 _DONE_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
 

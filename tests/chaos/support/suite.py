@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.cluster.managed import ManagedCluster
+from harness.lab.suite.model import SuiteItem, SuiteResult
+from harness.lab.suite.runner import run_items
 from harness.many.docker_backend import DockerBackend
 from harness.many.workers import LocalWorker
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
-from harness.suite.model import SuiteItem, SuiteResult
-from harness.suite.runner import run_items
 
 Started = Callable[[ClusterSpec], ManagedCluster]
 """The fixture `started`: a cluster of a spec, which other tests may share."""

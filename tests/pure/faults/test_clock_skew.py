@@ -21,7 +21,7 @@ from faults.clock_skew import (
 )
 from faults.targets import BrokerId, NodeIds
 from faults.targets.target_context import ClusterShape
-from harness.containers import node_volumes
+from harness.cluster.containers import node_volumes
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, FakeProxies, context

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 import faults
-from harness.listings.faults import fault_rows, page
+from harness.cli.listings.faults import fault_rows, page
 from harness.spec.experiment_files import load
 from tests.support.builders.views import quiet, seen, silent, state, view
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context

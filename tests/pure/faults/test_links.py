@@ -19,7 +19,7 @@ from faults.targets import All, BrokerId, Clients, Controllers, Followers, Leade
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
-from harness.preflight import kernel_probes
+from harness.run.preflight import kernel_probes
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 

@@ -34,7 +34,7 @@ from faults.logs.log_dir_files import (
 )
 from harness.model.node_layout import DATA_DIR
 from tests.support.builders.batches import batch, old_message, segment
-from workloads.log_format.segments import log_end_offset
+from workloads.records.log_format.segments import log_end_offset
 
 pytestmark = pytest.mark.pure
 

@@ -14,10 +14,10 @@ from faults.proxied.rules import RuleAdded
 from faults.requests import Act, Requests, parse_act
 from faults.schedules.entries import WrittenFault
 from faults.targets.target_context import ClusterShape
+from harness.cluster.proxy.bodies import newest_version
 from harness.model.errors import FaultError
 from harness.model.kafka_protocol import API_KEYS, ERROR_CODES, NEWER_THAN_KIO
 from harness.model.request_rules import RuleCounts
-from harness.proxy.bodies import newest_version
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster, FakeProxies, context
 

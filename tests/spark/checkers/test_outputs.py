@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers.applications import classes
+from checkers.applications.find import find
 from checkers.check import check_run
 from checkers.evidence.findings import FINDINGS
 from checkers.found import Found
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
-from checkers.outputs import classes
-from checkers.outputs.find import find
 from checkers.registry import load_whole_run
 from harness.model.result import FindingClass, VerdictWord
 from harness.model.run import Deletion, FinalRead, RunMeta

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from checkers.applications.find import find
 from checkers.check import check_run
 from checkers.journals.views import Scratch, Views
-from checkers.outputs.find import find
 from checkers.registry import load_whole_run
 from harness.model.run import Deletion, FinalRead, PartitionBounds
 from tests.support.history import (

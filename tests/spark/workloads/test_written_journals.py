@@ -1,4 +1,5 @@
-"""What our writers write, Spark reads: the encodings of `workloads.journal.parquet_parts.parquet_options`."""
+"""What our writers write, Spark reads: the encodings of
+`workloads.records.journal.parquet_parts.parquet_options`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.model import journal
-from workloads.journal.parquet_parts import write_atomic
+from workloads.records.journal.parquet_parts import write_atomic
 
 pytestmark = pytest.mark.spark
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.bugs.bug import BugArmResult
-from harness.suite.expectations import Observation
-from harness.suite.model import Role
+from harness.lab.bugs.bug import BugArmResult
+from harness.lab.suite.expectations import Observation
+from harness.lab.suite.model import Role
 
 MET = Observation(what="acked in one", expected="1", seen="1", ok=True, given=True)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from harness.explore.explorer import Exploration
-from harness.explore.menu import BUILT_IN, MENU
-from harness.explore.plan import ExploreOptions, plan_exploration
-from harness.explore.result import ExploreResult, ExploreStore
+from harness.lab.explore.explorer import Exploration
+from harness.lab.explore.menu import BUILT_IN, MENU
+from harness.lab.explore.plan import ExploreOptions, plan_exploration
+from harness.lab.explore.result import ExploreResult, ExploreStore
 from tests.support.builders.results import START
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend
 

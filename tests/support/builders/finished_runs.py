@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.lab.suite.run_evidence import SECOND, FinishedRun
 from harness.model import journal
 from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import FaultWindow, FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
-from harness.suite.run_evidence import SECOND, FinishedRun
 from tests.support.builders.summaries import summary_with
 
 T0 = 1_000 * SECOND

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.history import RUN
-from workloads.outputs.output_identity import OutputIdentity, output_rows
+from workloads.applications.outputs.output_identity import OutputIdentity, output_rows
 
 
 class FakeMessage:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.bugs.bug import BUGS, BugResult
-from harness.claims.claim import CLAIMS, ClaimResult
-from harness.suite.model import SuiteVerdict
+from harness.lab.bugs.bug import BUGS, BugResult
+from harness.lab.claims.claim import CLAIMS, ClaimResult
+from harness.lab.suite.model import SuiteVerdict
 
 
 def bug_result(verdict: SuiteVerdict = SuiteVerdict.REPRODUCED) -> BugResult:

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.protocol.client_security import ClientSecurity
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from harness.protocol.client_security import ClientSecurity
-from harness.protocol.connection import BrokerConnection
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse

@@ -16,12 +16,12 @@ import pytest
 
 from harness.cluster import state_records
 from harness.cluster.managed import ManagedCluster
-from harness.host.processes import owner_label
+from harness.model.host.processes import owner_label
 from harness.model.polling import wait_until
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from harness.preflight.feasibility import on_external_cluster
 from harness.run.executor import Options, execute
 from harness.run.faults.healing import heal_recorded
+from harness.run.preflight.feasibility import on_external_cluster
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse
 from harness.spec.security import SecuritySpec

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.cluster.containers import engine
 from harness.cluster.managed import ManagedCluster
-from harness.containers import engine
-from harness.host.ports import free_ports
 from harness.model.errors import BadInput, ClusterError
+from harness.model.host.ports import free_ports
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers
@@ -121,7 +121,7 @@ def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Managed
 @pytest.mark.usefixtures("only_sweeper")
 def test_clean_takes_nothing_of_a_cluster_in_use(cluster: ManagedCluster) -> None:
     """What an ended child process of the harness has started beside a node belongs to the cluster, too."""
-    code = "import os; from harness.host.processes import owner_label; print(owner_label(os.getpid()))"
+    code = "import os; from harness.model.host.processes import owner_label; print(owner_label(os.getpid()))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     sidecar = cluster.client.containers.run(
         cluster.toolbox,

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from harness.cluster.containers import engine
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import running_cluster
 from harness.cluster.state_records import recorded_clusters
-from harness.containers import engine
 from harness.model.errors import ClusterError
 from harness.model.journal import APPLICATION_DIR
 from harness.model.journal_reader import journal_rows
 from harness.model.result import VerdictWord
-from harness.run import arm_application
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.chaos.support.applications import left_of_applications, run_application, verified_faults
 from tests.chaos.support.processes import checked
 from tests.support.paths import ROOT
+from workloads.applications import arm_application
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

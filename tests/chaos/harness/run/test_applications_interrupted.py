@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.containers import engine
+from harness.cluster.containers import engine
 from harness.model.polling import poll_within
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.processes import (

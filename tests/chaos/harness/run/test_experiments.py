@@ -13,7 +13,7 @@ from harness.check_jobs.recheck import recheck
 from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ExperimentResult, FindingClass, VerdictWord
-from harness.report.page import write_report
+from harness.report.run_page import write_report
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import load
 from tests.chaos.support.suite import Started

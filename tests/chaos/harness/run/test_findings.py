@@ -2,7 +2,7 @@
 YAML can do.
 
 `--results FOLDER` keeps what they leave, of which docs/reference/findings.md takes its examples
-(`python -m harness.docgen findings --take FOLDER`).
+(`python -m harness.cli.docgen findings --take FOLDER`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from harness.model.result import FindingClass
 from harness.run.executor import Options, execute, run_on
 from harness.spec.experiment_files import load, parse
 from tests.support.paths import ROOT
-from workloads.reader.live_reader import LiveReader
-from workloads.record.identity import ValueBuilder
+from workloads.records.reader.live_reader import LiveReader
+from workloads.records.record.identity import ValueBuilder
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from docker import DockerClient
 
-from harness.containers import engine
-from harness.host import processes
+from harness.cluster.containers import engine
 from harness.many.matrix.result import load_result
+from harness.model.host import processes
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak, pytest.mark.usefixtures("only_sweeper")]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.containers import engine
+from harness.cluster.containers import engine
 from harness.model.polling import poll_within
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos, owned_by
 

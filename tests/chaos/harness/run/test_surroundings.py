@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from docker.errors import DockerException
 
-from harness.containers import engine, images
+from harness.cluster.containers import engine, images
 from tests.chaos.support.docker_socket_relay import relay
 from tests.chaos.support.processes import await_sends, checked, kafka_chaos, owned_by, started
 
@@ -137,7 +137,7 @@ def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
     with named_apart(tmp_path.name) as (node, toolbox):
         spec.write_text(CUT_AFTER_A_KILL + f"cluster: {{image: {node}}}\n")
         (tmp_path / "sitecustomize.py").write_text(
-            f"from harness.containers import images\nimages.TOOLBOX = {toolbox!r}\n"
+            f"from harness.cluster.containers import images\nimages.TOOLBOX = {toolbox!r}\n"
         )
         paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH") or "."])}
         child = begun(spec, tmp_path / "results", state, paths)

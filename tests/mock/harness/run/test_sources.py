@@ -21,18 +21,18 @@ from harness.model.journal import OUTPUTS_DIR, SENDS_DIR
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER, ApplicationMeta
-from harness.run import arm_application
-from harness.run.arm_application import ArmApplication
 from harness.run.arm_run import ArmRun
 from harness.run.arm_setting import ArmSetting
-from harness.run.clients.client_factory import producers
+from harness.run.client_factory import producers
 from harness.run.reads.final_read import FinalReadTarget
-from harness.run.reads.output_read import OutputRead
 from harness.spec.experiment import Experiment
 from tests.support.history import run_meta
 from tests.support.paths import ROOT
-from workloads.outputs.output_identity import OutputIdentity, output_rows
-from workloads.producer.send_journal import SendJournal
+from workloads.applications import arm_application
+from workloads.applications.arm_application import ArmApplication
+from workloads.applications.output_read import OutputRead
+from workloads.applications.outputs.output_identity import OutputIdentity, output_rows
+from workloads.records.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.mock
 

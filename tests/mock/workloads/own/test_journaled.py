@@ -25,13 +25,13 @@ from harness.model.errors import BadInput
 from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
 from tests.support.refusing_cluster import refusing_cluster
-from workloads.clients import client_logger, flush
 from workloads.own.journaled import journaled
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder
 from workloads.own.take_over import import_events
-from workloads.producer.send_journal import SendJournal
-from workloads.record.carried_identity import IDENTITY_HEADER, decode_carried
+from workloads.records.clients import client_logger, flush
+from workloads.records.producer.send_journal import SendJournal
+from workloads.records.record.carried_identity import IDENTITY_HEADER, decode_carried
 
 pytestmark = pytest.mark.mock
 

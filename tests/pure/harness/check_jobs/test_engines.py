@@ -19,8 +19,8 @@ import pytest
 from checkers.engine.choice import EngineChoice
 from checkers.engine.server import SCRATCH_PREFIX, ConnectEngine
 from harness.check_jobs import engines
-from harness.host.processes import owner_label
 from harness.model.errors import CheckError, PrerequisiteMissing
+from harness.model.host.processes import owner_label
 from harness.model.storage import storage_path
 
 pytestmark = pytest.mark.pure
@@ -182,7 +182,7 @@ def test_what_is_left_of_a_command_that_ended_is_swept(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     gone = subprocess.run(
-        [sys.executable, "-c", "import os\nfrom harness.host.processes import owner_label\n"
+        [sys.executable, "-c", "import os\nfrom harness.model.host.processes import owner_label\n"
          "print(owner_label(os.getpid()), end='')"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip

@@ -16,8 +16,8 @@ from harness.model.errors import CheckError, JournalError
 from harness.model.journal import READS
 from harness.model.run import FinalRead, PartitionBounds
 from tests.support.history import bounds, run_meta
-from workloads.record.carried_identity import carry
-from workloads.record.identity import ValueBuilder, encode_key
+from workloads.records.record.carried_identity import carry
+from workloads.records.record.identity import ValueBuilder, encode_key
 
 pytestmark = pytest.mark.pure
 

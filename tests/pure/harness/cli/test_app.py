@@ -10,7 +10,7 @@ import pytest
 
 from harness.check_jobs import engines
 from harness.cluster import state_records
-from harness.containers import engine
+from harness.cluster.containers import engine
 from harness.model.errors import PrerequisiteMissing
 from harness.model.journal import SCHEMA_VERSION
 from harness.run import executor

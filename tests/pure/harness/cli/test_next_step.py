@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.audit import audit
 from harness.cli.results import after_audit, after_run
-from harness.config.properties import parse_properties
 from harness.many.matrix.spec import MATRIX
+from harness.model.config.properties import parse_properties
 from harness.model.result import ExperimentResult
 from harness.run.executor import Options
 from harness.spec.experiment_files import load
+from harness.tools.audit.audit import audit
 from tests.support.builders.experiments import Losses, install
 from tests.support.command_line import call
 

@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from harness.cluster.cluster_proxies import ClusterProxies
-from harness.containers.node_proxies import NodeProxies
+from harness.cluster.containers.node_proxies import NodeProxies
+from harness.cluster.proxy.client import ProxyClient
+from harness.cluster.proxy.server import ProxySpec
 from harness.model.errors import ClusterError
 from harness.model.request_rules import RequestRule, RuleCounts
-from harness.proxy.client import ProxyClient
-from harness.proxy.server import ProxySpec
 
 pytestmark = pytest.mark.pure
 

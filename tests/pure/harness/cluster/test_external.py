@@ -10,37 +10,37 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from harness.claims.claim import CLAIMS
 from harness.cluster import external, running_cluster, state_records
 from harness.cluster.credentials import Authority
 from harness.cluster.external import ExternalCluster
 from harness.cluster.external_containers import containers_by_broker
 from harness.cluster.fetched_logs import whole_batches
 from harness.cluster.live import LiveCluster
-from harness.explore.menu import MENU
-from harness.host import processes
+from harness.cluster.protocol.client_security import ClientSecurity, client_security_of, read_client_security
+from harness.lab.claims.claim import CLAIMS
+from harness.lab.explore.menu import MENU
+from harness.lab.suite import runner
+from harness.lab.suite.model import Item
 from harness.many import docker_backend
 from harness.many.cluster_reset import reset
 from harness.model.errors import BadInput, ClusterError
-from harness.preflight import feasibility
-from harness.preflight.feasibility import (
-    check_external_limits,
-    on_connected_cluster,
-    on_external_cluster,
-)
-from harness.protocol.client_security import ClientSecurity, client_security_of, read_client_security
+from harness.model.host import processes
 from harness.run import executor
 from harness.run.executor import Options
 from harness.run.experiment_run import ExperimentRun
 from harness.run.faults.healing import heal_recorded
+from harness.run.preflight import feasibility
+from harness.run.preflight.feasibility import (
+    check_external_limits,
+    on_connected_cluster,
+    on_external_cluster,
+)
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load, parse
 from harness.spec.fault_index import fault_specs
 from harness.spec.run_plan import plan_of
 from harness.spec.topic import TopicSpec
-from harness.suite import runner
-from harness.suite.model import Item
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure

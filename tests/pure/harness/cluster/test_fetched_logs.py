@@ -9,9 +9,9 @@ import pytest
 from harness.cluster import fetched_logs
 from harness.cluster.external import ExternalCluster
 from harness.cluster.fetched_logs import doubtful_end
+from harness.cluster.protocol.client_requests import FetchAnswer
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.run import PartitionBounds
-from harness.protocol.client_requests import FetchAnswer
-from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec
 
 pytestmark = pytest.mark.pure

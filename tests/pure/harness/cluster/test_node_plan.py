@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from harness.cluster.compose_files import VARIANTS, drifted, render
 from harness.cluster.node_plan import plan, variable
 from harness.cluster.zookeeper import controller_of
-from harness.host.ports import HIGHEST, LOWEST, free_ports, is_free
+from harness.model.host.ports import HIGHEST, LOWEST, free_ports, is_free
 from harness.spec.cluster import ClusterSpec, Profile
 
 pytestmark = pytest.mark.pure

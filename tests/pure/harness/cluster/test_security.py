@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from harness.cluster.credentials import USER, Authority, make
 from harness.cluster.node_plan import plan
+from harness.cluster.protocol.auth import BrokerAuth, LoginRefused, scram
+from harness.cluster.protocol.client_security import PLAIN_TEXT, ClientSecurity
+from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.tls import Tls
-from harness.protocol.auth import BrokerAuth, LoginRefused, scram
-from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
-from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
 from harness.spec.security import SecuritySpec
 

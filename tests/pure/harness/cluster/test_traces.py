@@ -13,9 +13,9 @@ import pytest
 
 from faults.shared.fault_spec import KINDS
 from harness.cluster import trace_kinds
+from harness.cluster.containers.exec import ContainerOutput
 from harness.cluster.live import LiveCluster
 from harness.cluster.traces import baseline, parse, script_of, traces
-from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 from harness.model.request_rules import RequestRule

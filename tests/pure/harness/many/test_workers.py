@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from harness.claims.claim import CLAIMS
+from harness.lab.claims.claim import CLAIMS
+from harness.lab.suite.model import choose
 from harness.many import workers
 from harness.many.workers import RequestFinished, RunFinished, RunRequest, WorkerPool, WorkerProcess
 from harness.model.errors import ClusterError
 from harness.model.progress import report_progress
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.suite.model import choose
 from tests.support.fake_backend import FakeBackend
 
 pytestmark = pytest.mark.pure

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from harness.bugs.bug import Bug
-from harness.explore.menu import MENU
+from harness.lab.bugs.bug import Bug
+from harness.lab.explore.menu import MENU
+from harness.lab.suite.model import SuiteItem
 from harness.many.matrix.spec import MATRIX
 from harness.model.errors import BadInput
 from harness.model.patterns import WORDS, pattern_words
 from harness.spec.experiment_files import EXPERIMENT, parse
-from harness.subjects.built_in import BUILT_IN
-from harness.suite.model import SuiteItem
+from workloads.applications.built_in.built_in import BUILT_IN
 
 pytestmark = pytest.mark.pure
 

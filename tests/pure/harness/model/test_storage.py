@@ -18,8 +18,8 @@ from checkers.engine.connect import write_zip
 from checkers.engine.spark_server import cluster_settings, hadoop_s3_settings, python_executable
 from harness.check_jobs import recheck, spark_jars
 from harness.check_jobs.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
-from harness.host import fetched
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
+from harness.model.host import fetched
 from harness.model.storage import (
     matching,
     open_parquet,

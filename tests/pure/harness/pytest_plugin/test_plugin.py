@@ -70,7 +70,7 @@ def test_the_header_tells_version_seed_and_results(pytester: pytest.Pytester) ->
 def test_the_digest_is_told_where_tests_will_use_the_image(
     pytester: pytest.Pytester, brokers: StandIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.containers import engine, images
+    from harness.cluster.containers import engine, images
     from tests.support.builders.experiments import IMAGE
 
     monkeypatch.setattr(messages, "image_line", IMAGE_LINE)

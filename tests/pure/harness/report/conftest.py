@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.bugs.bug import BUGS
-from harness.claims.claim import CLAIMS
-from harness.explore.page import write_pages as write_exploration
+from harness.lab.bugs.bug import BUGS
+from harness.lab.claims.claim import CLAIMS
+from harness.lab.explore.page import write_pages as write_exploration
+from harness.lab.suite.page import write_page
 from harness.many.matrix.page import write_pages as write_matrix
 from harness.report.index import write_index
-from harness.report.page import write_report
-from harness.suite.page import write_page
+from harness.report.run_page import write_report
 from tests.support.builders.explorations import exploration_result
 from tests.support.builders.matrices import run_matrix
 from tests.support.builders.result_pages import bug_result, claim_result, new_folder

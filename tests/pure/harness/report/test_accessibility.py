@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.page.html import render
 from harness.report.index import write_index
-from harness.report.page import write_report
+from harness.report.page.html import render
 from harness.report.rates import rates_page
+from harness.report.run_page import write_report
 from tests.support.builders.rates import rates
 from tests.support.builders.results import arm, result
 from tests.support.builders.run_folders import findings, run_folder
 
 pytestmark = pytest.mark.pure
 
-CSS = Path("harness/page/templates/page.css")
+CSS = Path("harness/report/page/templates/page.css")
 TEXT_ON = [
     *((ink, paper) for ink in ("ink", "soft", "good", "bad", "unclear", "link") for paper in ("paper",)),
     *((f"{word}", f"{word}-paper") for word in ("good", "bad", "unclear")),

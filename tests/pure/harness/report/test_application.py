@@ -11,14 +11,14 @@ from rich.console import Console
 
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import ApplicationExit
-from harness.page.terminal import print_table
-from harness.report.application_words import application_sentence
 from harness.report.arms_table import COLUMNS, columns, explanation, table
-from harness.report.page import write_report
+from harness.report.page.terminal import print_table
+from harness.report.run_page import write_report
 from harness.report.timeline import read_timeline
 from harness.report.timeline_chart import lay_out
 from tests.support.builders.summaries import summary_with
 from tests.support.history import History, application, ns, run_meta, window, write_run
+from workloads.applications.application_words import application_sentence
 
 pytestmark = pytest.mark.pure
 

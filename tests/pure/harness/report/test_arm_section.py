@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.page.blocks import Text
 from harness.report.arm_section import arm_section
+from harness.report.page.blocks import Text
 from tests.support.builders.results import arm
 
 pytestmark = pytest.mark.pure

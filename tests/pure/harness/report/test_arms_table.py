@@ -9,7 +9,6 @@ import pytest
 
 from harness.model.result import ArmResult, Example, ExperimentResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import FinalRead
-from harness.page.terminal import styled
 from harness.report.arms_table import (
     ARM_AND_PROMISE,
     example_lines,
@@ -20,7 +19,8 @@ from harness.report.arms_table import (
     indeterminate_sentence,
     table,
 )
-from harness.report.page import headline, write_report
+from harness.report.page.terminal import styled
+from harness.report.run_page import headline, write_report
 from tests.support.builders.summaries import summary_with
 from tests.support.history import ns, run_meta, window
 

@@ -11,9 +11,9 @@ import pytest
 
 from harness.many.matrix.page import write_pages
 from harness.model.storage import write_whole
-from harness.page import html
-from harness.report.page import write_report
+from harness.report.page import html
 from harness.report.rates import PAGE_FILE, rates_page
+from harness.report.run_page import write_report
 from tests.support.builders.matrices import SMALL, run_matrix, run_one_axis
 from tests.support.builders.matrix_results import with_broken_promise
 from tests.support.builders.rates import rates

@@ -7,9 +7,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from harness.model.result import Example, FindingClass
-from harness.page.blocks import Drawing, Text
 from harness.report.arms_table import example_lines
 from harness.report.cycle_drawing import Step, cycles_section, drawn
+from harness.report.page.blocks import Drawing, Text
 from tests.support.builders.experiments import summary_with
 from tests.support.history import run_meta
 

@@ -10,19 +10,19 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from harness.bugs.bug import BUGS, BugResult
-from harness.claims.claim import CLAIMS, ClaimResult
-from harness.docgen.suites import BugRuns, ClaimRuns, bugs_page, claim_page
+from harness.cli.docgen.suites import BugRuns, ClaimRuns, bugs_page, claim_page
+from harness.lab.bugs.bug import BUGS, BugResult
+from harness.lab.claims.claim import CLAIMS, ClaimResult
+from harness.lab.suite.expectations import Observation
+from harness.lab.suite.model import SuiteItem, SuiteResult, SuiteVerdict
+from harness.lab.suite.page import write_page
 from harness.many.matrix.page import junit_text, matrix_page, worst_runs
 from harness.many.matrix.result import MatrixResult
 from harness.model.errors import BadInput
-from harness.page import html, markdown
 from harness.report.ci import SeriesOutcome, summary_text
-from harness.report.page import write_report
+from harness.report.page import html, markdown
+from harness.report.run_page import write_report
 from harness.spec.experiment_files import parse
-from harness.suite.expectations import Observation
-from harness.suite.model import SuiteItem, SuiteResult, SuiteVerdict
-from harness.suite.page import write_page
 from tests.support.builders.matrices import run_matrix
 from tests.support.builders.results import arm, result
 from tests.support.fake_backend import FakeBackend

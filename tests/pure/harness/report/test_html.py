@@ -16,9 +16,9 @@ from harness.model.result import (
     Judgement,
     VerdictWord,
 )
-from harness.page.html import render
 from harness.report.arms_table import COLUMNS
-from harness.report.page import headline, page_name, pages_of, run_page, write_report
+from harness.report.page.html import render
+from harness.report.run_page import headline, page_name, pages_of, run_page, write_report
 from harness.report.timeline import MOST_BUCKETS, LeaderStretch, read_timeline
 from harness.report.timeline_chart import lay_out
 from harness.report.timeline_rows import MOST_MARKS

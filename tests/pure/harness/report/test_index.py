@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.bugs.bug import BUGS
 from harness.cli.results import indexed
+from harness.lab.bugs.bug import BUGS
+from harness.lab.suite.model import SuiteVerdict
+from harness.lab.suite.page import write_page
 from harness.model.errors import KafkaChaosError
-from harness.page.html import INDEX_FILE, render
 from harness.report.index import index_page, read_entries, write_index
-from harness.report.page import write_report
-from harness.suite.model import SuiteVerdict
-from harness.suite.page import write_page
+from harness.report.page.html import INDEX_FILE, render
+from harness.report.run_page import write_report
 from tests.support.builders.result_pages import bug_result, new_folder
 from tests.support.builders.results import arm, result
 from tests.support.hostile_text import EVIL, harmless

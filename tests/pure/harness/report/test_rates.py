@@ -10,9 +10,9 @@ from rich.console import Console
 
 from checkers.rates.aggregate import Rates, columns_of
 from checkers.statistics.rates import per_million
-from harness.page import html
-from harness.page.terminal import print_table
 from harness.report.arms_table import three_digits
+from harness.report.page import html
+from harness.report.page.terminal import print_table
 from harness.report.rates import rates_page, rates_table
 from tests.support.builders.rates import BY, GROUPS, LOST, NOTHING, rates
 

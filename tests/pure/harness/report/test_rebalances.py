@@ -12,12 +12,12 @@ from harness.model.journal import ASSIGNMENTS, ASSIGNMENTS_DIR
 from harness.model.result import OwnerlessTime, ShareCount
 from harness.model.run import ReaderInfo
 from harness.report import arm_tables
-from harness.report.group_words import ownerless
-from harness.report.share_words import shares
 from harness.report.timeline import read_timeline
 from harness.report.timeline_chart import lay_out
 from tests.support.builders.results import meta, summary
 from tests.support.builders.run_folders import run_folder
+from workloads.groups.group_words import ownerless
+from workloads.share.share_words import shares
 
 pytestmark = pytest.mark.pure
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.model.result import ArmResult, CountRow, FindingClass
 from harness.model.run import StepInfo, VersionChange
-from harness.page.blocks import text_of
+from harness.report.page.blocks import text_of
 from harness.report.versions import by_version, changes
 from tests.support.builders.results import SECOND, START, meta
 from tests.support.builders.results import arm as arm_result

@@ -23,7 +23,7 @@ from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_cluster import FakeCluster
 from tests.support.journal_rows import Rows
-from workloads.producer.reports import Progress
+from workloads.records.producer.reports import Progress
 
 pytestmark = pytest.mark.pure
 

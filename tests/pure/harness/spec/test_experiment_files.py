@@ -13,11 +13,11 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from faults import Kill, Partition
-from harness.bugs.bug import BUG
-from harness.claims.claim import CLAIM
-from harness.config.yaml_files import FileKind
-from harness.explore.menu import MENU
+from harness.lab.bugs.bug import BUG
+from harness.lab.claims.claim import CLAIM
+from harness.lab.explore.menu import MENU
 from harness.many.matrix.spec import MATRIX
+from harness.model.config.yaml_files import FileKind
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import EXPERIMENT, load, parse

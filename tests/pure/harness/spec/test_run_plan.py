@@ -14,7 +14,7 @@ from faults.schedules.decide import simulate
 from faults.schedules.entries import TimedFault
 from faults.schedules.state import Schedule
 from faults.targets import NodeIds
-from harness.containers import engine
+from harness.cluster.containers import engine
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
@@ -25,7 +25,7 @@ from harness.spec.fault_index import located_faults, without_faults
 from harness.spec.run_plan import lines, plan_of
 from harness.spec.steps import Write
 from tests.support.command_line import call
-from workloads.journal.row_journal import TableFile
+from workloads.records.journal.row_journal import TableFile
 
 pytestmark = pytest.mark.pure
 

@@ -17,7 +17,7 @@ from harness.model.journal_reader import journal_rows
 from workloads.own.json_events import open_events
 from workloads.own.producer_folder import ProducerTarget
 from workloads.own.take_over import import_events
-from workloads.producer.send_journal import SendJournal
+from workloads.records.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.pure
 

@@ -13,11 +13,11 @@ import pytest
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
-from workloads.journal.row_journal import RowJournal
 from workloads.own.own_journal import OpenTransaction, OwnJournal
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import TARGET_FILE, ProducerFolder, ProducerTarget
-from workloads.producer.send_journal import SendJournal
+from workloads.records.journal.row_journal import RowJournal
+from workloads.records.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.pure
 

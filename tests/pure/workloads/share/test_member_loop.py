@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workloads.record.identity import ValueBuilder
+from workloads.records.record.identity import ValueBuilder
 from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, Teller, run_member, word_of
 from workloads.share.member_process import MemberJournal, ShareSinks
 

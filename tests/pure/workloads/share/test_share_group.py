@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from workloads.config.share_spec import ShareSpec
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
 from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
+from workloads.share.share_spec import ShareSpec
 
 pytestmark = pytest.mark.pure
 

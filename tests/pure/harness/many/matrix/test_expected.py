@@ -10,9 +10,9 @@ from rich.console import Console
 
 from harness.many.matrix.page import headline, matrix_page
 from harness.many.matrix.result import MatrixResult
-from harness.page import html, markdown
-from harness.page.blocks import text_of
-from harness.page.terminal import print_page
+from harness.report.page import html, markdown
+from harness.report.page.blocks import text_of
+from harness.report.page.terminal import print_page
 from tests.support.builders.matrices import SMALL
 from tests.support.builders.matrix_results import drawn_result, with_broken_promise
 

@@ -31,10 +31,10 @@ from harness.many.matrix.spec import MATRIX
 from harness.many.matrix.table import comparison, table
 from harness.model import secrets
 from harness.model.errors import KafkaChaosError
-from harness.page import html as page_html
-from harness.page import markdown
-from harness.page.blocks import Cell, Section, Table
-from harness.page.terminal import print_blocks, print_page
+from harness.report.page import html as page_html
+from harness.report.page import markdown
+from harness.report.page.blocks import Cell, Section, Table
+from harness.report.page.terminal import print_blocks, print_page
 from tests.support.builders.matrices import SMALL, run_matrix, run_one_axis
 from tests.support.builders.matrix_results import with_broken_promise
 from tests.support.fake_backend import FakeBackend

@@ -124,7 +124,7 @@ def test_only_clusters_of_harnesses_that_have_ended_are_healed(
     for name, owner in (("kc-dead", "here/1/1"), ("kc-alive", "here/2/2")):
         (folder / name).mkdir()
         (folder / name / "cluster.json").write_text(cluster_record(name, owner).model_dump_json())
-    monkeypatch.setattr("harness.host.processes.owner_has_ended", lambda label: label == "here/1/1")
+    monkeypatch.setattr("harness.model.host.processes.owner_has_ended", lambda label: label == "here/1/1")
     monkeypatch.setattr("harness.cluster.running_cluster.attach", lambda client, record: None)  # noqa: ARG005
     client = cast(Any, Engine)
     assert [one.name for one in healing.heal_recorded(client)] == ["kc-dead"]

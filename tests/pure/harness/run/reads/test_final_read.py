@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.protocol.client_security import PLAIN_TEXT
 from harness.model.errors import ClusterError
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.run import FinalRead, PartitionBounds
-from harness.protocol.client_security import PLAIN_TEXT
 from harness.run.reads import final_read
 from harness.run.reads.final_read import FinalReadTarget, differences, held_back, merge_reads
 from harness.run.reads.missing_records import gap_reasons, unexplained_gaps, unread_partitions
 from tests.support.builders.batches import batch, marker, old_message
-from workloads.log_format.segments import kept_offsets
-from workloads.reader.digest import DigestBuilder, PartitionDigest
-from workloads.record.identity import decode
+from workloads.records.log_format.segments import kept_offsets
+from workloads.records.reader.digest import DigestBuilder, PartitionDigest
+from workloads.records.record.identity import decode
 
 pytestmark = pytest.mark.pure
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from harness.protocol.client_requests import batch
+from harness.cluster.protocol.client_requests import batch
 from harness.spec.experiment_files import parse
 from harness.spec.run_plan import plan_of
 from harness.spec.steps import Ask, Heal
-from workloads.log_format.segments import parse_segment
+from workloads.records.log_format.segments import parse_segment
 
 pytestmark = pytest.mark.pure
 

@@ -27,8 +27,9 @@ from harness.run.steps.step_context import StepContext
 from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.experiment_files import parse
 from tests.support.journal_rows import Rows
-from workloads.producer.producers import Workload
-from workloads.producer.reports import Progress
+from workloads.records.producer.orders import RivalOrder
+from workloads.records.producer.producers import Workload
+from workloads.records.producer.reports import Progress
 
 pytestmark = pytest.mark.pure
 
@@ -59,10 +60,11 @@ class Producers(Workload):
 
     def __init__(self, reported: bool) -> None:
         self.reported = reported
-        self.asked: list[tuple[int, dict[str, Any]]] = []
+        self.asked: list[tuple[int, RivalOrder]] = []
 
-    def begin_rival(self, step: int, **how: Any) -> None:
-        self.asked.append((step, how))
+    def begin_rival(self, step: int, rival: RivalOrder) -> list[str]:
+        self.asked.append((step, rival))
+        return []
 
     def finish(self, deadline: float | None = None) -> bool:  # noqa: ARG002
         return self.reported
@@ -87,7 +89,7 @@ def test_a_rival_step_asks_the_producers_of_each_arm_and_awaits_their_reports(
     nothing: Any = None
     executor = StepContext(nothing, experiment, arms, ledger, 0.2, lambda _: None, view=lambda: None, seed=1)
     carry_out_steps(executor)
-    assert producers.asked == [(0, {"of": 1, "records": 7, "same_id": False})]
+    assert producers.asked == [(0, RivalOrder("over", of=1, records=7, same_id=False))]
     assert [(step.name, step.kind) for step in executor.done] == [("over", "rival")]
     assert executor.problems == ([] if reported else ["rival step over did not end within 0.4 s"])
 

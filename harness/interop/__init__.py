@@ -1,1 +1,0 @@
-"""Histories from and for other tools: Kafka's verifiable clients, Jepsen."""

@@ -1,1 +1,0 @@
-"""The producers, live readers and share groups of one run."""

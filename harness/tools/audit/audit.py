@@ -1,0 +1,305 @@
+"""Audits a configuration: its settings, findings and unknown names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Sequence
+
+from harness.model.config.properties import PropertyLine
+from harness.model.defaults import DEFAULT_VERSION
+from harness.model.frozen import Frozen
+from harness.model.secrets import MASK, masked
+from harness.tools.audit import framework_rules, other_rules, producer_rules, retention_rules, topic_rules
+from harness.tools.audit.effective_settings import EffectiveSettings, client_of
+from harness.tools.audit.kafka_version import VersionNumbers, read_version
+from harness.tools.audit.known_settings import (
+    SERVER_KINDS,
+    ClientLibrary,
+    SettingKind,
+    canonical,
+    change_of_name,
+    closest_setting,
+    guarantees,
+    known_settings,
+)
+from harness.tools.audit.rule import AuditRule, RuleProof, Severity, source_of
+from harness.tools.audit.setting_values import PLACEHOLDERS, expected_values, read_as_number
+
+RULES: tuple[AuditRule, ...] = (
+    *producer_rules.RULES,
+    *topic_rules.RULES,
+    *retention_rules.RULES,
+    *framework_rules.RULES,
+    *other_rules.RULES,
+)
+_ORDER = list(Severity)
+_FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
+"""Names with these prefixes are not all listed."""
+_IGNORED = "the Java client and brokers ignore names that they do not know, librdkafka refuses them"
+_COMMENT = re.compile(r"\s(#|//|;)")
+_OWN_LINE = "put the comment in {}, line {}, on a line of its own: what follows a value belongs to it"
+_MOST_GUESSES = 100
+"""Finding the nearest name takes milliseconds."""
+
+
+class AuditedSetting(Frozen):
+    """One setting as written (secrets masked), and its promise (None: none about records). `of` says whose it
+    is, if the files have several clients or topics."""
+
+    name: str
+    value: str
+    where: str
+    promise: str | None
+    source: str | None
+    of: str | None = None
+
+
+class AuditFinding(Frozen):
+    """A rule that applies. `versions` are those of Kafka that it is about (None: all), `finding` the class of
+    findings that it would cause, `experiment` and `arms` the built-in experiment that shows it."""
+
+    rule: str
+    severity: Severity
+    says: str
+    do: str
+    source: str
+    settings: dict[str, str]
+    versions: str | None = None
+    finding: str | None = None
+    experiment: str | None = None
+    arms: tuple[str, ...] = ()
+    of: str | None = None
+
+
+class UnknownSetting(Frozen):
+    """A name that neither this client nor topics and brokers have in this version of Kafka; its value is not
+    shown."""
+
+    name: str
+    where: str
+    did_you_mean: str | None
+    says: str
+
+
+class Audit(Frozen):
+    """The result of an audit; `kafka` is the version of the brokers and of the Java client, `kafka_from` what
+    in the files names it, `read` says which files were read as what, `notes` what they leave open."""
+
+    client: ClientLibrary
+    kafka: str
+    settings: tuple[AuditedSetting, ...]
+    findings: tuple[AuditFinding, ...]
+    unknown: tuple[UnknownSetting, ...]
+    read: tuple[str, ...] = ()
+    kafka_from: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def exit_code(self) -> int:
+        """1 if something is refused, contradictory or misspelt; else 0, with or without risks."""
+        bad = any(one.severity is not Severity.RISK for one in self.findings)
+        return 1 if bad or any(one.did_you_mean for one in self.unknown) else 0
+
+    def proofs(self) -> tuple[RuleProof, ...]:
+        """The experiments that would show the findings, each once, with the arms of all findings (empty:
+        all)."""
+        wanted: dict[str, list[tuple[str, ...]]] = {}
+        for one in self.findings:
+            if one.experiment is not None:
+                wanted.setdefault(one.experiment, []).append(one.arms)
+        return tuple(
+            RuleProof(name, () if () in arms else tuple(dict.fromkeys(arm for some in arms for arm in some)))
+            for name, arms in wanted.items()
+        )
+
+
+def audit(
+    entries: Sequence[PropertyLine],
+    client: ClientLibrary | None = None,
+    kafka: str = DEFAULT_VERSION,
+    *,
+    server_defaults: bool = True,
+    kinds: frozenset[SettingKind] = frozenset(),
+    silent: frozenset[str] = frozenset(),
+) -> Audit:
+    """Audit a configuration for a version of Kafka; `client` None: the client whose settings have these
+    names. `server_defaults`: brokers and topics have Kafka's defaults where `entries` say nothing; otherwise
+    no rule is built on what they have. `kinds` is what it configures, if its names need not tell; no rule is
+    applied to names that are `silent`.
+
+    Raises:
+        BadInput: the rules of this version are not known.
+    """
+    chosen = client_of(entries) if client is None else client
+    last = {(entry.file, canonical(entry.name)): entry for entry in entries}
+    counting = [entry for entry in entries if last[entry.file, canonical(entry.name)] is entry]
+    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
+    refused = {canonical(name): one for name, one in _refused_values(counting, subject)}
+    unsaid = {*silent, *refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
+    rules = [rule for rule in RULES if unsaid.isdisjoint(rule.settings) and rule.speaks(subject)]
+    findings = [
+        *refused.values(),
+        *(_finding_of(rule, subject) for rule in rules),
+        *_comments(counting, refused, subject.kafka),
+        *_cut_numbers(counting, refused, subject),
+    ]
+    names = known_settings(subject.kafka)
+    return Audit(
+        client=chosen,
+        kafka=kafka,
+        settings=tuple(
+            _audited_setting(one, refused, last[one.file, canonical(one.name)])
+            for one in entries
+            if canonical(one.name) in names
+        ),
+        findings=by_severity(findings),
+        unknown=tuple(_unknown(entries, subject)),
+    )
+
+
+def by_severity(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+    """The findings, the worst first."""
+    return tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity)))
+
+
+def _is_filled_in_later(entry: PropertyLine) -> bool:
+    """Whether a placeholder stands for the value; of a name or an id no rule needs the value."""
+    return any(mark in entry.value for mark in PLACEHOLDERS) and not entry.name.endswith(".id")
+
+
+def _audited_setting(entry: PropertyLine, refused: Container[str], last: PropertyLine) -> AuditedSetting:
+    """`last`: what the same file says of this name at the end, which is what counts."""
+    name = canonical(entry.name)
+    promise = guarantees().get(name)
+    value = None if name in refused else entry.value.strip().lower()
+    says = promise.by_value.get(str(value), promise.says) if promise else None
+    if promise and last is not entry:
+        says = f"has no effect: {_place(last)} sets it again"
+    return AuditedSetting(
+        name=entry.name,
+        value=masked(entry.name, entry.value),
+        where=_place(entry),
+        promise=says,
+        source=promise.source if promise else None,
+    )
+
+
+def _place(entry: PropertyLine) -> str:
+    return f"{entry.file}:{entry.line}" if entry.line else entry.file
+
+
+def _unknown(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[UnknownSetting]:
+    client, kinds = subject.client, subject.declared
+    names = known_settings(subject.kafka)
+    guesses = _MOST_GUESSES
+    for entry in entries:
+        known = names.get(entry.name) or names.get(canonical(entry.name))
+        changed, close = None, None
+        if known is None or (client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS)):
+            changed = change_of_name(entry.name, client, subject.kafka)
+        if known is None and changed is None:
+            guesses -= 1
+            close = closest_setting(entry.name) if guesses >= 0 else None
+        if changed is not None:
+            says = f"Kafka {changed.version} {changed.what} it; {_IGNORED}"
+        elif known is None:
+            if close is None and entry.name.startswith(_FREE_PREFIXES):
+                continue
+            says = f"unknown name: {_IGNORED}"
+            if close is not None and close.lower() == entry.name.lower():
+                says += "; upper and lower case are told apart"
+        elif client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS):
+            says = f"only {', '.join(known.clients)} has it, not {client}"
+        elif kinds and known.kinds.isdisjoint(kinds):
+            says = f"a setting of {' and '.join(sorted(known.kinds))}, not of {' and '.join(sorted(kinds))}"
+        elif _is_filled_in_later(entry):
+            says = "its value is filled in later, so no rule about it was applied"
+        else:
+            continue
+        yield UnknownSetting(name=entry.name, where=_place(entry), did_you_mean=close, says=says)
+
+
+def _refused_values(
+    entries: Iterable[PropertyLine], subject: EffectiveSettings
+) -> Iterable[tuple[str, AuditFinding]]:
+    """A setting's name and a finding for each value that the client's, the topic's or the broker's own
+    validator refuses."""
+    for entry in entries:
+        value = entry.value.strip()
+        if masked(entry.name, value) != value:
+            continue
+        refused = expected_values(entry.name, value, subject.client, subject.kinds, subject.kafka)
+        if refused is not None:
+            expected, kind = refused
+            remedy = _OWN_LINE if _COMMENT.search(value) else "correct the value in {}, line {}"
+            yield (
+                entry.name,
+                AuditFinding(
+                    rule="value",
+                    severity=Severity.REFUSED,
+                    says=f"{entry.name} cannot be {value!r}: it is {expected}",
+                    do=remedy.format(entry.file, entry.line),
+                    source=source_of(subject.client, kind),
+                    settings={entry.name: value},
+                ),
+            )
+
+
+def _cut_numbers(
+    entries: Iterable[PropertyLine], refused: Container[str], subject: EffectiveSettings
+) -> Iterable[AuditFinding]:
+    """One finding for each value that librdkafka takes for another number than is written there."""
+    for entry in entries:
+        value = entry.value.strip()
+        found = read_as_number(entry.name, value, subject.client, subject.kafka)
+        if found is not None and canonical(entry.name) not in refused:
+            yield AuditFinding(
+                rule="number-cut",
+                severity=Severity.RISK,
+                says=f"librdkafka takes {entry.name}={value} for {found[0]:,}: {found[1]}",
+                do=f"write the whole number in decimal in {entry.file}, line {entry.line}",
+                source="librdkafka reads numbers by strtol; it refuses only what begins with none",
+                settings={entry.name: value},
+            )
+
+
+def _comments(
+    entries: Iterable[PropertyLine], refused: Container[str], kafka: VersionNumbers
+) -> Iterable[AuditFinding]:
+    """One finding for each value that is taken as it is, and seems to end with a comment."""
+    for entry in entries:
+        name, value = canonical(entry.name), entry.value.strip()
+        known = name in known_settings(kafka) and name not in refused and masked(entry.name, value) == value
+        if known and " #" in value:
+            yield AuditFinding(
+                rule="comment",
+                severity=Severity.RISK,
+                says=f"the value of {entry.name} is {value!r}, with what looks like a comment",
+                do=_OWN_LINE.format(entry.file, entry.line),
+                source="java.util.Properties, load: a comment is a line whose first character is # or !",
+                settings={entry.name: value},
+            )
+
+
+def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
+    values = {name: _value(name, subject) for name in rule.settings}
+    plain = {name: masked(name, subject.value(name) or "") for name in rule.settings}
+    return AuditFinding(
+        rule=rule.id,
+        severity=rule.severity,
+        says=re.sub(r"\{([a-z.]+)\}", lambda match: plain.get(match[1]) or "?", rule.says),
+        do=rule.do if isinstance(rule.do, str) else rule.do(subject),
+        source=rule.source,
+        settings={name: value for name, value in values.items() if value},
+        versions=rule.versions,
+        finding=rule.finding,
+        experiment=rule.proof.experiment if rule.proof else None,
+        arms=rule.proof.arms if rule.proof else (),
+    )
+
+
+def _value(name: str, subject: EffectiveSettings) -> str:
+    """A setting's value, fit to be shown; empty: it has none."""
+    if name in subject.written:
+        return masked(name, subject.written[name]) or MASK
+    known, default = known_settings(subject.kafka).get(name), subject.value(name)
+    return f"{default} ({known.default_words(subject.client, subject.kafka)})" if known and default else ""

@@ -1,0 +1,120 @@
+"""Audits files in whatever formats they have: each client together with the topics, brokers and other clients
+that it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.model.defaults import DEFAULT_VERSION
+from harness.tools.audit.audit import Audit, AuditFinding, audit, by_severity
+from harness.tools.audit.configurations import Unit, repeated, together, units
+from harness.tools.audit.effective_settings import EffectiveSettings, client_of
+from harness.tools.audit.kafka_version import oldest_version, read_version
+from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical
+from harness.tools.audit.parts import ConfigFile, Part
+from harness.tools.audit.shared_ids import shared_ids
+
+_OF_ONE_SETTING = ("value", "comment")
+"""Rules that need no other part."""
+_LEAST = "min.insync.replicas"
+_NO_LEAST = (
+    f"{_LEAST} was not given, and is 1 by default: with acks=all a leader whose followers have all left "
+    "the ISR acknowledges alone, as with acks=1. Audit the settings of the topic or of the brokers, too: "
+    f"with replication.factor=3 and {_LEAST}=2 acks=all keeps its promise"
+)
+
+
+def audit_files(
+    files: Sequence[ConfigFile], client: ClientLibrary | None = None, kafka: str | None = None
+) -> Audit:
+    """Audit files as one configuration. Parts of one kind in one file, such as two producers, are judged one
+    after the other, each with the parts of other kinds. `client`: as for `read_config`; `kafka`: the version
+    of the brokers and of the Java client (None: that of the brokers' image in the files, else the newest).
+
+    Raises:
+        BadInput: there are too many clients and topics to judge each with each, or the rules of this version
+            are not known.
+    """
+    version, kafka_from = (kafka, None) if kafka else _version(files)
+    found_units = units(files, client)
+    parts = [one.part for one in found_units]
+    done = [
+        audit(part.entries, part.client, version, kinds=_kinds((part,)), silent=part.silent) for part in parts
+    ]
+    several = len(parts) > 1
+    settings, unknown = [], []
+    found: dict[tuple[str | None, str], AuditFinding] = {}
+    for part, one in zip(parts, done, strict=True):
+        of = part.title if several and part.title else None
+        settings += [setting.model_copy(update={"of": of}) for setting in one.settings]
+        unknown += list(one.unknown)
+        values = (finding for finding in one.findings if finding.rule in _OF_ONE_SETTING)
+        found |= {(of, finding.says): finding.model_copy(update={"of": of}) for finding in values}
+    for combination in together(found_units):
+        entries = [entry for part in combination for entry in part.entries]
+        whose = next((part.client for part in combination if part.client), None)
+        judged = audit(entries, whose, version, kinds=_kinds(combination), silent=_silent(combination))
+        for finding in (one for one in judged.findings if one.rule not in _OF_ONE_SETTING):
+            of = " with ".join(_concerned(finding, combination)) if several else ""
+            found.setdefault((of, finding.rule + finding.says), finding.model_copy(update={"of": of or None}))
+    found |= {(None, finding.says): finding for finding in shared_ids(files)}
+    library = next((part.client for part in parts if part.client), done[0].client)
+    return Audit(
+        client=library,
+        kafka=version,
+        kafka_from=kafka_from,
+        notes=tuple(_notes(found_units, version)),
+        settings=tuple(settings),
+        findings=by_severity(found.values()),
+        unknown=tuple(unknown),
+        read=tuple(_read(files, library)),
+    )
+
+
+def _read(files: Iterable[ConfigFile], client: ClientLibrary) -> Iterator[str]:
+    for file in files:
+        is_open = any(part.kind is None for part in file.parts)
+        yield f"read {file}" + (
+            f", as of the client {client} (--client names another one)" if is_open else ""
+        )
+        yield from (f"    {note}" for note in file.notes)
+
+
+def _version(files: Sequence[ConfigFile]) -> tuple[str, str | None]:
+    """The oldest version of Kafka that the files name, and what names it; else the newest known one."""
+    found = oldest_version(file.kafka[1] for file in files if file.kafka)
+    return found or (DEFAULT_VERSION, None)
+
+
+def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
+    """What the files leave open: names that two of them set, and the minimum ISR behind acks=all."""
+    yield from repeated(found)
+    parts = [one.part for one in found if not one.part.alone]
+    if any(part.kind in SERVER_KINDS for part in parts):
+        return
+    version = read_version(kafka)
+    subjects = [
+        EffectiveSettings(
+            part.entries, part.client or client_of(part.entries), version, declared=_kinds((part,))
+        )
+        for part in parts
+    ]
+    stored = any(not one.kinds.isdisjoint(SERVER_KINDS) or _LEAST in one.written for one in subjects)
+    told = stored or not _silent(parts).isdisjoint((_LEAST, "acks"))
+    if not told and any(one.producing and one.acks == "all" for one in subjects):
+        yield _NO_LEAST
+
+
+def _silent(parts: Iterable[Part]) -> frozenset[str]:
+    return frozenset(name for part in parts for name in part.silent)
+
+
+def _kinds(parts: Iterable[Part]) -> frozenset[SettingKind]:
+    return frozenset(part.kind for part in parts if part.kind is not None)
+
+
+def _concerned(finding: AuditFinding, parts: Iterable[Part]) -> Iterator[str]:
+    """The titles of the parts that set what a finding is about."""
+    for part in parts:
+        if part.title and any(canonical(entry.name) in finding.settings for entry in part.entries):
+            yield part.title

@@ -1,0 +1,92 @@
+"""A user's file as it was understood: its format, and the clients, topics and brokers in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.model.config.properties import PropertyLine
+from harness.tools.audit.known_settings import ClientLibrary, SettingKind, canonical
+
+PROFILE = "(profile "
+"""Begins the label of what belongs to one profile of an application."""
+_OWN_NAMES = frozenset(
+    ("client.id", "group.id", "group.instance.id", "transactional.id", "node.id", "broker.id", "listeners")
+) | {"advertised.listeners", "broker.rack", "log.dirs", "partitions"}
+"""Parts that differ in the values of these only are judged once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What runs a client, such as a service of a Compose file. `copies` says how many times, if it is more
+    than once: "3 copies"."""
+
+    name: str
+    copies: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The settings of one client, of a topic, or of brokers; several with one configuration are one part.
+
+    `kind` and `client` None: told by the names. `labels` tell parts of one kind apart. `alone`: an internal
+    topic, which the clients of the same file do not write to. An entry in line 0 is a default of the format.
+    `process`: what runs it, if the file says so. `silent`: names that the file sets below keys that are not
+    read, so that no rule may take their defaults.
+    """
+
+    kind: SettingKind | None
+    labels: tuple[str, ...]
+    client: ClientLibrary | None
+    entries: tuple[PropertyLine, ...]
+    alone: bool = False
+    process: Process | None = None
+    silent: frozenset[str] = frozenset()
+
+    @property
+    def title(self) -> str:
+        """As in "consumer orders, bills and 3 others"."""
+        shown = [label for label in self.labels if label]
+        if len(shown) > 4:
+            shown = [*shown[:3], f"{len(shown) - 3} others"]
+        names = " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+        return " ".join(filter(None, (self.kind and str(self.kind), names)))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A file, its format by name, and its parts. `notes` say what was not read of it; `clients` are all parts
+    with an id, also those that are judged once; `kafka` is the version of Kafka that the file names, with the
+    text that does: of several the oldest."""
+
+    path: Path
+    format: str
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+    clients: tuple[Part, ...] = ()
+    kafka: tuple[str, str] | None = None
+
+    def __str__(self) -> str:
+        titles = list(filter(None, (part.title for part in self.parts)))
+        shown = titles if len(titles) <= 6 else [*titles[:5], f"{len(titles) - 5} others"]
+        clients = sorted({str(part.client) for part in self.parts if part.kind and part.client})
+        whose = f", client {' and '.join(clients)}" if clients else ""
+        return f"{self.path}: {self.format}" + (f" ({', '.join(shown)})" if shown else "") + whose
+
+
+def without_repetition(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts; of several that only differ in names and addresses the first, with the labels of all."""
+    found: dict[object, Part] = {}
+    labels: dict[object, list[str]] = {}
+    for part in parts:
+        pairs = ((canonical(entry.name), entry.value.strip()) for entry in part.entries)
+        # Of two entries with one name the later one counts.
+        settings = {name: str(bool(value)) if name in _OWN_NAMES else value for name, value in pairs}
+        key = (part.kind, part.client, part.alone, part.silent, frozenset(settings.items()))
+        found.setdefault(key, part)
+        told = labels.setdefault(key, [])
+        # A profile that has what all have is not told.
+        if not told or PROFILE not in part.labels[0] or PROFILE in told[0]:
+            told += part.labels
+    return tuple(replace(part, labels=tuple(labels[key])) for key, part in found.items())

@@ -1,0 +1,98 @@
+"""Ids that clients share although each needs its own: constants in a process that runs several times, or in
+several processes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.model.config.properties import PropertyLine
+from harness.model.result import FindingClass
+from harness.tools.audit.audit import AuditFinding
+from harness.tools.audit.known_settings import canonical
+from harness.tools.audit.parts import PROFILE, ConfigFile, Part
+from harness.tools.audit.rule import CONSUMER_DOCS, JAVA_DOCS, Severity
+from harness.tools.audit.setting_values import PLACEHOLDERS
+from harness.tools.audit.value_forms import is_filled_in_later
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    """An id that no two clients may have at a time, `within` what, and what happens otherwise."""
+
+    name: str
+    within: tuple[str, ...]
+    says: str
+    source: str
+    finding: FindingClass | None
+
+
+_IDS = (
+    _Id(
+        "transactional.id",
+        ("bootstrap.servers",),
+        "each that starts fences the other, whose transactions fail (ProducerFencedException, "
+        "INVALID_PRODUCER_EPOCH), and none of them works for long",
+        f"{JAVA_DOCS}, transactional.id (KIP-98); Spring for Apache Kafka, Transactions",
+        None,
+    ),
+    _Id(
+        "group.instance.id",
+        ("bootstrap.servers", "group.id"),
+        "each that joins takes the partitions of the other, which ends with a fatal error "
+        "(FENCED_INSTANCE_ID, or UNRELEASED_INSTANCE_ID with group.protocol=consumer). What was not "
+        "committed is given again",
+        f"{CONSUMER_DOCS}, group.instance.id (KIP-345, KIP-848)",
+        FindingClass.REDELIVERED,
+    ),
+)
+
+
+def shared_ids(files: Iterable[ConfigFile]) -> Iterator[AuditFinding]:
+    """One finding for each id that several clients share, in whatever files they are."""
+    clients = [part for file in files for part in file.clients]
+    for one in _IDS:
+        found: defaultdict[tuple[str, ...], list[tuple[Part, PropertyLine]]] = defaultdict(list)
+        for part in clients:
+            last = {canonical(entry.name): entry for entry in part.entries}
+            entry = last.get(one.name)
+            if entry is not None and _is_constant(entry):
+                within = (last[name].value.strip() if name in last else "" for name in one.within)
+                found[(entry.value.strip(), *within)].append((part, entry))
+        for (value, *_), holders in found.items():
+            who = _several(holders)
+            if who:
+                yield AuditFinding(
+                    rule=f"shared-{one.name.replace('.', '-')}",
+                    severity=Severity.RISK,
+                    says=f"{who} one {one.name}, {value}: {one.says}",
+                    do=f"give each copy its own, such as {value.rstrip('-')}-${{HOSTNAME}}",
+                    source=one.source,
+                    settings={one.name: value},
+                    finding=one.finding,
+                )
+
+
+def _is_constant(entry: PropertyLine) -> bool:
+    """Whether the text is the same in all copies; what frameworks set (line 0 or implied) is not."""
+    later = any(mark in entry.value for mark in PLACEHOLDERS) or is_filled_in_later(entry.value)
+    return bool(entry.value.strip()) and not later and not entry.is_default and " " not in entry.value.strip()
+
+
+def _several(holders: list[tuple[Part, PropertyLine]]) -> str:
+    """Who has the id, as the beginning of a sentence; empty: one process, whatever its profiles."""
+    copies = {part.process.name: part.process.copies for part, _ in holders if part.process}
+    others = {_name(part): entry for part, entry in holders if not part.process and part.kind and _name(part)}
+    if len({(entry.file, entry.line) for entry in others.values()}) < len(others):
+        others = {}  # What all of them have is one setting of the framework, which knows how to use it.
+    names = sorted({*copies, *others})
+    if len(names) > 1:
+        return f"{', '.join(names[:-1])} and {names[-1]} have"
+    told = [f"{name} runs {words}, which have" for name, words in copies.items() if words]
+    return told[0] if told else ""
+
+
+def _name(part: Part) -> str:
+    label = next(iter(part.labels), "")
+    return label.partition(PROFILE)[0].strip()

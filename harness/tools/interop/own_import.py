@@ -1,0 +1,173 @@
+"""A run folder from journals of a user's own producers, with a final read of their cluster.
+
+docs/how-to/own-producer.md says what such a run does not contain. The final read is proved complete, as that
+of any run is; what else is in doubt becomes a problem of the run, so that its verdict is `unknown`.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from harness.cluster.live import LiveCluster
+from harness.cluster.running_cluster import running_cluster
+from harness.model.errors import BadInput
+from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR
+from harness.model.journal_reader import journal_batches
+from harness.model.run import RunMeta, StepInfo
+from harness.run.preflight.feasibility import external_cluster_spec
+from harness.run.reads.final_read import FinalReadTarget, final_read
+from harness.tools.interop.run_folder import new_run_folder
+from workloads.own.json_events import open_events
+from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+from workloads.own.take_over import import_events
+from workloads.records.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
+from workloads.records.journal.row_journal import RowJournal
+from workloads.records.producer.send_journal import SendJournal
+
+_VIEW_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnImport:
+    """What to import: folders of journals and files of events (`*.jsonl`), the cluster with the topic that
+    they wrote, and how their producers were configured."""
+
+    journals: tuple[Path, ...]
+    bootstrap_servers: str
+    client_config: Path | None = None
+    idempotent: bool = False
+    max_in_flight: int | None = None
+    transaction_timeout_ms: int = CLIENT_TRANSACTION_TIMEOUT_MS
+
+
+def import_own(request: OwnImport, folder: Path) -> RunMeta:
+    """Write the run folder, and read the topic to its end.
+
+    Raises:
+        BadInput: the folder is not empty, the journals are of different runs, a line of events cannot be
+            used, or the topic is not there.
+        ClusterError: the cluster does not answer.
+        JournalError: the run folder cannot be written.
+    """
+    with new_run_folder(folder) as scratch:
+        return _import(request, scratch)
+
+
+def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
+    targets = {path: _target_of(path) for path in journals}
+    first = targets[journals[0]]
+    for path, other in targets.items():
+        if (other.run_id, other.topic, other.acks) != (first.run_id, first.topic, first.acks):
+            raise BadInput(
+                "the journals are of different runs",
+                where=f"{journals[0]} and {path}",
+                expected=f"run {first.run_id}, topic {first.topic}, acks={first.acks}",
+                found=f"run {other.run_id}, topic {other.topic}, acks={other.acks}",
+                next_step="import them as runs of their own",
+            )
+    return first
+
+
+def _target_of(path: Path) -> ProducerTarget:
+    """The target of a folder or of a file of events. A folder with files of events alone needs none."""
+    folder, files = ProducerFolder(path), _event_files(path)
+    if path.is_dir() and (folder.exists or not files):
+        return folder.target()
+    _, target, _ = open_events(files[0])
+    return target
+
+
+def _event_files(path: Path) -> list[Path]:
+    return ProducerFolder(path).event_files() if path.is_dir() else [path]
+
+
+def _import(request: OwnImport, folder: Path) -> RunMeta:
+    target = _common_target(request.journals)
+    config = None if request.client_config is None else str(request.client_config.resolve())
+    spec = external_cluster_spec(request.bootstrap_servers, config)
+    taken: set[int] = set()
+    transactions = folder / TRANSACTIONS_DIR
+    with (
+        SendJournal(folder / SENDS_DIR, target.topic) as sends,
+        RowJournal(transactions, TRANSACTIONS) as rows,
+    ):
+        files = [file for path in request.journals for file in _event_files(path)]
+        found = [import_events(file, target, sends, rows, taken=taken) for file in files]
+    problems = tuple(problem for problem in found if problem is not None)
+    transactional = any(table.num_rows for table in journal_batches(transactions))
+    if not transactional:
+        shutil.rmtree(transactions)
+    began, wrote = _times(folder)
+    with running_cluster(spec, folder) as cluster:
+        partitions, replicas = _shape(cluster, target.topic)
+        topic_config = cluster.admin().config(target.topic)
+        subject = FinalReadTarget(
+            target.topic,
+            partitions,
+            replicas,
+            target.run_id,
+            request.transaction_timeout_ms / 1000 if transactional else None,
+            compacted="compact" in topic_config.get("cleanup.policy", ""),
+        )
+        meta = RunMeta(
+            run_id=target.run_id,
+            experiment="imported",
+            arm=target.topic,
+            topic=target.topic,
+            partitions=partitions,
+            replication_factor=replicas,
+            topic_config=topic_config,
+            acks=target.acks,
+            idempotent=request.idempotent or transactional,
+            transactional=transactional,
+            max_in_flight=request.max_in_flight,
+            client="own",
+            cluster=cluster.info(),
+            versions={"python": platform.python_version(), "kafka-chaos": version("kafka-chaos")},
+            started_ns=began,
+            steps=(StepInfo(index=0, name="imported", kind="write", started_ns=began, ended_ns=wrote),),
+            final_read=final_read(cluster, subject, folder),
+            finished=True,
+            problems=problems,
+            skipped=cluster.remarks(),
+        )
+    meta = meta.model_copy(update={"ended_ns": time.time_ns()})
+    meta.save(folder)
+    return meta
+
+
+def _times(folder: Path) -> tuple[int, int]:
+    """When the first record was sent, and when the last one."""
+    found = [
+        pc.min_max(table["sent_ns"]).as_py()
+        for table in journal_batches(folder / SENDS_DIR, ["sent_ns"])
+        if table.num_rows
+    ]
+    now = time.time_ns()
+    return min((one["min"] for one in found), default=now), max((one["max"] for one in found), default=now)
+
+
+def _shape(cluster: LiveCluster, topic: str) -> tuple[int, int]:
+    """The numbers of partitions and of replicas.
+
+    Raises:
+        BadInput: no broker knows the topic.
+    """
+    view = cluster.view((topic,), timeout=_VIEW_SECONDS)
+    known = [state for one in view.answered() for state in one.partitions if state.topic == topic]
+    if not known:
+        raise BadInput(
+            "the topic is not there",
+            where=cluster.bootstrap,
+            expected=f"the topic {topic}, which the journals name",
+            found="a cluster whose brokers do not know it",
+            next_step="correct --bootstrap-servers; a topic that was deleted cannot be read any more",
+        )
+    return max(state.partition for state in known) + 1, max(len(state.replicas) for state in known)

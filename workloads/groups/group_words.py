@@ -1,0 +1,25 @@
+"""What a report says of consumer groups: how long their partitions had no owner."""
+
+from __future__ import annotations
+
+from harness.model.result import Summary
+from harness.report.page.blocks import Table, grid
+from harness.report.workload_words import WorkloadWords
+
+
+def ownerless(summary: Summary) -> Table:
+    """How long partitions had no owner."""
+    rows = (
+        {
+            "group": one.group,
+            "partition": str(one.partition),
+            "seconds without an owner": f"{one.seconds:.1f}",
+            "longest": f"{one.longest:.1f}",
+        }
+        for one in summary.ownerless
+    )
+    title = "Partitions that no member of their group owned for a second or more, between two owners"
+    return Table(*grid(rows), title=title)
+
+
+GROUPS = WorkloadWords("groups", counts=lambda summary: (ownerless(summary),))

@@ -1,0 +1,311 @@
+"""Settings of the producers, under Kafka's own property names, and how much they write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from harness.model.frozen import Frozen, Setting
+from workloads.records.config.payload_spec import PayloadSpec
+from workloads.records.config.reader_spec import ReaderSpec
+from workloads.records.record.identity import PREFIX
+
+CLIENT_MAX_IN_FLIGHT = 1_000_000
+"""librdkafka's own default; the Java client's is 5."""
+CLIENT_TRANSACTION_TIMEOUT_MS = 60_000
+"""librdkafka's default of transaction.timeout.ms."""
+_BACKOFF_MS = 100
+_BACKOFF_MAX_MS = 1000
+_BACKOFF_JITTER = 0.8
+_RESERVED = frozenset(
+    {"bootstrap.servers", "on_delivery", "error_cb", "logger", "log_cb", "transactional.id"}
+)
+
+
+def _acks(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    return "all" if text == "-1" else text
+
+
+Acks = Annotated[
+    Literal["0", "1", "all"], BeforeValidator(_acks), WithJsonSchema({"enum": ["0", "1", "all", 0, 1, -1]})
+]
+Partitioner = Literal[
+    "random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"
+]
+"""Partitioners of librdkafka. The Java client's default for records with a key is murmur2_random."""
+
+
+class ProducerSettings(Frozen):
+    """Settings of every producer of a workload. None leaves the client's default.
+
+    Defaults are librdkafka's, which differ from the Java client's: idempotence off, 1,000,000 requests in
+    flight. Only the default of `delivery.timeout.ms` is ours (30 s instead of 5 minutes), so that
+    a write step ends. `extra` takes any other property of librdkafka.
+
+    Raises:
+        ValueError (as pydantic's ValidationError): settings that contradict each other.
+    """
+
+    acks: Acks = "all"
+    enable_idempotence: bool = Field(default=False, alias="enable.idempotence")
+    max_in_flight: int | None = Field(
+        default=None, ge=1, le=CLIENT_MAX_IN_FLIGHT, alias="max.in.flight.requests.per.connection"
+    )
+    retries: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    delivery_timeout_ms: int = Field(default=30_000, ge=1, le=2**31 - 1, alias="delivery.timeout.ms")
+    request_timeout_ms: int | None = Field(default=None, ge=1, le=900_000, alias="request.timeout.ms")
+    socket_timeout_ms: int | None = Field(default=None, ge=10, le=300_000, alias="socket.timeout.ms")
+    linger_ms: float | None = Field(default=None, ge=0, le=900_000, allow_inf_nan=False, alias="linger.ms")
+    batch_size: int | None = Field(default=None, ge=1, le=2**31 - 1, alias="batch.size")
+    batch_num_messages: int | None = Field(default=None, ge=1, le=1_000_000, alias="batch.num.messages")
+    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = Field(
+        default=None, alias="compression.type"
+    )
+    partitioner: Partitioner | None = None
+    sticky_linger_ms: int | None = Field(
+        default=None, ge=0, le=900_000, alias="sticky.partitioning.linger.ms"
+    )
+    transaction_timeout_ms: int | None = Field(
+        default=None, ge=1000, le=2**31 - 1, alias="transaction.timeout.ms"
+    )
+    extra: dict[str, Setting] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.enable_idempotence:
+            if self.acks != "all":
+                raise ValueError(
+                    f"enable.idempotence needs acks=all, but acks is {self.acks}: "
+                    "set acks to all, or switch idempotence off"
+                )
+            if self.max_in_flight is not None and self.max_in_flight > 5:
+                raise ValueError(
+                    "enable.idempotence allows at most 5 for max.in.flight.requests.per.connection, "
+                    f"but it is {self.max_in_flight}: a broker remembers the last 5 batches of each producer"
+                )
+            if self.retries == 0:
+                raise ValueError(
+                    "enable.idempotence needs retries above 0, but retries is 0: leave retries out"
+                )
+        named = {field.alias or name for name, field in type(self).model_fields.items()} - {"extra"}
+        for name in self.extra:
+            if name in named:
+                raise ValueError(f"{name} has a field of its own: move it out of extra")
+            if name in _RESERVED:
+                raise ValueError(f"{name} is set by the workload itself and cannot be given in extra")
+        return self
+
+    def properties(self) -> dict[str, str | int | float | bool]:
+        """Settings that differ from the client's defaults, by Kafka's names, without the addresses."""
+        given = self.model_dump(by_alias=True, exclude={"extra"}, exclude_none=True)
+        return {**given, **self.extra}
+
+    def to_librdkafka(
+        self, bootstrap: str, transactional_id: str | None = None, security: Mapping[str, str] | None = None
+    ) -> dict[str, str | int | float | bool]:
+        """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port", `security`
+        holds security.protocol, ssl.* and sasl.*.
+
+        With a `transactional_id` the producer is idempotent too, as transactions require.
+        """
+        config = {"bootstrap.servers": bootstrap, **(security or {}), **self.properties()}
+        if transactional_id is not None:
+            config |= {"transactional.id": transactional_id, "enable.idempotence": True}
+        return config
+
+    def transaction_timeout(self) -> int:
+        """The client's transaction.timeout.ms, in ms."""
+        return self.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
+
+    def check_transactional(self) -> None:
+        """Raise ValueError if these settings exclude transactions."""
+        # Transactions need what idempotence needs: validation reports it.
+        type(self).model_validate({**self.model_dump(by_alias=True), "enable.idempotence": True})
+        timeout = self.transaction_timeout()
+        if self.delivery_timeout_ms > timeout:
+            raise ValueError(
+                f"delivery.timeout.ms ({self.delivery_timeout_ms}) must not exceed transaction.timeout.ms "
+                f"({timeout}): a record must have its report before its transaction times out"
+            )
+
+    def single_attempt_ns(self) -> int:
+        """Nanoseconds after the send: an earlier report proves that there was only one attempt.
+
+        0 (proves nothing) if retries are allowed. With retries=0 librdkafka may still resend, uncounted, but
+        not before its back-off, jittered by 20 % either way (`rd_kafka_retry_msgq`).
+        """
+        if self.retries != 0:
+            return 0
+        try:
+            backoff = int(self.extra.get("retry.backoff.ms", _BACKOFF_MS))
+            most = int(self.extra.get("retry.backoff.max.ms", _BACKOFF_MAX_MS))
+        except ValueError:
+            # Not a number: the client will refuse it.
+            return 0
+        return int(min(backoff * _BACKOFF_JITTER, most) * 1_000_000)
+
+
+class TransactionSpec(Frozen):
+    """Every record is sent in a transaction of its producer, over several partitions.
+
+    A transaction ends after `records` sends and at the end of the write step. A share of `abort` of the
+    transactions, drawn by the seed, is aborted instead of committed. The producer waits for the reports of a
+    transaction's records before it aborts, so that aborted records really are in the log. With
+    `fence_every: N` every N-th transaction is left open while a successor takes over its transactional.id (as
+    after a failover); then its producer tries to commit and must be fenced.
+
+    With `poll`, an isolation.level, transactions also read: every producer has a reader of all partitions,
+    named `polls-N` after the producer's number. When the records of a transaction are acknowledged, it stays
+    open for `poll_after` seconds, takes up to `poll_records` of the records that its reader has received
+    since the transaction before, and is then committed or aborted. Positions are not committed, and go on
+    after an abort. The cycles that such transactions make are findings
+    (docs/explanation/transactions-that-read.md).
+    """
+
+    records: int = Field(default=100, ge=1, description="sends of one transaction")
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    fence_every: int | None = Field(default=None, ge=1)
+    poll: Literal["read_committed", "read_uncommitted"] | None = Field(
+        default=None, description="isolation.level with which transactions read; null: they do not"
+    )
+    poll_after: float = Field(default=0.2, ge=0, le=10, description="seconds; others write meanwhile")
+    poll_records: int = Field(default=500, ge=1, le=100_000, description="the most that a transaction takes")
+
+
+class ProcessSpec(Frozen):
+    """Exactly-once consume-process-produce (KIP-447): a group of `members` reads the topic with
+    read_committed and writes one record for each record to a second topic. The records and offsets of up to
+    `records` input records are committed in one transaction. A share of `abort` of the transactions, drawn
+    by the seed, is aborted instead, and their input records are read again. `restarts` are as for readers.
+
+    The key id of a processed record is its input record's partition * 2^48 + offset: each must occur
+    exactly once among the committed records of the second topic.
+    """
+
+    members: int = Field(default=1, ge=1, le=20)
+    records: int = Field(default=100, ge=1, le=10_000)
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
+
+
+class ScriptedProducerSpec(Frozen):
+    """Java producers that make the calls of drive steps, one after another.
+
+    `version` is the version of the client library (None: the cluster's). With `transactional` each producer
+    has a transactional.id; with `coordinator` one for which this broker is the coordinator.
+    """
+
+    version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
+    transactional: bool = False
+    coordinator: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.coordinator is not None and not self.transactional:
+            raise ValueError(
+                "`coordinator` applies to transactions only: set `transactional: true`, or leave it out"
+            )
+        return self
+
+
+class OwnProducerSpec(Frozen):
+    """Producers of the user's own program, which journal what they send (`kafka_chaos.journaled`, or events
+    in JSON lines). With `transactional` they write transactions.
+
+    Some clients number records some time after `send` was called, so that sends that are not awaited may
+    overtake each other inside the client, idempotent or not (kafkajs, platformatic, rskafka). With
+    `order: none` records of such a client that are late are counted and break no verdict; with `sent` they
+    do, if the producer is idempotent or has one request in flight.
+    """
+
+    transactional: bool = False
+    order: Literal["sent", "none"] = Field(
+        "sent", description="`none`: the client does not keep the order in which sends are called"
+    )
+
+
+class WorkloadSpec(Frozen):
+    """How much is written, by which client, and how it is spread.
+
+    `client` is "librdkafka"; or "java", the Java client, at most about 4,000 records/s; or "driven", Java
+    producers that only make the calls of drive steps (`driven` holds their settings). All write the same
+    records. With "own" a program of the user's writes (`own` holds what it does), and the run waits for
+    `producers` of its producers.
+
+    `record_size` is the size of a value in bytes. With `keys` the key id is seq % keys; without, records have
+    no key. `spread` says who chooses the partition: with `even` the workload (key % partitions, or round
+    robin by seq), with `client` the client, by its `partitioner` and the key, or sticky without a key
+    (`sticky.partitioning.linger.ms`). `rate` is the number of records per second over all producers (None:
+    full speed). With `payload` records hold what the user says, so that an application can parse them;
+    without, bytes of kafka-chaos that begin with the identity of the record.
+    """
+
+    producers: int = Field(default=1, ge=1, le=1000)
+    record_size: int = Field(default=100, ge=PREFIX, le=100_000_000)
+    keys: int | None = Field(default=None, ge=1, le=2**62)
+    rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    spread: Literal["even", "client"] = "even"
+    transactions: TransactionSpec | None = None
+    client: Literal["librdkafka", "java", "driven", "own"] = "librdkafka"
+    process: ProcessSpec | None = None
+    driven: ScriptedProducerSpec | None = None
+    own: OwnProducerSpec | None = None
+    payload: PayloadSpec | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        defaults = {name: field.default for name, field in type(self).model_fields.items()}
+        if self.payload is not None and self.client != "librdkafka":
+            raise ValueError(f"`payload` is not possible with `client: {self.client}`: leave one of them out")
+        if self.payload is not None and self.process is not None:
+            raise ValueError("`payload` is not possible with `process`: leave one of them out")
+        if self.payload is not None and self.record_size != defaults["record_size"]:
+            raise ValueError(
+                "`record_size` is that of kafka-chaos's own values: with `payload`, leave it out"
+            )
+        left_out = set(defaults) - {"client", "driven", "record_size"}
+        given = sorted(name for name in left_out if getattr(self, name) != defaults[name])
+        if self.client == "driven" and given:
+            raise ValueError(
+                f"client driven only makes the calls of drive steps: leave {', '.join(given)} out"
+            )
+        for name in ("driven", "own"):
+            if getattr(self, name) is not None and self.client != name:
+                raise ValueError(f"`{name}` applies to `client: {name}` only: set that, or leave it out")
+        decided = ("record_size", "keys", "rate", "spread", "transactions", "process", "payload")
+        beside = [name for name in decided if getattr(self, name) != defaults[name]]
+        if self.client == "own" and beside:
+            raise ValueError(
+                f"with client own your program decides what it writes: leave {', '.join(beside)} out"
+            )
+        return self
+
+    @property
+    def drive(self) -> ScriptedProducerSpec:
+        """The settings of producers that drive steps control."""
+        return self.driven or ScriptedProducerSpec()
+
+    @property
+    def poll_readers(self) -> tuple[ReaderSpec, ...]:
+        """The readers from which transactions take records, one per producer; empty if they do not poll."""
+        if self.transactions is None or self.transactions.poll is None:
+            return ()
+        isolation = self.transactions.poll
+        return tuple(
+            ReaderSpec(name=f"polls-{number}", isolation=isolation) for number in range(self.producers)
+        )
+
+    @property
+    def transactional(self) -> bool:
+        """Whether any record is written in a transaction."""
+        return (
+            self.transactions is not None
+            or self.process is not None
+            or self.drive.transactional
+            or (self.own is not None and self.own.transactional)
+        )

@@ -1,0 +1,1 @@
+"""Transactions beside those of the producers: that read what they write, that process, and rivals."""
