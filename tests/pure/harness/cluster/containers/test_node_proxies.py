@@ -41,7 +41,9 @@ def test_the_copied_program_needs_kio_alone(tmp_path: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(_program())) as archive:
         archive.extractall(tmp_path, filter="data")
     found = loaded("harness.cluster.proxy.__main__", tmp_path)
-    assert found["harness.cluster.proxy.__main__"] == str(tmp_path / "harness" / "cluster" / "proxy" / "__main__.py")
+    assert found["harness.cluster.proxy.__main__"] == str(
+        tmp_path / "harness" / "cluster" / "proxy" / "__main__.py"
+    )
     third = {name.partition(".")[0] for name in found} - {"harness"}
     of_kio = loaded("kio.index, kio.serial, kio.schema.index", tmp_path)
     assert third <= {name.partition(".")[0] for name in of_kio}
