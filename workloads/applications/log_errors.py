@@ -41,15 +41,20 @@ def log_errors(logs: Iterable[str]) -> LogErrors:
     first = ""
     for text in logs:
         before = ""
-        within = False
+        within = in_python = False
         for line in text.splitlines():
+            if in_python and line.strip() and not line[:1].isspace():
+                # The line behind the frames of Python has the exception.
+                in_python, first = False, first or line.strip()[:_MOST]
             frame = _JAVA_FRAME.match(line) is not None
             begins = _PYTHON in line or (frame and not within)
             within = frame
             lines += (is_error := _LEVEL.search(line) is not None)
             tracebacks += begins
-            if not first and (is_error or begins):
+            in_python |= _PYTHON in line and not first and not is_error
+            if not first and not in_python and (is_error or begins):
                 # The line before the first frame of Java has the exception.
                 first = (before if frame else line).strip()[:_MOST]
             before = line
+        first = first or (_PYTHON if in_python else "")
     return LogErrors(lines, tracebacks, first)

@@ -36,6 +36,11 @@ java.lang.RuntimeException: again
         ),
         ('{"level":50,"msg":"pino"}\n{"level":30}\n', LogErrors(1, 0, '{"level":50,"msg":"pino"}')),
         ("level=error msg=x\nlevel=warn msg=error\n", LogErrors(1, 0, "level=error msg=x")),
+        (
+            "Traceback (most recent call last):\n  File x\n\nValueError: no\nup\n",
+            LogErrors(0, 1, "ValueError: no"),
+        ),
+        ("Traceback (most recent call last):\n  cut", LogErrors(0, 1, "Traceback (most recent call last)")),
         ("INFO no errors here, ERRORS=0\nterror at (noon)\n", LogErrors()),
         ("", LogErrors()),
     ],
