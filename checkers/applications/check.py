@@ -44,12 +44,12 @@ CHECK = SubjectCheck(
     CLASSES,
     journals={
         "outputs": Journal(
-            journal.OUTPUTS_DIR,
+            application_journal.OUTPUTS_DIR,
             application_journal.OUTPUTS,
-            known={"state": frozenset({*journal.ReadState, journal.UNMAPPED})},
+            known={"state": frozenset({*journal.ReadState, application_journal.UNMAPPED})},
             names_topics=True,
         ),
-        "application": Journal(journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS),
+        "application": Journal(application_journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS),
     },
     missing=missing,
     active=active,

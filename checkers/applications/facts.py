@@ -19,7 +19,8 @@ from checkers.evidence.sentences import if_null, say, text
 from checkers.int64 import INT64_MIN
 from checkers.journals.views import Views
 from checkers.sql import case, comparable, conform
-from harness.model.journal import UNMAPPED, ReadState
+from harness.model.application_journal import UNMAPPED
+from harness.model.journal import ReadState
 from harness.model.run import ApplicationMeta
 
 _FLAGS = ("sent", "in_log", "aborted", "by_policy", "expected", "in_order", "complete")

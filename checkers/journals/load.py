@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from checkers.journals.footers import JournalFile, distinct_values, rows_of
 from checkers.journals.journal import Files, Journal, Readable
-from harness.model import journal
+from harness.model import group_journal, journal
 from harness.model.errors import JournalError, first_line
 from harness.model.journal import ReadState, SendOutcome
 from harness.model.run import ReaderInfo, RunMeta
@@ -24,9 +24,9 @@ JOURNALS = {
     "final": Journal(journal.READS_DIR, journal.READS, names_topics=True),
     "committed": Journal(journal.COMMITTED_DIR, journal.READS, names_topics=True),
     "txns": Journal(journal.TRANSACTIONS_DIR, journal.TRANSACTIONS),
-    "assignments": Journal(journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS),
-    "commits": Journal(journal.COMMITS_DIR, journal.COMMITS),
-    "offsets": Journal(journal.OFFSETS_DIR, journal.OFFSETS),
+    "assignments": Journal(group_journal.ASSIGNMENTS_DIR, group_journal.ASSIGNMENTS),
+    "commits": Journal(group_journal.COMMITS_DIR, group_journal.COMMITS),
+    "offsets": Journal(group_journal.OFFSETS_DIR, group_journal.OFFSETS),
     "samples": Journal(journal.SAMPLES_DIR, journal.SAMPLES),
     "replicas": Journal(journal.REPLICAS_DIR, journal.REPLICAS),
     "live": Journal(journal.LIVE_DIR, journal.READS, names_topics=True),
@@ -158,7 +158,7 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> Rea
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
-    added_to = (journal.SENDS, journal.COMMITS, journal.ASSIGNMENTS, journal.TRANSACTIONS)
+    added_to = (journal.SENDS, group_journal.COMMITS, group_journal.ASSIGNMENTS, journal.TRANSACTIONS)
     may_lack = journal.ADDED_COLUMNS if schema in added_to else ()
     for field in schema:
         index = found.get_field_index(field.name)

@@ -47,3 +47,8 @@ APPLICATION_EVENTS = define_journal(
     ),
     Column("detail", pa.string(), "process id, exit code, offsets of the checkpoint and so on, as JSON"),
 )
+
+OUTPUTS_DIR = "outputs"
+APPLICATION_DIR = "application"
+UNMAPPED = "unmapped"
+"""State of an output that maps to no input."""

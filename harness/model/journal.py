@@ -1,8 +1,8 @@
 """The journals of a run: their files in the run folder, their columns, and the values these can have.
 
-`harness.model.application_journal` and `harness.model.share_journal` define more of them. Beside the journals
-a run folder contains `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found:
-`findings/` and `summary.json`.
+`harness.model.group_journal`, `harness.model.share_journal` and `harness.model.application_journal` define
+more of them. Beside the journals a run folder contains `run.json` (what was run and how,
+`harness.model.run.RunMeta`) and what a check found: `findings/` and `summary.json`.
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
 (`*_ms`). All integers are signed.
@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from harness.model.journal_format import (
-    ASKED_AND_ANSWERED,
     NS_MEANING,
+    READER_MEANING,
     TOPIC_PARTITION,
     Column,
     define_journal,
@@ -83,8 +83,6 @@ class FaultPhase(StrEnum):
     FAILED = "failed"
 
 
-_READER = "name of the reader; of live readers one of `readers` in run.json"
-_MEMBER = "member id that the group's coordinator knows the reader by"
 
 SENDS = define_journal(
     "sends/part-*.parquet",
@@ -139,7 +137,7 @@ READS = define_journal(
     "One row per record of the final read (read_uncommitted). `committed/` (a second final read, "
     "read_committed, of transactional runs) and `live/READER/` (the records that a live reader got during "
     "the faults) have the same columns.",
-    Column("reader", pa.string(), f"{_READER}; `final` for the final read"),
+    Column("reader", pa.string(), f"{READER_MEANING}; `final` for the final read"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition it was read from"),
     Column("offset", pa.int64(), "its offset"),
@@ -168,73 +166,6 @@ READS = define_journal(
         "of live readers: counts the reader's records from 0 in the order in which it got them",
         "final read",
     ),
-)
-
-ASSIGNMENTS = define_journal(
-    "assignments/part-*.parquet",
-    "One row per partition that was assigned to a live reader or taken from it.",
-    Column("reader", pa.string(), _READER),
-    Column("session", pa.int32(), "the session that begins or ends with it"),
-    Column("at_ns", pa.int64(), NS_MEANING),
-    Column("event", pa.string(), "`assigned`, `revoked` or `lost`"),
-    *TOPIC_PARTITION,
-    Column("offset", pa.int64(), "where reading begins", "not known"),
-    Column("member", pa.string(), _MEMBER, "not known, or the folder is from before this column"),
-)
-
-COMMITS = define_journal(
-    "commits/part-*.parquet",
-    "One row per offset that a live reader committed or tried to commit. Commits that the client makes by "
-    "itself are included if it reports them, and so are offsets that go into a transaction.",
-    Column("reader", pa.string(), _READER),
-    Column("session", pa.int32(), "session of the reader"),
-    Column("at_ns", pa.int64(), f"when it was answered or given up, {NS_MEANING}"),
-    *TOPIC_PARTITION,
-    Column("offset", pa.int64(), "the next offset that its group would read"),
-    Column(
-        "error",
-        pa.string(),
-        "the client's name for the error; `NO_ANSWER`: the client ended first; of a transaction `ABORTED`, "
-        "or `INDETERMINATE`: it may end either way",
-        "committed",
-    ),
-    Column(
-        "kind",
-        pa.string(),
-        "`request`: the application called for it; `auto`: the client made it by itself; `transaction`: "
-        "offsets that were committed or aborted with a transaction (KIP-447); `alone`: a raw request for a "
-        "group without members, which has the reader's name",
-        "the folder is from before this column",
-    ),
-    Column(
-        "asked_ns",
-        pa.int64(),
-        "when the client was called for it, or for the end of the transaction, ns as above",
-        "not known, as for `auto`",
-    ),
-    Column("member", pa.string(), _MEMBER, "as in assignments"),
-)
-
-OFFSETS = define_journal(
-    "offsets/part-*.parquet",
-    "One row per answer about a committed offset of a group of the run. Coordinators are asked after commits "
-    "were answered, after a coordinator moved, and at the end; an answer that repeats the one before it is "
-    "left out, except at the end. The end also has a row per record of these groups in each replica's own "
-    "files of `__consumer_offsets`.",
-    Column("group", pa.string(), "group.id"),
-    *TOPIC_PARTITION,
-    *ASKED_AND_ANSWERED,
-    Column(
-        "source",
-        pa.string(),
-        "`fetch`: the group's coordinator answered (OffsetFetch); `logged`: a record in the files of the "
-        "replica on `broker`; `logged-transaction`: such a record, written as part of a transaction",
-    ),
-    Column("broker", pa.int32(), "node id of the broker that answered, or whose file it is"),
-    Column("offset", pa.int64(), "the committed offset", "the group has none; `logged`: a tombstone"),
-    Column("leader_epoch", pa.int32(), "leader epoch of the commit (KIP-320)", "the commit has none"),
-    Column("log_offset", pa.int64(), "the record's own offset in `__consumer_offsets`", "`fetch`"),
-    Column("error", pa.string(), "Kafka's name for the error: the offset is not known", "no error"),
 )
 
 ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member", "polled_from", "polled", "timestamp_ms"})
@@ -342,17 +273,10 @@ READS_DIR = "reads"
 TRANSACTIONS_DIR = "transactions"
 COMMITTED_DIR = "committed"
 LIVE_DIR = "live"
-ASSIGNMENTS_DIR = "assignments"
-COMMITS_DIR = "commits"
-OFFSETS_DIR = "offsets"
 SAMPLES_DIR = "samples"
 REPLICAS_DIR = "replicas"
 ANSWERS_DIR = "answers"
 CHECKPOINTS_DIR = "checkpoints"
-UNMAPPED = "unmapped"
-"""State of an output that maps to no input."""
-OUTPUTS_DIR = "outputs"
-APPLICATION_DIR = "application"
 FINDINGS_DIR = "findings"
 OPEN_SENDS = "open.parquet"
 FAULTS_FILE = "faults.parquet"

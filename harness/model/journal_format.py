@@ -39,6 +39,7 @@ def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
 
 
 NS_MEANING = "ns since the epoch, by the clock of the machine that wrote the journal"
+READER_MEANING = "name of the reader; of live readers one of `readers` in run.json"
 TOPIC_PARTITION = (Column("topic", pa.string(), "topic"), Column("partition", pa.int32(), "partition"))
 ASKED_AND_ANSWERED = (
     Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),

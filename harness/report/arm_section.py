@@ -10,7 +10,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.model.journal import FINDINGS_DIR, OUTPUTS_DIR, SENDS_DIR, SUMMARY_FILE
+from harness.model.application_journal import OUTPUTS_DIR
+from harness.model.journal import FINDINGS_DIR, SENDS_DIR, SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.report import arm_tables, arms_table, versions

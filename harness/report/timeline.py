@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model import journal
+from harness.model import group_journal, journal
 from harness.model.broker_views import newest_rows
 from harness.model.errors import JournalError
 from harness.model.journal_reader import PARTS, part_batches, reason_of
@@ -110,9 +110,9 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
             tally.add(mine)
     moved = _Tally(origin)
     grouped = [reader.name for reader in meta.readers if reader.group is not None]
-    if grouped and (folder / journal.ASSIGNMENTS_DIR).is_dir():
+    if grouped and (folder / group_journal.ASSIGNMENTS_DIR).is_dir():
         for batch in _batches(
-            folder / journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS, ("at_ns", "reader"), problems
+            folder / group_journal.ASSIGNMENTS_DIR, group_journal.ASSIGNMENTS, ("at_ns", "reader"), problems
         ):
             moved.add(batch["at_ns"].filter(pc.is_in(batch["reader"], pa.array(grouped, pa.string()))))
     leaders, last = _leaders(folder / journal.SAMPLES_DIR, origin, problems)

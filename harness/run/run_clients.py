@@ -7,17 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from harness.model.journal import (
-    ASSIGNMENTS,
-    ASSIGNMENTS_DIR,
-    COMMITS,
-    COMMITS_DIR,
-    LIVE_DIR,
-    SENDS_DIR,
-    TRANSACTIONS,
-    TRANSACTIONS_DIR,
-    RowSink,
-)
+from harness.model.group_journal import ASSIGNMENTS, ASSIGNMENTS_DIR, COMMITS, COMMITS_DIR
+from harness.model.journal import LIVE_DIR, SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR, RowSink
 from harness.run.arm_setting import ArmSetting
 from harness.run.client_factory import reader_clients
 from harness.run.workloads import CONSUMERS, PRODUCERS

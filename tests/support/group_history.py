@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.model.journal import (
+from harness.model.group_journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
     COMMITS,

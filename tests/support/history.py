@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.model.application_journal import APPLICATION_EVENTS, OUTPUTS
-from harness.model.journal import (
-    APPLICATION_DIR,
+from harness.model.application_journal import APPLICATION_DIR, APPLICATION_EVENTS, OUTPUTS, OUTPUTS_DIR
+from harness.model.group_journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
     COMMITS,
     COMMITS_DIR,
-    COMMITTED_DIR,
-    LIVE_DIR,
     OFFSETS,
     OFFSETS_DIR,
+)
+from harness.model.journal import (
+    COMMITTED_DIR,
+    LIVE_DIR,
     OPEN_SENDS,
-    OUTPUTS_DIR,
     READS,
     READS_DIR,
     REPLICAS,

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from harness.model.journal import ASSIGNMENTS, COMMITS, READS
+from harness.model.group_journal import ASSIGNMENTS, COMMITS
+from harness.model.journal import READS
 from workloads.records.config.reader_spec import ReaderSpec
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.reader.reader_journal import ReaderSinks, Source

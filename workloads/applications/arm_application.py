@@ -9,10 +9,9 @@ from typing import Literal
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
-from harness.model.application_journal import APPLICATION_EVENTS
+from harness.model.application_journal import APPLICATION_DIR, APPLICATION_EVENTS
 from harness.model.errors import KafkaChaosError
 from harness.model.frozen import Setting
-from harness.model.journal import APPLICATION_DIR
 from harness.model.run import ApplicationMeta, FinalRead
 from harness.run.arm_setting import ArmSetting
 from harness.run.reads.final_read import FinalReadTarget

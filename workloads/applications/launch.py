@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
+from harness.model.application_journal import APPLICATION_DIR
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.host.orphans import mark_of
-from harness.model.journal import APPLICATION_DIR, RowSink
+from harness.model.journal import RowSink
 from workloads.applications.application_spec import (
     ApplicationSpec,
     CallableIdentity,

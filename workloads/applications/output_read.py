@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.cluster.live import LiveCluster
-from harness.model.application_journal import OUTPUTS
+from harness.model.application_journal import OUTPUTS, OUTPUTS_DIR
 from harness.model.errors import ClusterError, JournalError
-from harness.model.journal import OUTPUTS_DIR
 from harness.model.progress import report_progress
 from harness.run.reads.final_read import Bounds, FinalReadTarget, Passes, read_pass, read_twice
 from harness.run.reads.missing_records import gap_reasons

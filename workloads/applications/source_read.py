@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model.journal import OUTPUTS_DIR, READS, READS_DIR, SENDS_DIR, ReadState, SendOutcome
+from harness.model.application_journal import OUTPUTS_DIR
+from harness.model.journal import READS, READS_DIR, SENDS_DIR, ReadState, SendOutcome
 from harness.model.journal_reader import journal_batches, journal_rows
 from harness.model.run import FinalRead, PartitionBounds
 from workloads.records.reader.read_rows import PartitionFile

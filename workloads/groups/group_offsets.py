@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from harness.model.journal import OFFSETS, OFFSETS_DIR
+from harness.model.group_journal import OFFSETS, OFFSETS_DIR
 from harness.model.run import ReaderInfo
 from harness.run.arm_setting import ArmSetting
 from workloads.base import ArmClients, Running

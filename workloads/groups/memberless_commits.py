@@ -81,7 +81,7 @@ class MemberlessCommits:
             thread.join()
 
     def append(self, row: dict[str, Any]) -> None:
-        """Take a row of `harness.model.journal.COMMITS` of a group without members."""
+        """Take a row of `harness.model.group_journal.COMMITS` of a group without members."""
         if row["error"] is None or row["kind"] == "transaction":
             self.answered.append(row)
         self._sink.append(row)

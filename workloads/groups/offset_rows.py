@@ -1,4 +1,4 @@
-"""Makes the rows of `harness.model.journal.OFFSETS`: answers of brokers, and records in replicas' files."""
+"""Makes rows of `harness.model.group_journal.OFFSETS`: answers of brokers, and records in replicas' files."""
 
 from __future__ import annotations
 

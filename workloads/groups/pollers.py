@@ -36,7 +36,7 @@ class CoordinatorPoller:
     """Asks coordinators in one thread from `start` to `stop`; `last` asks again when all is committed.
 
     `groups` are by the readers that commit for them; `connect` opens a connection from a broker's id and a
-    time-out in seconds; rows of `harness.model.journal.OFFSETS` go to `sink`.
+    time-out in seconds; rows of `harness.model.group_journal.OFFSETS` go to `sink`.
     """
 
     connect: Callable[[int, float], BrokerConnection]
@@ -57,7 +57,7 @@ class CoordinatorPoller:
         self.failure: BaseException | None = None
 
     def answered(self, row: Mapping[str, Any]) -> None:
-        """A commit, as a row of `harness.model.journal.COMMITS`, was answered; any thread may call this."""
+        """A commit was answered, a row of `harness.model.group_journal.COMMITS`; any thread may call it."""
         group = self.groups.get(row["reader"])
         if group is not None:
             self._committed[group, (row["topic"], row["partition"])] = row["offset"]
@@ -171,7 +171,7 @@ class BrokerPoller:
     new coordinator may answer from an old state for a few milliseconds only, which this sees.
 
     `connect` opens a connection from a broker's id and a time-out in seconds. What is new in the answers of a
-    broker goes to `sink`, as rows of `harness.model.journal.OFFSETS`. Call `end` before it is closed.
+    broker goes to `sink`, as rows of `harness.model.group_journal.OFFSETS`. Call `end` before it is closed.
     """
 
     connect: Callable[[int, float], BrokerConnection]

@@ -26,7 +26,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from harness.model import journal, share_journal
+from harness.model import group_journal, journal, share_journal
 from harness.model.broker_views import newness
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
@@ -145,7 +145,8 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
             journal_rows(folder / share_journal.DELIVERIES_DIR, ["member", "session", "acquired_ns"]),
         )
         groups = GroupEvents(
-            journal_rows(folder / journal.ASSIGNMENTS_DIR), journal_rows(folder / journal.OFFSETS_DIR)
+            journal_rows(folder / group_journal.ASSIGNMENTS_DIR),
+            journal_rows(folder / group_journal.OFFSETS_DIR),
         )
     found = []
     for hit in hits:

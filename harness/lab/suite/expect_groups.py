@@ -9,7 +9,7 @@ from operator import itemgetter
 from harness.lab.suite.expect_records import findings
 from harness.lab.suite.expectations import Expectation, between, exactly, precondition
 from harness.lab.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
-from harness.model import journal
+from harness.model import application_journal, group_journal, journal
 from harness.model.result import FindingClass
 from harness.model.run import ApplicationMeta
 from harness.model.share_journal import DELIVERIES_DIR
@@ -26,7 +26,9 @@ def commits_answered(step: str, least: int, most: int | None = None) -> Expectat
     None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        mine = [row for row in run.rows(journal.COMMITS_DIR) if row["reader"].rpartition("-")[0] == step]
+        mine = [
+            row for row in run.rows(group_journal.COMMITS_DIR) if row["reader"].rpartition("-")[0] == step
+        ]
         required(mine, f"no commits of step {step} were journaled")
         return len({row["reader"] for row in mine if row["error"] is None})
 
@@ -38,7 +40,7 @@ def moved(reader: str, step: str, least: int, most: int | None = None) -> Expect
     ended (`most` None: exactly `least`)."""
 
     def of(run: FinishedRun) -> int:
-        rows = run.rows(journal.ASSIGNMENTS_DIR)
+        rows = run.rows(group_journal.ASSIGNMENTS_DIR)
         assigned = any((row["reader"], row["event"]) == (reader, "assigned") for row in rows)
         required(assigned, f"consumer {reader} was never assigned a partition")
         return _partitions(run, reader, step, assigned=False)
@@ -70,7 +72,7 @@ def _changes(run: FinishedRun, reader: str, step: str, *, assigned: bool) -> lis
     since = run.step(step).started_ns
     return [
         row
-        for row in run.rows(journal.ASSIGNMENTS_DIR)
+        for row in run.rows(group_journal.ASSIGNMENTS_DIR)
         if row["reader"] == reader and (row["event"] == "assigned") is assigned and row["at_ns"] >= since
     ]
 
@@ -107,7 +109,7 @@ def still_committed(group: str, offset: int, expected: bool) -> Expectation:
 
 def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
     """The answers of coordinators about a group's committed offset of partition 0."""
-    return [row for row in run.rows(journal.OFFSETS_DIR) if _QUESTION(row) == (group, 0, "fetch")]
+    return [row for row in run.rows(group_journal.OFFSETS_DIR) if _QUESTION(row) == (group, 0, "fetch")]
 
 
 def transaction(producer: int, number: int, outcome: journal.TxnOutcome) -> Expectation:
@@ -186,7 +188,7 @@ def ended_by_itself() -> Expectation:
     """A precondition: an instance of the application ended by itself, and was started again."""
 
     def of(run: FinishedRun) -> bool:
-        events = [row["event"] for row in run.rows(journal.APPLICATION_DIR)]
+        events = [row["event"] for row in run.rows(application_journal.APPLICATION_DIR)]
         return "exited" in events and "restarted" in events
 
     return precondition(exactly("the application ended by itself and was started again", True, of))
@@ -196,7 +198,7 @@ def logged(text: str) -> Expectation:
     """An instance of the application has printed this text."""
 
     def of(run: FinishedRun) -> bool:
-        files = (run.folder / journal.APPLICATION_DIR).glob("instance-*.log")
+        files = (run.folder / application_journal.APPLICATION_DIR).glob("instance-*.log")
         return any(text in file.read_text(errors="replace") for file in files)
 
     return exactly(f"{text} in the application's log", True, of)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model import journal
+from harness.model import application_journal, group_journal, journal
 from harness.model.broker_views import newest_rows, newness
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
 from harness.model.result import ArmResult, FindingClass, Summary
@@ -26,9 +26,9 @@ JournalRow = dict[str, Any]
 Found = TypeVar("Found")
 _BELIEF = itemgetter("broker", "leader", "leader_epoch")
 _ORDERS = {
-    journal.APPLICATION_DIR: ("at_ns",),
-    journal.ASSIGNMENTS_DIR: ("at_ns",),
-    journal.COMMITS_DIR: ("at_ns",),
+    application_journal.APPLICATION_DIR: ("at_ns",),
+    group_journal.ASSIGNMENTS_DIR: ("at_ns",),
+    group_journal.COMMITS_DIR: ("at_ns",),
     journal.READS_DIR: ("partition", "offset"),
     journal.REPLICAS_DIR: ("broker", "partition", "offset"),
     journal.SAMPLES_DIR: ("at_ns", "broker"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model import journal
+from harness.model import group_journal, journal
 from harness.model.errors import BadInput
 from harness.model.journal_reader import journal_batches, journal_rows
 from harness.model.run import RunMeta
@@ -57,7 +57,7 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
     history = History(
         legend,
         frozenset(reader.name for reader in readers if reader.group is not None),
-        _assigned(folder / journal.ASSIGNMENTS_DIR, legend),
+        _assigned(folder / group_journal.ASSIGNMENTS_DIR, legend),
     )
     with BadInput.for_os_errors(
         "the history cannot be written",

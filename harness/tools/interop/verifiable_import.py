@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.model import journal
+from harness.model import group_journal, journal
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
 from harness.model.share_journal import DELIVERIES, DELIVERIES_DIR
@@ -165,8 +165,8 @@ def _read(
         assignments = [row for _, one in live for row in one.assignments]
         commits = [row for _, one in live for row in one.commits]
         for name, schema, rows in (
-            (journal.ASSIGNMENTS_DIR, journal.ASSIGNMENTS, assignments),
-            (journal.COMMITS_DIR, journal.COMMITS, commits),
+            (group_journal.ASSIGNMENTS_DIR, group_journal.ASSIGNMENTS, assignments),
+            (group_journal.COMMITS_DIR, group_journal.COMMITS, commits),
         ):
             if live:
                 _parts(stack, folder / name, schema).write_table(pa.Table.from_pylist(rows, schema=schema))

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from checkers.groups.find import find
 from checkers.journals.views import Scratch, Views
 from checkers.registry import load_whole_run
-from harness.model.journal import (
+from harness.model.group_journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
     COMMITS,

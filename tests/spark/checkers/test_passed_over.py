@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.judgement.judge import judge
-from harness.model.journal import OFFSETS, OFFSETS_DIR
+from harness.model.group_journal import OFFSETS, OFFSETS_DIR
 from harness.model.result import VerdictWord
 from harness.model.run import RunMeta
 from tests.support.builders.passed_over import LATEST, META, Written, findings_of_readers, history_of_log

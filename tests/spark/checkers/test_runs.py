@@ -13,7 +13,8 @@ from checkers.check import check_run
 from checkers.evidence.findings import FINDINGS
 from checkers.judgement.judge import judge
 from harness.model.errors import CheckError, JournalError
-from harness.model.journal import ADDED_COLUMNS, COMMITS, READS, SENDS
+from harness.model.group_journal import COMMITS
+from harness.model.journal import ADDED_COLUMNS, READS, SENDS
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import FinalRead, RunMeta
 from tests.support.history import (

@@ -12,9 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from confluent_kafka import Message
 
-from harness.model.application_journal import OUTPUTS
+from harness.model.application_journal import OUTPUTS, UNMAPPED
 from harness.model.errors import BadInput
-from harness.model.journal import UNMAPPED
 from workloads.applications.outputs.named_inputs import (
     NamedInput,
     UnusableAnswer,

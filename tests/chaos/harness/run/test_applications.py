@@ -15,8 +15,8 @@ from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import running_cluster
 from harness.cluster.state_records import recorded_clusters
+from harness.model.application_journal import APPLICATION_DIR
 from harness.model.errors import ClusterError
-from harness.model.journal import APPLICATION_DIR
 from harness.model.journal_reader import journal_rows
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on

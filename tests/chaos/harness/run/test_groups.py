@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harness.cluster.managed import ManagedCluster
-from harness.model.journal import COMMITS_DIR, FINDINGS_DIR, OFFSETS_DIR
+from harness.model.group_journal import COMMITS_DIR, OFFSETS_DIR
+from harness.model.journal import FINDINGS_DIR
 from harness.model.journal_reader import journal_rows
 from harness.model.result import FindingClass, VerdictWord
 from harness.run.executor import Options, execute, run_on

@@ -17,7 +17,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from checkers import EngineChoice, check_run, judge, start_engine
-from harness.model.journal import OUTPUTS_DIR, SENDS_DIR
+from harness.model.application_journal import OUTPUTS_DIR
+from harness.model.journal import SENDS_DIR
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER, ApplicationMeta

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from harness.model.journal import ASSIGNMENTS, COMMITS, TRANSACTIONS
+from harness.model.group_journal import ASSIGNMENTS, COMMITS
+from harness.model.journal import TRANSACTIONS
 from workloads.records.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.producer.producers import Workload

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.model.journal import ASSIGNMENTS, ASSIGNMENTS_DIR
+from harness.model.group_journal import ASSIGNMENTS, ASSIGNMENTS_DIR
 from harness.model.result import OwnerlessTime, ShareCount
 from harness.model.run import ReaderInfo
 from harness.report import arm_tables

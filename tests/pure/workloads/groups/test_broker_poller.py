@@ -19,7 +19,7 @@ from kio.static.primitive import i32, i32Timedelta, i64
 
 from harness.cluster.protocol.client_requests import CommittedOffset, fetch_offsets_of_groups
 from harness.cluster.protocol.connection import BrokerConnection
-from harness.model.journal import OFFSETS
+from harness.model.group_journal import OFFSETS
 from tests.support.journal_rows import Rows, until
 from workloads.groups.pollers import BrokerPoller
 

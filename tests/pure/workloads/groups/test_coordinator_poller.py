@@ -20,7 +20,7 @@ from kio.static.primitive import i32, i32Timedelta, i64
 
 from harness.cluster.protocol.client_requests import CommittedOffset, fetch_offsets
 from harness.cluster.protocol.connection import BrokerConnection
-from harness.model.journal import OFFSETS
+from harness.model.group_journal import OFFSETS
 from harness.run.run_clients import AnsweredCommits
 from tests.support.journal_rows import Rows, until
 from workloads.groups.pollers import CoordinatorPoller

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError
-from harness.model.journal import OFFSETS
+from harness.model.group_journal import OFFSETS
 from tests.support.builders.views import seen, state, view
 from tests.support.journal_rows import Rows
 from workloads.groups import offset_rows

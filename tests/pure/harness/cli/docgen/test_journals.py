@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 from harness.cli.docgen.reference import JOURNALS_PAGE, journals_page
-from harness.model import application_journal, journal, journal_format, share_journal
+from harness.model import application_journal, group_journal, journal, journal_format, share_journal
 
 pytestmark = pytest.mark.pure
+
+MODULES = (journal, group_journal, share_journal, application_journal)
 
 
 def tables_in(text: str) -> dict[str, list[tuple[str, str, bool]]]:
@@ -46,10 +48,9 @@ def test_the_page_lists_exactly_the_schemas_columns() -> None:
 
 
 def test_every_schema_of_the_model_has_a_table() -> None:
-    modules = (journal, application_journal, share_journal)
     schemas = {
         name: value
-        for module in modules
+        for module in MODULES
         for name, value in vars(module).items()
         if isinstance(value, pa.Schema)
     }
@@ -60,7 +61,12 @@ def test_every_schema_of_the_model_has_a_table() -> None:
 
 def test_every_folder_is_on_the_page() -> None:
     text = JOURNALS_PAGE.read_text()
-    names = [value for name, value in vars(journal).items() if name.endswith(("_DIR", "_FILE"))]
+    names = [
+        value
+        for module in MODULES
+        for name, value in vars(module).items()
+        if name.endswith(("_DIR", "_FILE"))
+    ]
     assert names
     assert [name for name in names if name not in text] == []
 

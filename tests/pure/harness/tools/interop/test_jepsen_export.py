@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import ASSIGNMENTS, OPEN_SENDS, READS, SENDS, TRANSACTIONS
+from harness.model.group_journal import ASSIGNMENTS
+from harness.model.journal import OPEN_SENDS, READS, SENDS, TRANSACTIONS
 from harness.model.run import ReaderInfo, RunMeta
 from harness.tools.interop.jepsen import in_order
 from harness.tools.interop.jepsen_export import export_jepsen

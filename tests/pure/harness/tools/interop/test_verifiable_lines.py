@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.journal import ASSIGNMENTS, COMMITS, READS, SENDS
+from harness.model.group_journal import ASSIGNMENTS, COMMITS
+from harness.model.journal import READS, SENDS
 from harness.tools.interop.foreign_deliveries import ForeignDeliveries
 from harness.tools.interop.foreign_reads import FINAL, ForeignReads, Once
 from harness.tools.interop.foreign_sends import MAX_SEQ_JUMP, ForeignSends
