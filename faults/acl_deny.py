@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import Measured, await_or_fail, until_answered
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import AccessRule
 from harness.model.errors import FaultError

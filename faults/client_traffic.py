@@ -10,8 +10,9 @@ from pydantic import Field
 
 from faults.network.namespaces import IptablesInjection, IptablesRule, probe_and_query, run_scripts
 from faults.network.partition_proof import ProbeReport, counting_script, parse_report
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import await_or_fail
+from faults.shared.words import node_names
 from faults.targets import Target
 from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.errors import FaultError

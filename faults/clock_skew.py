@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 from pydantic import Field, field_validator
 
 from faults.logs.disk_fault import sidecar
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
 from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_rejoined, in_parallel
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import BEHIND_PROXY, CONTROLLER_PORT, INTERNAL_PORT

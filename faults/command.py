@@ -13,7 +13,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
+from faults.shared.words import node_names
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.environment import users_environment

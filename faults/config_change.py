@@ -10,16 +10,9 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from faults.shared.dynamic_settings import OF_BROKERS, OF_TOPICS, TOPIC_NAMES
-from faults.shared.fault_spec import (
-    Evidence,
-    FaultSpec,
-    Injection,
-    InjectionContext,
-    TopicEffect,
-    node_name,
-    node_names,
-)
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, TopicEffect
 from faults.shared.waiting import ANSWER_SECONDS, Measured, await_or_fail, until_answered
+from faults.shared.words import node_name, node_names
 from faults.targets import Target
 from faults.targets.fault_cluster import FaultCluster
 from faults.targets.target_context import ClusterShape

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from faults.network.namespaces import IptablesInjection, IptablesRule, run_scripts
 from faults.network.partition_proof import counting_script
-from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, InjectionContext
 from faults.shared.waiting import await_or_fail
+from faults.shared.words import node_name, node_names
 from faults.targets import Target
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

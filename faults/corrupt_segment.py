@@ -28,8 +28,9 @@ from faults.logs.log_dir_files import (
     loaded_end_offsets,
     log_path,
 )
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.process_fault import resolve_nodes
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen

@@ -30,8 +30,9 @@ from faults.logs.log_dir_files import (
     log_path,
     segments_to_read,
 )
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
 from faults.shared.process_fault import resolve_nodes
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen

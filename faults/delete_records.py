@@ -7,9 +7,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext, TopicEffect, shortened
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext, TopicEffect
 from faults.shared.partition_fault import PartitionFault
 from faults.shared.waiting import Measured
+from faults.shared.words import shortened
 from harness.model.errors import FaultError
 
 

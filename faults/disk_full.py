@@ -8,9 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from faults.logs.disk_fault import DiskFault, sidecar
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.process_fault import OnNodes, resolve_nodes
 from faults.shared.waiting import await_rejoined, in_parallel
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR

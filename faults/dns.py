@@ -7,9 +7,10 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from faults.network.namespaces import IptablesInjection, IptablesRule
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.shared.waiting import in_parallel, unless_ended
+from faults.shared.words import node_name
 from faults.targets import Target
 from faults.targets.fault_cluster import CommandOutput
 from faults.targets.target_context import ClusterShape

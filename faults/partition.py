@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from faults.network.partition_injection import Cuts, Lost, between, halves, injection_of_cuts, middle, ring
-from faults.shared.fault_spec import FaultSpec, InjectionContext, node_names
+from faults.shared.fault_spec import FaultSpec, InjectionContext
+from faults.shared.words import node_names
 from faults.targets import All, Target, surely_within
 from faults.targets.target_context import BaseTarget, ClusterShape
 from harness.model.errors import FaultError

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from faults.shared.fault_spec import Evidence, InjectionContext, node_names, shortened
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, start_stopped
+from faults.shared.words import node_names, shortened
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import is_application
 from harness.model.polling import poll_within

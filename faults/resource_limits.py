@@ -9,9 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.limited_nodes import MIB, Limited, cpu_sample, describe_difference, memory_sample
 from faults.shared.process_fault import ProcessFault, resolve_nodes
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 

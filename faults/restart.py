@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.node_versions import in_upgrade_order, last_errors, not_at, versions_of
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.shared.waiting import REJOIN_SECONDS, partition_numbers
+from faults.shared.words import node_name, node_names
 from faults.targets import All, AnyOf, Controllers, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView

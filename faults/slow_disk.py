@@ -16,10 +16,11 @@ from typing import Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from faults.logs.disk_fault import sidecar
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.limited_nodes import MIB
 from faults.shared.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.shared.waiting import in_parallel, unless_ended
+from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR

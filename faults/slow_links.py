@@ -13,8 +13,9 @@ from faults.network.link_probe import Echoes, Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, NETEM, UNLIMITED, Link, class_of, hexadecimal, ways
 from faults.network.namespaces import address, run_script
 from faults.proxied.link_messages import DelayedMessages, EitherWay, SlowedMessages
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
 from faults.shared.waiting import in_parallel
+from faults.shared.words import node_name, node_names
 from harness.model.node_layout import CLIENT
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from faults.logs.log_dir_files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.process_fault import OnNodes, ProcessFault
 from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
+from faults.shared.words import node_name
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 

@@ -11,8 +11,9 @@ from pydantic import Field
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
 from faults.network.namespaces import address, run_script, run_undoing
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import Measured, await_rejoined, in_parallel
+from faults.shared.words import node_name, node_names
 from faults.targets import Target, surely_within
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError

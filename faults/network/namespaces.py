@@ -13,8 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 from faults.network.links import Link
-from faults.shared.fault_spec import InjectionContext, node_name
+from faults.shared.fault_spec import InjectionContext
 from faults.shared.waiting import Measured, in_parallel, unless_ended
+from faults.shared.words import node_name
 from faults.targets.fault_cluster import CommandOutput
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT

@@ -20,8 +20,9 @@ from faults.network.namespaces import (
     with_holders,
 )
 from faults.network.partition_proof import both_directions, judge, parse_report, probe_script
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name, node_names
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.waiting import await_or_fail, await_rejoined, in_parallel
+from faults.shared.words import node_name, node_names
 from harness.model.errors import FaultError
 from harness.model.node_layout import (
     CLIENT,

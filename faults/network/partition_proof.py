@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 
 from faults.network.links import Link
 from faults.network.namespaces import IptablesRule, Placed, remove_script
-from faults.shared.fault_spec import Evidence, node_name, node_names
+from faults.shared.fault_spec import Evidence
+from faults.shared.words import node_name, node_names
 from harness.model.node_layout import CLIENT, CLIENT_PORT
 
 _UDP_PORT = 9

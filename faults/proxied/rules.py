@@ -12,8 +12,9 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_name, node_names, shortened
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
 from faults.shared.waiting import await_rejoined
+from faults.shared.words import node_name, node_names, shortened
 from faults.targets.fault_cluster import FaultProxies
 from harness.model.errors import ClusterError, FaultError
 from harness.model.request_rules import RequestRule, RuleCounts

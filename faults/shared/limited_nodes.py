@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from faults.shared.fault_spec import Evidence, InjectionContext, node_name
+from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.process_fault import OnNodes
+from faults.shared.words import node_name
 from harness.model.errors import FaultError
 
 MIB = 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from faults.shared.fault_spec import node_name
+from faults.shared.words import node_name
 from faults.targets.fault_cluster import FaultCluster
 from harness.model.errors import FaultError
 from harness.model.kafka_releases import METADATA, level_name, release_of, version_key

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 
 from pydantic import ConfigDict, Field
 
-from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, shortened
+from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import await_or_fail, partition_numbers, until_answered
+from faults.shared.words import shortened
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError

@@ -11,7 +11,8 @@ from typing import ClassVar, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from faults.shared.fault_spec import Evidence, Injection, InjectionContext, node_names
+from faults.shared.fault_spec import Evidence, Injection, InjectionContext
+from faults.shared.words import node_names
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError, FaultError, KafkaChaosError
 from harness.model.node_layout import is_application

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from faults.proxied.rules import RuleAdded, describe_passed, proxies_of
 from faults.requests import Act, RequestMatch
-from faults.shared.fault_spec import Injection, InjectionContext, shortened
+from faults.shared.fault_spec import Injection, InjectionContext
+from faults.shared.words import shortened
 from harness.model.request_rules import RuleCounts
 from harness.spec.step import Step
 from harness.spec.steps import Wait

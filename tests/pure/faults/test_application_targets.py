@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from faults.network.links import Link
 from faults.network.partition_injection import _tried
 from faults.processes import Kill, describe_leaderless
-from faults.shared.fault_spec import KINDS, FaultSpec, node_names
+from faults.shared.fault_spec import KINDS, FaultSpec
+from faults.shared.words import node_names
 from faults.targets import Application, Target
 from faults.targets.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView

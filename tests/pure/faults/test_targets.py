@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from faults.shared.fault_spec import InjectionContext, node_names
+from faults.shared.fault_spec import InjectionContext
+from faults.shared.words import node_names
 from faults.targets import (
     KINDS,
     All,
