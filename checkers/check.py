@@ -31,8 +31,9 @@ from checkers.records.reports import reports_of
 from checkers.registry import SUBJECTS, load_whole_run
 from checkers.sql import ddl
 from harness.model.errors import CheckError
+from harness.model.finding_class import BY_ABSENCE
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
-from harness.model.result import BY_ABSENCE, Summary
+from harness.model.result import Summary
 from harness.model.storage import StoragePath, scratch_in, write_parquet, write_whole
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
         KafkaChaosError,
         PrerequisiteMissing,
     )
+    from harness.model.finding_class import FindingClass
     from harness.model.result import (
         ArmResult,
         CountRow,
         Example,
         ExperimentResult,
-        FindingClass,
         Judgement,
         Summary,
         VerdictWord,
@@ -145,8 +145,8 @@ _HOME = {
     "harness.cluster.managed": "ManagedCluster",
     "harness.model.errors": "BadInput CheckError ClusterError FaultError JournalError KafkaChaosError "
     "PrerequisiteMissing",
-    "harness.model.result": "ArmResult CountRow Example ExperimentResult FindingClass Judgement Summary "
-    "VerdictWord",
+    "harness.model.finding_class": "FindingClass",
+    "harness.model.result": "ArmResult CountRow Example ExperimentResult Judgement Summary VerdictWord",
     "harness.model.run": "ApplicationMeta FaultWindow RunMeta",
     "harness.pytest_plugin.background_run": "Running",
     "harness.pytest_plugin.fixture": "Chaos",

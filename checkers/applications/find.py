@@ -33,7 +33,8 @@ from checkers.journals.topic_partition import name_of, number_of, partition_of
 from checkers.journals.views import Scratch, Views
 from checkers.records.facts import OUTCOMES
 from checkers.sql import case, comparable
-from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG
 from harness.model.run import ApplicationMeta
 
 _FIRST_OUTPUTS = (

@@ -12,7 +12,7 @@ from checkers.evidence.findings import is_of
 from checkers.evidence.windows import open_windows
 from checkers.int64 import INT64_MAX, INT64_MIN
 from checkers.sql import case
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.model.run import FaultWindow, RunMeta
 
 PLACE = ("in_topic_partition", "in_offset")

@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from checkers.evidence.sentences import text
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 
 FindingSubject = Literal["record", "output", "delivery", "group", "share", "transaction", "replica"]
 

@@ -31,8 +31,8 @@ from checkers.journals.offset_chunks import chunk_of
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views, readable
 from checkers.sql import comparable, conform
+from harness.model.finding_class import FindingClass
 from harness.model.journal import ReadState
-from harness.model.result import FindingClass
 
 DELIVERIES = {
     **dict.fromkeys(("kind", "subscriber", "reason"), "string"),

@@ -22,8 +22,9 @@ from checkers.judgement.summary import (
     FindingCounts,
 )
 from checkers.sql import conform
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
-from harness.model.result import Example, FindingClass
+from harness.model.result import Example
 from harness.model.run import RunMeta
 
 EXAMPLES_PER_CLASS = 5

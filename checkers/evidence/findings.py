@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.sql import conform, sql_types
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 
 MOST_OFFSETS = 5
 """Offsets that a finding has."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from checkers.judgement.promise import IDLE, Bound, bounds_of, parse_promise, ruled_out
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.journal import SendOutcome
 from harness.model.result import (
     ABORTED_INPUT,
     DOUBTFUL_REPORTS,
     FALSE_REPORTS,
     INPUT_NOT_IN_LOG,
-    Breaks,
     BrokenPromise,
-    FindingClass,
     Judgement,
     Summary,
     VerdictWord,

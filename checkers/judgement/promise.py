@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from harness.model.errors import BadInput, did_you_mean
-from harness.model.result import Breaks, FindingClass
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.run import Guarantee, RunMeta
 
 IDLE = "idle"

@@ -9,16 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from harness.model.fault_times import when_acknowledged
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.partition_words import partition_in_words
-from harness.model.result import (
-    DOUBTFUL_REPORTS,
-    FALSE_REPORTS,
-    Breaks,
-    CountRow,
-    Example,
-    FindingClass,
-    Summary,
-)
+from harness.model.result import DOUBTFUL_REPORTS, FALSE_REPORTS, CountRow, Example, Summary
 from harness.model.run import RunMeta
 
 Name = TypeVar("Name", bound=str)

@@ -33,6 +33,7 @@ from checkers.records.facts import facts_of_records, with_txn_outcome
 from checkers.registry import load_whole_run
 from checkers.sql import comparable, ddl
 from harness.model.errors import CheckError
+from harness.model.finding_class import FindingClass
 from harness.model.journal import (
     ANSWERS,
     ANSWERS_DIR,
@@ -43,7 +44,6 @@ from harness.model.journal import (
     FINDINGS_DIR,
     SUMMARY_FILE,
 )
-from harness.model.result import FindingClass
 from harness.model.storage import StoragePath, matching
 
 _FAULTS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
-from harness.model.result import FindingClass
 
 COUNTS = (
     *("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates"),

@@ -21,8 +21,8 @@ from checkers.records.context import with_context
 from checkers.records.facts import RowFilter, facts_of_records, ordinary, with_txn_outcome
 from checkers.records.lookups import Lookups, acked_but_absent, lookups_of, with_lookups
 from checkers.records.order import first_offsets, in_order, late_records
+from harness.model.finding_class import FindingClass
 from harness.model.journal import ReadState
-from harness.model.result import FindingClass
 
 
 def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) -> tuple[Found, int]:

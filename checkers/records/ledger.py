@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from checkers.engine.connect import engine_name
 from checkers.journals.views import engine_path, read_parquet
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
-from harness.model.result import FindingClass
 
 SENT_COLUMNS, RECEIVED_COLUMNS = "id string, outcome string", "id string"
 EXAMPLES = 5

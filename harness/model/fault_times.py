@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.model.run import FaultWindow
 
 BETWEEN_NAMES = " + "

@@ -83,7 +83,6 @@ class FaultPhase(StrEnum):
     FAILED = "failed"
 
 
-
 SENDS = define_journal(
     "sends/part-*.parquet",
     "One row per send, written when the send closed. `sends/open.parquet` exists only while a run goes on "

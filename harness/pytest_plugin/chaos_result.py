@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import KafkaChaosError
+from harness.model.finding_class import FindingClass
 from harness.model.journal import READS_DIR
 from harness.model.journal_reader import journal_rows
-from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, ExperimentResult, VerdictWord
 from harness.pytest_plugin.delivery_report import Committed, describe, nothing_processed
 from harness.report.arms_table import explanation
 from workloads.own.consumer_journal import ConsumerJournal

@@ -17,6 +17,7 @@ from checkers import EngineChoice, group_findings
 from harness.check_jobs import engines
 from harness.cluster.protocol.client_requests import CommittedOffset
 from harness.model.errors import BadInput
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.group_journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -26,7 +27,6 @@ from harness.model.group_journal import (
     OFFSETS_DIR,
 )
 from harness.model.journal import LIVE_DIR, READS, READS_DIR, SENDS_DIR, ReadState
-from harness.model.result import Breaks, FindingClass
 from harness.model.run import ReaderInfo, RunMeta
 from harness.pytest_plugin.delivery_report import Committed
 from workloads.groups.offset_rows import answer_row

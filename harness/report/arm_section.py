@@ -11,8 +11,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from harness.model.application_journal import OUTPUTS_DIR
+from harness.model.finding_class import FindingClass
 from harness.model.journal import FINDINGS_DIR, SENDS_DIR, SUMMARY_FILE
-from harness.model.result import ArmResult, FindingClass, Summary
+from harness.model.result import ArmResult, Summary
 from harness.model.run import RunMeta
 from harness.report import arm_tables, arms_table, versions
 from harness.report.cycle_drawing import cycles_section

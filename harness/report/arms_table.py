@@ -12,17 +12,10 @@ from harness.model.fault_times import (
     fault_times,
     when_acknowledged,
 )
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.journal import SendOutcome
 from harness.model.partition_words import partition_in_words
-from harness.model.result import (
-    ArmResult,
-    Breaks,
-    Example,
-    ExperimentResult,
-    FindingClass,
-    Summary,
-    VerdictWord,
-)
+from harness.model.result import ArmResult, Example, ExperimentResult, Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.report.page.blocks import AnyCell, Cell, Section, Status, Table, text_of
 from harness.report.words import sentences_of

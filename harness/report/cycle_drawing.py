@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from harness.model.result import Breaks, Example, Summary
+from harness.model.finding_class import Breaks
+from harness.model.result import Example, Summary
 from harness.report.page.blocks import Block, Drawing, Section, Text, section
 
 _WIDTH, _BOX, _BEND = 720, (150, 24), 40

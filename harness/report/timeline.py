@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from harness.model import group_journal, journal
 from harness.model.broker_views import newest_rows
 from harness.model.errors import JournalError
+from harness.model.finding_class import FindingClass
 from harness.model.journal_reader import PARTS, part_batches, reason_of
-from harness.model.result import FindingClass
 from harness.model.run import RunMeta
 
 BUCKET_NS = 250_000_000

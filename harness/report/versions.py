@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.model.finding_class import FindingClass
 from harness.model.kafka_releases import METADATA, level_name
-from harness.model.result import ArmResult, FindingClass
+from harness.model.result import ArmResult
 from harness.model.run import ClusterInfo, RunMeta, VersionChange
 from harness.report.page.blocks import Table, grid
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.report.arms_table import _NARROW, COLUMNS
 from harness.spec.experiment_files import load
 from tests.support.paths import ROOT

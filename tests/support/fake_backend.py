@@ -15,8 +15,9 @@ from typing import Any
 
 from harness.many.docker_backend import Feasibility
 from harness.model.errors import BadInput, ClusterError
+from harness.model.finding_class import FindingClass
 from harness.model.progress import report_progress
-from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord
+from harness.model.result import ArmResult, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.model.result import ArmResult, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult
 from harness.model.run import ApplicationExit, RunMeta
 from harness.report.page.blocks import Table, grid
 from harness.report.run_times import open_between, since_start

@@ -17,9 +17,10 @@ from typing import Any
 from checkers import CLASSES, judge
 from harness.cli.docgen import files
 from harness.model.fault_times import MAY_HAVE_PASSED, UNTIL_THE_END
+from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
-from harness.model.result import FindingClass, Summary
+from harness.model.result import Summary
 from harness.model.run import RunMeta
 from harness.report.page.markdown import table
 from harness.run.executor import EXPERIMENT_FILE

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from checkers import bounds_of, share_of
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from harness.model.run import RunMeta
 
 _OF_SUBJECT: dict[str, Callable[[RunMeta], bool]] = {

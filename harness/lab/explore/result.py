@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from harness.lab.explore.menu import ExploreMenu, Trial
 from harness.lab.explore.phases import ClusterPhase, ObservedFault
 from harness.many.run_store import RUNS, RunStore
+from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
-from harness.model.result import FindingClass, ShareCount, VerdictWord
+from harness.model.result import ShareCount, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
 
 RESULT_FILE = "result.json"

@@ -10,9 +10,9 @@ from operator import itemgetter
 
 from harness.lab.suite.expectations import Expectation, between, exactly, format_value
 from harness.lab.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow, required
+from harness.model.finding_class import FindingClass
 from harness.model.group_journal import COMMITS_DIR
 from harness.model.journal import LIVE_DIR, SendOutcome
-from harness.model.result import FindingClass
 
 _DELIVERY = itemgetter("partition", "offset", "producer", "seq")
 

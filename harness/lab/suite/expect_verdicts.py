@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from harness.lab.suite.expectations import Expectation
 from harness.lab.suite.run_evidence import FinishedRun
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 
 
 def invalid_for(finding: FindingClass) -> Expectation:

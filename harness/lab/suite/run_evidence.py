@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from harness.model import application_journal, group_journal, journal
 from harness.model.broker_views import newest_rows, newness
+from harness.model.finding_class import FindingClass
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
-from harness.model.result import ArmResult, FindingClass, Summary
+from harness.model.result import ArmResult, Summary
 from harness.model.run import RunMeta, StepInfo
 
 SECOND = 10**9

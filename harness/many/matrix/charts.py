@@ -18,7 +18,7 @@ from harness.many.matrix.table import (
     rate,
     reasons,
 )
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.report.arms_table import three_digits
 from harness.report.page.bar_chart import Bar, bars_section
 from harness.report.page.blocks import AnyCell, Block, Cell, Section, Table, Text, section

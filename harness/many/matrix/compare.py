@@ -12,8 +12,8 @@ from harness.many.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.many.matrix.service_levels import held_bounds
 from harness.many.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.frozen import Frozen
-from harness.model.result import Breaks, FindingClass
 
 OTHER = tuple(
     finding

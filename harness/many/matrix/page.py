@@ -19,8 +19,9 @@ from harness.many.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.many.matrix.service_levels import service_levels
 from harness.many.matrix.table import ONE_SIDED, notes, reasons, table
 from harness.model.errors import JournalError
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SUMMARY_FILE
-from harness.model.result import ArmResult, FindingClass, Summary
+from harness.model.result import ArmResult, Summary
 from harness.model.run import RunMeta
 from harness.report.arm_section import arm_section
 from harness.report.ci import add_outcome, set_counts, xml_text

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from checkers import counts_of
 from harness.many.run_store import RUNS, RunStore
+from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
 
 MATRIX_FILE = "matrix.json"

@@ -8,8 +8,8 @@ from pydantic import TypeAdapter
 
 from harness.many.matrix.result import MatrixArmResult, MatrixResult
 from harness.many.matrix.spec import ServiceLevel, matches
+from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
-from harness.model.result import FindingClass
 from harness.report.arms_table import three_digits
 from harness.report.page.blocks import AnyCell, Cell, Section, Table, Text, section
 

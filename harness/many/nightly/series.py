@@ -16,9 +16,10 @@ from harness.many.matrix.page import junit_text as suite_text
 from harness.many.matrix.spec import MATRIX
 from harness.many.nightly import matrices
 from harness.model.errors import BadInput, KafkaChaosError, first_line
+from harness.model.finding_class import Breaks, FindingClass
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.progress import report_progress
-from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, ExperimentResult, VerdictWord
 from harness.model.storage import write_whole
 from harness.report.ci import SeriesOutcome, headline, junit_text, summary_text
 from harness.report.run_page import write_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.tools.audit.effective_settings import EffectiveSettings
 from harness.tools.audit.rule import AuditRule, risk
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.tools.audit.effective_settings import ASSIGNORS, EffectiveSettings, is_plain
 from harness.tools.audit.known_settings import ClientLibrary
 from harness.tools.audit.rule import (

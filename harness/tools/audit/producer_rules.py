@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.tools.audit.effective_settings import EffectiveSettings
 from harness.tools.audit.known_settings import ClientLibrary
 from harness.tools.audit.rule import JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, RuleProof, refused, risk

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from harness.model.config.properties import PropertyLine
 from harness.model.fault_times import WITHOUT_FAULT
-from harness.model.result import FALSE_REPORTS, ArmResult, FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import FALSE_REPORTS, ArmResult, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER
 from harness.tools.audit.audit import audit
 from harness.tools.audit.kafka_version import version_or_newest

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.tools.audit.effective_settings import EffectiveSettings
 from harness.tools.audit.kafka_version import numbers
 from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.model.config.properties import PropertyLine
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.tools.audit.audit import AuditFinding
 from harness.tools.audit.known_settings import canonical
 from harness.tools.audit.parts import PROFILE, ConfigFile, Part

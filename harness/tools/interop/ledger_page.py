@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
-from harness.model.result import ExperimentResult, FindingClass
+from harness.model.result import ExperimentResult
 
 _WORDS = {
     FindingClass.LOST: "acknowledged, and not received",

@@ -9,7 +9,8 @@ import pytest
 from checkers.judgement.judge import judge
 from checkers.judgement.promise import check_promise
 from harness.model.errors import BadInput
-from harness.model.result import FindingClass, Judgement, Summary, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import Judgement, Summary, VerdictWord
 from harness.model.run import FinalRead
 from tests.support.builders.summaries import summary_with
 from tests.support.history import bounds, run_meta, window

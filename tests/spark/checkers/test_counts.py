@@ -23,7 +23,8 @@ from checkers.judgement.summary import (
     FindingCounts,
 )
 from harness.model.fault_times import BETWEEN_NAMES, fault_times
-from harness.model.result import Example, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import Example
 from harness.model.run import FinalRead
 from tests.support.builders.frames import frame
 from tests.support.history import FINISHED, Row, bounds, ns, run_meta, window

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.model.run import ReaderInfo
 from tests.support.history import History, run_meta, sample, write_run
 

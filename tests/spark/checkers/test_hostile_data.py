@@ -17,8 +17,9 @@ from checkers.classes.base import Facts
 from checkers.judgement.judge import judge
 from checkers.records import classes
 from harness.model.errors import CheckError
+from harness.model.finding_class import FindingClass
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.result import VerdictWord
 from harness.model.run import FinalRead, ReaderInfo
 from tests.support.history import RUN, History, bounds, findings_of, ns, run_meta, write_run
 from tests.support.history import Check as CheckRun

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from checkers.judgement.judge import judge
-from harness.model.result import BY_ABSENCE, ArmResult, FindingClass, VerdictWord
+from harness.model.finding_class import BY_ABSENCE, FindingClass
+from harness.model.result import ArmResult, VerdictWord
 from harness.model.run import FinalRead, ReaderInfo
 from harness.report import arms_table
 from tests.support.history import Check, History, run_meta

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from checkers.check import check_run
 from checkers.job import run
 from harness.model.errors import CheckError
+from harness.model.finding_class import FindingClass
 from harness.model.journal import READS
-from harness.model.result import FindingClass
 from tests.support.history import History, findings_of, write_part, write_run
 
 pytestmark = pytest.mark.spark

@@ -18,7 +18,8 @@ from checkers.found import Found
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from checkers.registry import load_whole_run
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from harness.model.run import Deletion, FinalRead, RunMeta
 from tests.support.history import (
     FINISHED,

@@ -17,8 +17,8 @@ from checkers.rates.aggregate import rates_of_runs
 from checkers.rates.rows import axis_values
 from checkers.statistics.rates import per_million, share_of
 from harness.model.errors import BadInput, JournalError
+from harness.model.finding_class import FindingClass
 from harness.model.journal import RUN_FILE, SENDS_DIR, SUMMARY_FILE
-from harness.model.result import FindingClass
 from tests.support.command_line import call
 from tests.support.fake_backend import summary_of
 from tests.support.history import History, run_meta, write_run

@@ -13,9 +13,10 @@ from checkers.check import check_run
 from checkers.evidence.findings import FINDINGS
 from checkers.judgement.judge import judge
 from harness.model.errors import CheckError, JournalError
+from harness.model.finding_class import FindingClass
 from harness.model.group_journal import COMMITS
 from harness.model.journal import ADDED_COLUMNS, READS, SENDS
-from harness.model.result import FindingClass, Summary, VerdictWord
+from harness.model.result import Summary, VerdictWord
 from harness.model.run import FinalRead, RunMeta
 from tests.support.history import (
     Check,

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.judgement.judge import judge
-from harness.model.result import FindingClass, Summary, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import Summary, VerdictWord
 from tests.support.history import Check, Row, findings_of, window, write_run
 from tests.support.random_histories import examples, many
 from tests.support.transaction_history import PARTITIONS, Story, Txn, meta_of, names, of_transactions, stories

@@ -10,16 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from harness.model.finding_class import FindingClass
 from harness.model.journal import FAULTS, FAULTS_FILE, READS, READS_DIR
-from harness.model.result import (
-    ArmResult,
-    Example,
-    ExperimentResult,
-    FindingClass,
-    Judgement,
-    Summary,
-    VerdictWord,
-)
+from harness.model.result import ArmResult, Example, ExperimentResult, Judgement, Summary, VerdictWord
 from harness.model.run import ClusterInfo, FaultWindow, ImageInfo, RunMeta, StepInfo
 from harness.pytest_plugin import cluster_pool, messages
 from harness.run import executor

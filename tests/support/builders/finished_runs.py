@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from harness.lab.suite.run_evidence import SECOND, FinishedRun
 from harness.model import journal
-from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import FaultWindow, FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
 from tests.support.builders.summaries import summary_with
 

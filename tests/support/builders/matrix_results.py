@@ -15,7 +15,8 @@ from harness.many.matrix.expand import MatrixArm, expand_matrix
 from harness.many.matrix.figures import arm_results
 from harness.many.matrix.result import MatrixResult, RunRow
 from harness.many.matrix.spec import MatrixSpec
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from tests.support.builders.matrices import parsed_matrix
 
 Draw = Callable[[str, np.random.Generator], dict[str, Any]]

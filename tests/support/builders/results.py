@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from harness.model.finding_class import FindingClass
 from harness.model.result import (
     ArmResult,
     CountRow,
     Example,
     ExperimentResult,
-    FindingClass,
     Judgement,
     Summary,
     VerdictWord,

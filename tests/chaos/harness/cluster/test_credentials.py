@@ -14,7 +14,8 @@ from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.protocol.client_security import ClientSecurity
 from harness.cluster.protocol.connection import BrokerConnection
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment_files import parse

@@ -16,9 +16,10 @@ import pytest
 
 from harness.cluster import state_records
 from harness.cluster.managed import ManagedCluster
+from harness.model.finding_class import FindingClass
 from harness.model.host.processes import owner_label
 from harness.model.polling import wait_until
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, execute
 from harness.run.faults.healing import heal_recorded
 from harness.run.preflight.feasibility import on_external_cluster

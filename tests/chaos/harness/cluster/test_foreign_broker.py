@@ -15,9 +15,10 @@ import pytest
 from checkers import EngineChoice
 from harness.cluster.protocol.connection import BrokerConnection
 from harness.model.errors import BadInput
+from harness.model.finding_class import FindingClass
 from harness.model.host.ports import HOST, free_ports
 from harness.model.polling import wait_until
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, execute
 from harness.run.preflight.feasibility import on_external_cluster
 from harness.spec.experiment_files import load, parse

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from harness.check_jobs.recheck import recheck
 from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
-from harness.model.result import ExperimentResult, FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ExperimentResult, VerdictWord
 from harness.report.run_page import write_report
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import load

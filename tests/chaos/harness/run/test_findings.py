@@ -17,8 +17,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from harness.cluster.managed import ManagedCluster
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
-from harness.model.result import FindingClass
 from harness.run.executor import Options, execute, run_on
 from harness.spec.experiment_files import load, parse
 from tests.support.paths import ROOT

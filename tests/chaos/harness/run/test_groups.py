@@ -12,10 +12,11 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harness.cluster.managed import ManagedCluster
+from harness.model.finding_class import FindingClass
 from harness.model.group_journal import COMMITS_DIR, OFFSETS_DIR
 from harness.model.journal import FINDINGS_DIR
 from harness.model.journal_reader import journal_rows
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.result import VerdictWord
 from harness.run.executor import Options, execute, run_on
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load

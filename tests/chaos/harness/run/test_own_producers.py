@@ -16,7 +16,8 @@ import pytest
 from confluent_kafka import Producer
 
 from harness.cluster.managed import ManagedCluster
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from harness.pytest_plugin.background_run import Running
 from harness.run.executor import Options, run_on
 from harness.spec.experiment_files import load, parse

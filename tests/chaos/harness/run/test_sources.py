@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from harness.cluster.managed import ManagedCluster
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, VerdictWord
 from tests.chaos.support.applications import left_of_applications, run_application, verified_faults
 from tests.support.paths import ROOT
 

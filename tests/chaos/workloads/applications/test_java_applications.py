@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, execute
 from harness.spec.experiment_files import load
 

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.model.errors import BadInput
+from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
-from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, execute
 from harness.spec.experiment_files import parse
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.run.executor import Options, execute
 from harness.spec.experiment_files import load
 

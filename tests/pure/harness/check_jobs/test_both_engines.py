@@ -7,7 +7,8 @@ import pytest
 from checkers.judgement.judge import judge
 from harness.check_jobs.worker import differences, second_opinion
 from harness.model.errors import CheckError
-from harness.model.result import FindingClass, Summary, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import Summary, VerdictWord
 from tests.support.builders.summaries import summary_with
 from tests.support.history import run_meta
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harness.model.errors import BadInput
-from harness.model.result import ArmResult, ExperimentResult, FindingClass, Judgement, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
 from harness.model.run import ApplicationMeta
 from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.pytest_plugin.experiments import experiment_around

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.model.result import ArmResult, ExperimentResult, FindingClass, Judgement, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
 from harness.model.run import ApplicationExit
 from harness.report.arms_table import COLUMNS, columns, explanation, table
 from harness.report.page.terminal import print_table

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.model.result import ArmResult, Example, ExperimentResult, FindingClass, Judgement, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, Example, ExperimentResult, Judgement, VerdictWord
 from harness.model.run import FinalRead
 from harness.report.arms_table import (
     ARM_AND_PROMISE,

@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from harness.model.result import Example, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import Example
 from harness.report.arms_table import example_lines
 from harness.report.cycle_drawing import Step, cycles_section, drawn
 from harness.report.page.blocks import Drawing, Text

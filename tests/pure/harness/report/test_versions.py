@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.result import ArmResult, CountRow, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, CountRow
 from harness.model.run import StepInfo, VersionChange
 from harness.report.page.blocks import text_of
 from harness.report.versions import by_version, changes

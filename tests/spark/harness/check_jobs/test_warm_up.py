@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from harness.check_jobs.warm_up import warm, write_tiny_run
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.model.run import RunMeta
 from tests.support.history import findings_of
 

@@ -9,8 +9,9 @@ from confluent_kafka import Producer
 
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
+from harness.model.finding_class import FindingClass
 from harness.model.request_rules import RequestRule
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.result import VerdictWord
 from harness.run.executor import Options, execute
 from harness.run.preflight.feasibility import on_external_cluster
 from harness.spec.cluster import ClusterSpec, ExternalClusterSpec

@@ -12,7 +12,8 @@ import pytest
 
 from harness.lab.explore.phases import ClusterPhase
 from harness.lab.explore.result import load_result
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 

@@ -11,7 +11,8 @@ from confluent_kafka import Producer
 
 from harness.check_jobs.recheck import check_results
 from harness.cluster.managed import ManagedCluster
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from harness.pytest_plugin.single_fault import open_fault
 from harness.tools.interop.own_import import OwnImport, import_own
 from workloads.own.journaled import journaled

@@ -11,7 +11,7 @@ import pytest
 from checkers.registry import CLASSES
 from harness.cli.docgen import run_folders
 from harness.cli.docgen.run_folders import FINDINGS
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from harness.model.run import RunMeta
 from tests.support.builders.summaries import summary_with
 from tests.support.history import run_meta

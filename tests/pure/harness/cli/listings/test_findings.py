@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from checkers.classes.base import FindingRule
 from checkers.registry import CLASSES
 from harness.cli.app import app
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 
 pytestmark = pytest.mark.pure
 

@@ -33,7 +33,8 @@ from harness.many.docker_backend import Feasibility
 from harness.model import secrets
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, ClusterError, JournalError
-from harness.model.result import FindingClass, ShareCount
+from harness.model.finding_class import FindingClass
+from harness.model.result import ShareCount
 from harness.report.page import markdown
 from harness.report.page.blocks import Section, Table, grid
 from harness.spec import experiment_files

@@ -8,7 +8,8 @@ import pytest
 
 from harness.lab.explore.page import explore_page
 from harness.lab.explore.promised import promised, tried
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from harness.report.page import markdown
 from tests.support.builders.explorations import run_exploration
 from tests.support.fake_explore_backend import FakeExploreBackend

@@ -16,7 +16,7 @@ from harness.lab.suite.expectations import (
     precondition,
 )
 from harness.model import journal
-from harness.model.result import FindingClass
+from harness.model.finding_class import FindingClass
 from tests.support.builders.finished_runs import FinishedRunFolder, at
 
 pytestmark = pytest.mark.pure

@@ -16,7 +16,8 @@ from harness.lab.suite.model import SuiteResult, SuiteVerdict, choose
 from harness.many.work_queue import next_for
 from harness.many.workers import RequestFinished, RunRequest, WorkerMessage, WorkerPool, WorkerProcess
 from harness.model.errors import ClusterError
-from harness.model.result import BrokenPromise, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import BrokenPromise
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.finished_runs import FinishedRunFolder

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from harness.cli.results import print_result
-from harness.model.result import ArmResult, CountRow, ExperimentResult, FindingClass
+from harness.model.finding_class import FindingClass
+from harness.model.result import ArmResult, CountRow, ExperimentResult
 from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo
 from harness.run.executor import Options
 from harness.spec.experiment_files import load

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from checkers.check import check_run
 from checkers.judgement.judge import judge
 from harness.cli.docgen.reference import JOURNALS_PAGE
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
 from harness.model.run import RunMeta
 from tests.support.history import findings_of
 
