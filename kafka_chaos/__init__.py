@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.check_jobs.recheck import check_results
     from harness.check_jobs.saved_run_queries import views
     from harness.cluster.managed import ManagedCluster
+    from harness.model.application_meta import ApplicationMeta
     from harness.model.errors import (
         BadInput,
         CheckError,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         Summary,
         VerdictWord,
     )
-    from harness.model.run import ApplicationMeta, FaultWindow, RunMeta
+    from harness.model.run import FaultWindow, RunMeta
     from harness.pytest_plugin.background_run import Running
     from harness.pytest_plugin.chaos_result import ChaosResult
     from harness.pytest_plugin.fixture import Chaos
@@ -143,11 +144,12 @@ _HOME = {
     "harness.check_jobs.recheck": "check_results",
     "harness.check_jobs.saved_run_queries": "views",
     "harness.cluster.managed": "ManagedCluster",
+    "harness.model.application_meta": "ApplicationMeta",
     "harness.model.errors": "BadInput CheckError ClusterError FaultError JournalError KafkaChaosError "
     "PrerequisiteMissing",
     "harness.model.finding_class": "FindingClass",
     "harness.model.result": "ArmResult CountRow Example ExperimentResult Judgement Summary VerdictWord",
-    "harness.model.run": "ApplicationMeta FaultWindow RunMeta",
+    "harness.model.run": "FaultWindow RunMeta",
     "harness.pytest_plugin.background_run": "Running",
     "harness.pytest_plugin.fixture": "Chaos",
     "harness.pytest_plugin.chaos_result": "ChaosResult",

@@ -20,8 +20,8 @@ from checkers.int64 import INT64_MIN
 from checkers.journals.views import Views
 from checkers.sql import case, comparable, conform
 from harness.model.application_journal import UNMAPPED
+from harness.model.application_meta import ApplicationMeta
 from harness.model.journal import ReadState
-from harness.model.run import ApplicationMeta
 
 _FLAGS = ("sent", "in_log", "aborted", "by_policy", "expected", "in_order", "complete")
 _NUMBERS = (

@@ -33,9 +33,9 @@ from checkers.journals.topic_partition import name_of, number_of, partition_of
 from checkers.journals.views import Scratch, Views
 from checkers.records.facts import OUTCOMES
 from checkers.sql import case, comparable
+from harness.model.application_meta import ApplicationMeta
 from harness.model.finding_class import FindingClass
 from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG
-from harness.model.run import ApplicationMeta
 
 _FIRST_OUTPUTS = (
     *(*INPUT, "key", "in_topic_partition", "in_offset"),

@@ -15,8 +15,8 @@ from checkers.judgement.policy import Policy
 from checkers.records.context import deleted_on_purpose, old_enough, sent_by
 from checkers.records.facts import deduplicated, with_txn_outcome
 from harness.model.application_journal import UNMAPPED
+from harness.model.application_meta import ApplicationMeta
 from harness.model.journal import ReadState, SendOutcome, TxnOutcome
-from harness.model.run import ApplicationMeta
 
 INPUT = ("producer", "seq")
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from harness.model.application_meta import Guarantee
 from harness.model.errors import BadInput, did_you_mean
 from harness.model.finding_class import Breaks, FindingClass
-from harness.model.run import Guarantee, RunMeta
+from harness.model.run import RunMeta
 
 IDLE = "idle"
 """The only promise that is not about findings: `idle: any` allows faults that hit nothing of the arm."""

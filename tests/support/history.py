@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.model.application_journal import APPLICATION_DIR, APPLICATION_EVENTS, OUTPUTS, OUTPUTS_DIR
+from harness.model.application_meta import ApplicationMeta
 from harness.model.group_journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -36,7 +37,6 @@ from harness.model.journal import (
 )
 from harness.model.result import Summary
 from harness.model.run import (
-    ApplicationMeta,
     ClusterInfo,
     FaultWindow,
     FinalRead,

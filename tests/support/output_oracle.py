@@ -7,7 +7,8 @@ from math import inf
 from typing import NamedTuple
 
 from checkers.judgement.policy import compacts, retention
-from harness.model.run import ApplicationMeta, RunMeta
+from harness.model.application_meta import ApplicationMeta
+from harness.model.run import RunMeta
 from tests.support.history import RUN, History, Row
 from tests.support.oracle import time_in_log
 

@@ -9,9 +9,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from harness.model.application_meta import Guarantee
 from harness.model.errors import closest
 from harness.model.frozen import Frozen
-from harness.model.run import Guarantee
 from harness.spec.cluster import OutputCluster
 from harness.spec.topic import TopicSettings
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from harness.model.application_meta import ApplicationExit
 from harness.model.finding_class import FindingClass
 from harness.model.result import ArmResult
-from harness.model.run import ApplicationExit, RunMeta
+from harness.model.run import RunMeta
 from harness.report.page.blocks import Table, grid
 from harness.report.run_times import open_between, since_start
 from harness.report.workload_words import Moment, WorkloadWords

@@ -10,9 +10,10 @@ from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
 from harness.model.application_journal import APPLICATION_DIR, APPLICATION_EVENTS
+from harness.model.application_meta import ApplicationMeta
 from harness.model.errors import KafkaChaosError
 from harness.model.frozen import Setting
-from harness.model.run import ApplicationMeta, FinalRead
+from harness.model.run import FinalRead
 from harness.run.arm_setting import ArmSetting
 from harness.run.reads.final_read import FinalReadTarget
 from harness.spec.cluster import output_cluster_spec

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from harness.model.application_meta import ApplicationExit
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 from harness.model.progress import SEPARATOR, report_progress
-from harness.model.run import ApplicationExit
 from harness.spec.wait_conditions import ApplicationState
 from workloads.applications.application_spec import ApplicationSpec, DrainedWhen, ReadyWhen
 from workloads.applications.conditions import (

@@ -10,8 +10,8 @@ from harness.lab.suite.expect_records import findings
 from harness.lab.suite.expectations import Expectation, between, exactly, precondition
 from harness.lab.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
 from harness.model import application_journal, group_journal, journal
+from harness.model.application_meta import ApplicationMeta
 from harness.model.finding_class import FindingClass
-from harness.model.run import ApplicationMeta
 from harness.model.share_journal import DELIVERIES_DIR
 from workloads.records.producer.outcomes import FENCED
 

@@ -18,11 +18,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from checkers import EngineChoice, check_run, judge, start_engine
 from harness.model.application_journal import OUTPUTS_DIR
+from harness.model.application_meta import ApplicationMeta
 from harness.model.finding_class import FindingClass
 from harness.model.journal import SENDS_DIR
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.result import Summary, VerdictWord
-from harness.model.run import UNKNOWN_CLUSTER, ApplicationMeta
+from harness.model.run import UNKNOWN_CLUSTER
 from harness.run.arm_run import ArmRun
 from harness.run.arm_setting import ArmSetting
 from harness.run.client_factory import producers

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from harness.model.application_meta import ApplicationMeta
 from harness.model.errors import BadInput
 from harness.model.finding_class import FindingClass
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
-from harness.model.run import ApplicationMeta
 from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.pytest_plugin.experiments import experiment_around
 from harness.spec.run_plan import lines, plan_of

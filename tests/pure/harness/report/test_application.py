@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from harness.model.application_meta import ApplicationExit
 from harness.model.finding_class import FindingClass
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
-from harness.model.run import ApplicationExit
 from harness.report.arms_table import COLUMNS, columns, explanation, table
 from harness.report.page.terminal import print_table
 from harness.report.run_page import write_report
