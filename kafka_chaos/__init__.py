@@ -62,8 +62,9 @@ if TYPE_CHECKING:
     from workloads.java.init_producer_id import InitProducerId
     from workloads.own.consumer_journal import ConsumerJournal
     from workloads.own.journaled import JournaledProducer, journaled
+    from workloads.records.config.producer_settings import ProducerSettings
     from workloads.records.config.reader_spec import ReaderSpec
-    from workloads.records.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
+    from workloads.records.config.workload_spec import TransactionSpec, WorkloadSpec
     from workloads.transactions.rival import Rival
 
     __version__: str
@@ -168,7 +169,8 @@ _HOME = {
     "harness.spec.step": "Step",
     "harness.spec.steps": "Ask Heal Inject Sleep Wait Write",
     "workloads.records.config.reader_spec": "ReaderSpec",
-    "workloads.records.config.workload_spec": "ProducerSettings TransactionSpec WorkloadSpec",
+    "workloads.records.config.producer_settings": "ProducerSettings",
+    "workloads.records.config.workload_spec": "TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",
     "workloads.own.journaled": "JournaledProducer journaled",
 }

@@ -26,8 +26,9 @@ from harness.spec.version_problems import version_problems
 from harness.spec.workload_problems import CHECKS, CLUSTER_CHECKS, SHAPE_CHECKS
 from workloads.applications.application_plan import describe_application
 from workloads.applications.application_spec import ApplicationSpec, merged
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.reader_spec import ReaderSpec
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.share.share_spec import ShareSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"

@@ -47,7 +47,8 @@ from tests.bench.kafka_tools import (
 )
 from tests.bench.rows import Row
 from workloads.java.java_settings import java_properties
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.producers import Workload
 from workloads.records.producer.send_journal import SendJournal
 

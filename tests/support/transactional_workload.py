@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from confluent_kafka import Producer
 
 from harness.model.journal import TRANSACTIONS
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.producer.producers import Workload
 from workloads.records.producer.send_journal import SendJournal

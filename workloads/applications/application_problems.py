@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from faults.schedules.problems import Problem
 from harness.spec.cluster import ClusterSpec
 from workloads.applications.application_spec import ApplicationSpec
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.reader_spec import ReaderSpec
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.workload_spec import WorkloadSpec
 
 
 def source_problems(

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from faults.schedules.problems import Problem
 from harness.spec.step import Step
 from workloads.java.java_settings import java_problem, settings_problem
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 
 
 def client_problem(workload: WorkloadSpec, settings: ProducerSettings) -> str | None:

@@ -16,8 +16,8 @@ from harness.run.client_factory import producers
 from workloads.base import ArmClients, Running
 from workloads.groups.group_offsets import GroupOffsets
 from workloads.java.java_settings import java_properties, scripted_properties
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.reader_spec import ReaderSpec
-from workloads.records.config.workload_spec import ProducerSettings
 from workloads.records.producer.producers import Workload
 from workloads.records.reader.consumer_process import ConsumerProcess
 

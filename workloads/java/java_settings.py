@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.model.frozen import plain
-from workloads.records.config.workload_spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import ScriptedProducerSpec, WorkloadSpec
 
 MOST_PRODUCERS = 16
 """The most producers of a run with `client: java`: each has a JVM."""

@@ -17,7 +17,8 @@ from workloads.java.java_client import create_producer, error_of
 from workloads.java.java_settings import scripted_properties
 from workloads.java.jvm import Jvm, client_jar
 from workloads.java.scripted_producer import ScriptedProducer
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.journal.parquet_parts import ClosesAtEnd
 from workloads.records.producer.orders import RivalOrder
 from workloads.records.producer.producers import CLOSE_SECONDS

@@ -19,13 +19,9 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.records.clients import purge_and_close
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.reader_spec import ReaderSpec
-from workloads.records.config.workload_spec import (
-    ProcessSpec,
-    ProducerSettings,
-    TransactionSpec,
-    WorkloadSpec,
-)
+from workloads.records.config.workload_spec import ProcessSpec, TransactionSpec, WorkloadSpec
 from workloads.records.producer.orders import Stream
 from workloads.records.producer.producers import make_client, transactional_id
 from workloads.records.producer.reports import DeliveryReports, Tally

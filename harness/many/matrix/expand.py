@@ -17,7 +17,8 @@ from harness.model.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput
 from harness.spec.experiment import Arm, Experiment
 from workloads.java.java_settings import java_problem
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 
 _LONGEST = 60
 

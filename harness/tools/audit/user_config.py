@@ -26,7 +26,7 @@ from harness.tools.audit.known_settings import (
 )
 from harness.tools.audit.parts import ConfigFile
 from workloads.records.clients import client_logger
-from workloads.records.config.workload_spec import ProducerSettings
+from workloads.records.config.producer_settings import ProducerSettings
 
 STANDARD = "standard"
 """The experiment for a configuration without a named experiment."""

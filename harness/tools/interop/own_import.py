@@ -27,7 +27,7 @@ from harness.tools.interop.run_folder import new_run_folder
 from workloads.own.json_events import open_events
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 from workloads.own.take_over import import_events
-from workloads.records.config.workload_spec import CLIENT_TRANSACTION_TIMEOUT_MS
+from workloads.records.config.producer_settings import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.producer.send_journal import SendJournal
 

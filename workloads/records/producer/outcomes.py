@@ -9,7 +9,7 @@ to mean "not written" and that need new metadata (NOT_LEADER_FOR_PARTITION among
 `rd_kafka_handle_Produce_error`; findings/retries-0-sends-again.sh). Under acks=all that first attempt may
 have been appended (KAFKA-13574). A resend waits at least for its back-off, so `single_attempt` is proved by
 retries=0 **and** a report sooner than that back-off: see
-`workloads.records.config.workload_spec.ProducerSettings.single_attempt_ns`.
+`workloads.records.config.producer_settings.ProducerSettings.single_attempt_ns`.
 
 Error names are librdkafka's, as `KafkaError.name()` gives them; names that start
 with "_" are the client's own.

@@ -13,7 +13,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.records.clients import flush, poll, purge_and_close
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.orders import Polled, StepOrder, Stream
 from workloads.records.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
 from workloads.records.producer.reports import DeliveryReports, Tally

@@ -14,7 +14,8 @@ from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.model.secrets import format_settings, without_secrets
 from workloads.records.clients import client_logger
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.journal.parquet_parts import ClosesAtEnd
 from workloads.records.producer.orders import Polled, RivalOrder, StepOrder, Stream
 from workloads.records.producer.producer_loop import ProducerLoop

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from harness.model.journal import SendOutcome
 from harness.model.partition_words import NO_PARTITION
 from workloads.records.clients import drop_pending_error
-from workloads.records.config.workload_spec import ProducerSettings
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.producer.outcomes import ForeignError, classify
 from workloads.records.producer.send_journal import NO_OFFSET, SendJournal
 from workloads.records.record.identity import seq_of

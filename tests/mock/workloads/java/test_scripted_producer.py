@@ -20,7 +20,8 @@ from harness.model.errors import BadInput, KafkaChaosError
 from workloads.java.drive_step import Drive
 from workloads.java.jvm import client_jar
 from workloads.java.scripted_workload import PyScriptedWorkload
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.mock

@@ -17,7 +17,7 @@ from harness.run.executor import Options, job_of
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
 from tests.support.builders.results import meta
-from workloads.records.config.workload_spec import ProducerSettings
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.producer.producers import make_client
 
 pytestmark = pytest.mark.pure

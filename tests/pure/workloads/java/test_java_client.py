@@ -16,7 +16,7 @@ from harness.model.journal import SendOutcome
 from tests.support.fake_java import JavaError
 from workloads.java import java_client
 from workloads.java.java_client import JavaClient
-from workloads.records.config.workload_spec import ProducerSettings
+from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.producer.producers import Workload, WorkloadSpec
 from workloads.records.producer.send_journal import SendJournal
 

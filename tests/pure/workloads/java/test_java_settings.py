@@ -9,7 +9,8 @@ import pytest
 from harness.model.errors import BadInput
 from harness.spec.experiment_files import parse
 from workloads.java.java_settings import java_problem, java_properties
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 
 pytestmark = pytest.mark.pure
 

@@ -22,7 +22,8 @@ from workloads.java.drive_step import Drive, Send
 from workloads.java.java_settings import scripted_properties
 from workloads.java.scripted_producer import ScriptedProducer
 from workloads.java.scripted_workload import PyScriptedWorkload
-from workloads.records.config.workload_spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import ScriptedProducerSpec, WorkloadSpec
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.producer.orders import RivalOrder
 from workloads.records.producer.send_journal import SendJournal

@@ -13,7 +13,8 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from harness.model.errors import BadInput
 from workloads.records.config.payload_spec import PayloadSpec
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.producers import Workload
 from workloads.records.producer.send_journal import SendJournal
 from workloads.records.record.carried_identity import decode_carried

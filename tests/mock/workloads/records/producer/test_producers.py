@@ -18,7 +18,8 @@ from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SendOutcome
 from tests.support.refusing_cluster import refusing_cluster
 from workloads.records.clients import LOGGER_NAME, flush
-from workloads.records.config.workload_spec import ProducerSettings, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.producers import Workload
 from workloads.records.producer.reports import DeliveryReports, Tally
 from workloads.records.producer.send_journal import NO_KEY, SendBatch, SendJournal

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.transactional_workload import TransactionalWorkload
-from workloads.records.config.workload_spec import ProducerSettings, TransactionSpec, WorkloadSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import TransactionSpec, WorkloadSpec
 from workloads.records.producer.producers import Workload
 from workloads.records.producer.send_journal import SendJournal
 

@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from workloads.records.clients import call_with_timeout, purge_and_close
-from workloads.records.config.workload_spec import ProducerSettings, TransactionSpec
+from workloads.records.config.producer_settings import ProducerSettings
+from workloads.records.config.workload_spec import TransactionSpec
 from workloads.records.producer.transactions import ClientUnusable, TransactionManager
 
 pytestmark = pytest.mark.pure
