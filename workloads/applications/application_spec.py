@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from harness.model.application_meta import Guarantee
 from harness.model.errors import closest
 from harness.model.frozen import Frozen
 from harness.spec.cluster import OutputCluster
 from harness.spec.topic import TopicSettings
+from workloads.applications.outputs.identity_spec import Identity
 
 PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
 """What arguments and environment variables may hold in braces; with an HTTP endpoint also `port`."""
@@ -26,7 +27,6 @@ _OTHER_NAMES = {
 }
 """What other tools call a placeholder, and its name here."""
 _PATH = r"^[\w=+.-]+(/[\w=+.-]+)*$"
-_FUNCTION = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
 
 class ContainerApplication(Frozen):
@@ -141,43 +141,6 @@ class ApplicationInput(Frozen):
         parts = urlsplit((self.http or "").replace("{host}", host).replace("{port}", port))
         _ = parts.port  # It is looked at when it is asked for.
         return parts
-
-
-class HeaderIdentity(Frozen):
-    """The identity is in a header of the output."""
-
-    header: str = Field(min_length=1)
-
-
-class JsonIdentity(Frozen):
-    """The identity is a text (Base64 or hexadecimal of the input's value) at a path of the output's JSON."""
-
-    json_: str = Field(alias="json", pattern=r"^\$", description="path, for example `$.order.id`")
-
-
-class CallableIdentity(Frozen):
-    """A function from an output record to the inputs that made it."""
-
-    callable: str = Field(pattern=_FUNCTION, description='"module:function"')
-
-
-def _kind(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "word"
-    if isinstance(value, Mapping) and len(value) == 1:
-        return str(next(iter(value)))
-    name = type(value).__name__
-    return {"HeaderIdentity": "header", "JsonIdentity": "json", "CallableIdentity": "callable"}.get(name)
-
-
-Identity = Annotated[
-    Annotated[Literal["value", "key"], Tag("word")]
-    | Annotated[HeaderIdentity, Tag("header")]
-    | Annotated[JsonIdentity, Tag("json")]
-    | Annotated[CallableIdentity, Tag("callable")],
-    Discriminator(_kind),
-]
-"""How an output names the inputs that made it."""
 
 
 class ReadyWhen(Frozen):

@@ -18,7 +18,7 @@ from harness.run.arm_setting import ArmSetting
 from harness.run.reads.final_read import FinalReadTarget
 from harness.spec.cluster import output_cluster_spec
 from harness.spec.wait_conditions import ApplicationState
-from workloads.applications.application_spec import ApplicationSpec, Identity
+from workloads.applications.application_spec import ApplicationSpec
 from workloads.applications.launch import Prepared, Surroundings, group_of, identity_of, launch, prepare
 from workloads.applications.output_read import (
     TRANSACTION_SECONDS,
@@ -26,6 +26,7 @@ from workloads.applications.output_read import (
     read_output_table,
     read_output_topic,
 )
+from workloads.applications.outputs.identity_spec import Identity
 from workloads.applications.running_application import RunningApplication
 from workloads.applications.source_input import open_source
 from workloads.applications.source_read import source_read

@@ -15,14 +15,7 @@ from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.host.orphans import mark_of
 from harness.model.journal import RowSink
-from workloads.applications.application_spec import (
-    ApplicationSpec,
-    CallableIdentity,
-    DrainedWhen,
-    HeaderIdentity,
-    JsonIdentity,
-    ReadyWhen,
-)
+from workloads.applications.application_spec import ApplicationSpec, DrainedWhen, ReadyWhen
 from workloads.applications.built_in.built_in import BUILT_IN, BuiltIn, find, processed_offsets
 from workloads.applications.built_in.lifecycle import JARS_VARIABLE, command_line
 from workloads.applications.container_instance import (
@@ -35,6 +28,7 @@ from workloads.applications.container_instance import (
 )
 from workloads.applications.group_watch import GroupWatch
 from workloads.applications.host_process import Command, HostProcess
+from workloads.applications.outputs.identity_spec import CallableIdentity, HeaderIdentity, JsonIdentity
 from workloads.applications.outputs.output_identity import OutputIdentity
 from workloads.applications.outputs.templated_values import input_by_template
 from workloads.applications.running_application import RunningApplication
