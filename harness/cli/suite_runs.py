@@ -24,7 +24,8 @@ from harness.cli.options import (
     show_progress,
 )
 from harness.cli.results import indexed
-from harness.lab.suite.model import Item, SuiteItem, SuiteResult, choose, exit_code
+from harness.lab.suite.judge import exit_code
+from harness.lab.suite.model import Item, SuiteItem, SuiteResult, choose
 from harness.lab.suite.page import listing, outcome, write_page
 from harness.lab.suite.runner import run_items
 from harness.lab.suite.versions import VersionTable, in_order, items_for

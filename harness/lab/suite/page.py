@@ -9,15 +9,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.lab.suite.model import (
-    Role,
-    Suite,
-    SuiteArmResult,
-    SuiteItem,
-    SuiteResult,
-    SuiteVerdict,
-    exit_code,
-)
+from harness.lab.suite.judge import exit_code
+from harness.lab.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
 from harness.report.page import html
 from harness.report.page.blocks import (
     AnyCell,

@@ -9,7 +9,8 @@ from pathlib import Path
 from harness.cluster.containers import engine, images
 from harness.lab.suite.expect_records import acks_curve
 from harness.lab.suite.expectations import Observation
-from harness.lab.suite.model import Item, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, judge
+from harness.lab.suite.judge import judge
+from harness.lab.suite.model import Item, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult
 from harness.lab.suite.narrative import story
 from harness.lab.suite.run_evidence import FinishedRun
 from harness.many.campaign import Campaign

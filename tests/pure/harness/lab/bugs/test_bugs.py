@@ -15,7 +15,8 @@ from harness.lab.bugs.bug import BUG_SUITE, BUGS, Bug, BugResult
 from harness.lab.suite import expect_answers, page
 from harness.lab.suite.expect_groups import failed
 from harness.lab.suite.expectations import Observation
-from harness.lab.suite.model import Role, SuiteVerdict, choose, exit_code, judge
+from harness.lab.suite.judge import exit_code, judge
+from harness.lab.suite.model import Role, SuiteVerdict, choose
 from harness.lab.suite.run_evidence import FinishedRun
 from harness.model.errors import BadInput
 from tests.support.builders.bug_results import BROKEN, INVALID, MET, NOT_MET, SPARED, VALID, arm_result

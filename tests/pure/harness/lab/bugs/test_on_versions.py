@@ -10,7 +10,8 @@ import pytest
 from harness.cli import suite_runs
 from harness.lab.bugs.bug import BUGS, Bug
 from harness.lab.bugs.on_versions import FIX_SUITE, Fix
-from harness.lab.suite.model import Role, SuiteArm, SuiteVerdict, choose, exit_code, judge
+from harness.lab.suite.judge import exit_code, judge
+from harness.lab.suite.model import Role, SuiteArm, SuiteVerdict, choose
 from harness.lab.suite.page import columns
 from harness.lab.suite.versions import VersionTable, items_for
 from harness.model.host.fetched import unresolved

@@ -7,7 +7,8 @@ import pytest
 from harness.lab.claims.claim import CLAIM_SUITE, ClaimResult
 from harness.lab.suite import page
 from harness.lab.suite.expectations import Observation
-from harness.lab.suite.model import Role, SuiteArmResult, SuiteVerdict, exit_code, judge
+from harness.lab.suite.judge import exit_code, judge
+from harness.lab.suite.model import Role, SuiteArmResult, SuiteVerdict
 
 pytestmark = pytest.mark.pure
 
