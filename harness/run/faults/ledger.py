@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
@@ -15,25 +15,7 @@ from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.journal import FaultPhase, RowSink
 from harness.model.run import ChangedConfig, Deletion, FaultWindow
 from harness.model.secrets import redact
-
-
-@dataclass
-class OpenFault:
-    """One injected fault, open until it is healed."""
-
-    name: str
-    kind: str
-    context: InjectionContext
-    injection: Injection
-    opened_ns: int
-    verified: bool = False
-    evidence: str = ""
-    undone: bool = False
-    closed_ns: int | None = None
-    proved_ns: int | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    applying: threading.Lock = field(default_factory=threading.Lock)
-    """Held while it is undone, or applied again: what is applied again beside its undo would stay."""
+from harness.run.faults.open_fault import OpenFault
 
 
 class FaultDeferred(Exception):
@@ -104,7 +86,7 @@ class FaultLedger:
             with self._lock:
                 blocking = self._blocking_fault(injection) if yielding else None
                 if blocking is None:
-                    state_records.open_fault(self._cluster, _record(fault))
+                    state_records.open_fault(self._cluster, fault.record())
                     self._faults.append(fault)
             if blocking is not None:
                 why_not = f"{blocking.name} holds {blocking.injection.target}"
@@ -290,16 +272,3 @@ class FaultLedger:
                 "detail": redact(json.dumps(detail, default=str)),
             }
         )
-
-
-def _record(fault: OpenFault) -> state_records.OpenFaultRecord:
-    return state_records.OpenFaultRecord(
-        name=fault.name,
-        kind=fault.kind,
-        topic=fault.context.topic,
-        session_seconds=fault.context.session_seconds,
-        tag=fault.context.tag,
-        opened_ns=fault.opened_ns,
-        injection=fault.injection.model_dump(mode="json"),
-        beside=fault.context.beside,
-    )

@@ -26,7 +26,8 @@ from faults.schedules.state import (
 )
 from harness.model.broker_views import TopologyView
 from harness.model.errors import KafkaChaosError
-from harness.run.faults.ledger import FaultDeferred, FaultLedger, OpenFault
+from harness.run.faults.ledger import FaultDeferred, FaultLedger
+from harness.run.faults.open_fault import OpenFault
 
 TICK_SECONDS = 0.05
 _AGAIN_SECONDS = 0.5

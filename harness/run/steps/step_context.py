@@ -12,7 +12,8 @@ from harness.model.broker_views import TopologyView
 from harness.model.progress import report_progress
 from harness.model.run import StepInfo
 from harness.run.arm_run import ArmRun
-from harness.run.faults.ledger import FaultLedger, OpenFault
+from harness.run.faults.ledger import FaultLedger
+from harness.run.faults.open_fault import OpenFault
 from harness.run.steps.broker_queries import BrokerObserver
 from harness.run.steps.progress_line import ReportRate, progress_line
 from harness.run.steps.request_counters import RequestCounters
