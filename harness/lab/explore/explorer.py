@@ -8,7 +8,6 @@ from collections import deque
 from contextlib import suppress
 from typing import Literal
 
-from harness.lab.explore.menu import Trial
 from harness.lab.explore.plan import ExplorationPlan
 from harness.lab.explore.possible_faults import possible_faults
 from harness.lab.explore.reproducers import write_violation
@@ -22,6 +21,7 @@ from harness.lab.explore.result import (
 )
 from harness.lab.explore.selection import Coverage, DrawnTrial, choose
 from harness.lab.explore.shrinking import Shrinking
+from harness.lab.explore.trial import Trial
 from harness.lab.explore.trial_runner import DueTrial, TrialRunner
 from harness.many.docker_backend import DockerBackend
 from harness.many.run_time import format_duration

@@ -1,4 +1,4 @@
-"""A menu, which has ordinary settings and faults with weights, and a schedule drawn from it, as data."""
+"""A menu of settings and faults with weights, and the experiment that runs a schedule drawn from it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
 from faults.shared.fault_spec import FaultSpec
+from harness.lab.explore.trial import Trial, TrialFault
 from harness.lab.explore.waiting import MORE_SECONDS, PlannedFault, last_end
 from harness.model.config.yaml_files import FileKind, label_of
 from harness.model.errors import located_words_of
@@ -22,51 +23,6 @@ from harness.spec.topic import TopicSpec
 from workloads.records.config.reader_spec import ReaderSpec
 from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.share.share_spec import ShareSpec
-
-GRID = 0.5
-"""Seconds: times and durations are multiples of it, so that shrinking them comes to an end."""
-
-
-class TrialFault(Frozen):
-    """A fault of the menu (by its name) injected `at` seconds after writing began, for `lasting` seconds."""
-
-    name: str
-    at: float = Field(ge=0)
-    lasting: float = Field(gt=0)
-
-    @property
-    def end(self) -> float:
-        return self.at + self.lasting
-
-
-class Trial(Frozen):
-    """A schedule. `settings` has the level of each setting that is not at its default; `rate` is in records/s
-    (0: the menu's first); `rest` is how many seconds are written after the last fault (None: the menu's)."""
-
-    settings: dict[str, str] = {}
-    faults: tuple[TrialFault, ...] = ()
-    rate: int = Field(default=0, ge=0)
-    rest: float | None = None
-
-    def __hash__(self) -> int:
-        return hash((frozenset(self.settings.items()), self.faults, self.rate, self.rest))
-
-    def __str__(self) -> str:
-        faults = ", ".join(f"{one.name} at {one.at:g} s for {one.lasting:g} s" for one in self.faults)
-        return f"{describe_settings(self.settings)}: {faults or 'no fault'}"
-
-    def holds(self, other: Trial) -> bool:
-        """Whether this schedule includes another: its settings, and each of its faults at least as often."""
-        mine = [one.name for one in self.faults]
-        theirs = [one.name for one in other.faults]
-        return all(self.settings.get(axis) == label for axis, label in other.settings.items()) and all(
-            mine.count(name) >= theirs.count(name) for name in theirs
-        )
-
-
-def describe_settings(settings: Mapping[str, str]) -> str:
-    """`acks=1, min-isr=1`."""
-    return ", ".join(f"{axis}={label}" for axis, label in settings.items()) or "defaults"
 
 
 class Level(Frozen):

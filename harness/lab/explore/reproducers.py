@@ -10,9 +10,10 @@ import yaml
 from pydantic import BaseModel
 
 from faults.schedules.entries import TimedFault
-from harness.lab.explore.menu import ExploreMenu, describe_settings, experiment_of
+from harness.lab.explore.menu import ExploreMenu, experiment_of
 from harness.lab.explore.result import Violation
 from harness.lab.explore.shrinking import Confirm
+from harness.lab.explore.trial import describe_settings
 from harness.model.errors import KafkaChaosError
 from harness.model.secrets import redact
 from harness.model.storage import write_whole

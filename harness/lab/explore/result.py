@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from harness.lab.explore.menu import ExploreMenu, Trial
+from harness.lab.explore.menu import ExploreMenu
 from harness.lab.explore.phases import ClusterPhase, ObservedFault
+from harness.lab.explore.trial import Trial
 from harness.many.run_store import RUNS, RunStore
 from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen

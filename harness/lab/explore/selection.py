@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from faults.targets.target_context import ClusterShape
-from harness.lab.explore.menu import GRID, ExploreMenu, MenuFault, Trial, TrialFault, seconds_of
+from harness.lab.explore.menu import ExploreMenu, MenuFault, seconds_of
 from harness.lab.explore.phases import ADDITIONAL, ClusterPhase
 from harness.lab.explore.result import CoverageResult, Covered, TrialRun
+from harness.lab.explore.trial import GRID, Trial, TrialFault
 from harness.many.run_time import PER_RUN
 from harness.model.errors import KafkaChaosError
 from harness.spec.cluster import PROFILES, SESSION_SECONDS

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from harness.lab.explore.menu import GRID, ExploreMenu, Trial, TrialFault, rate_of
+from harness.lab.explore.menu import ExploreMenu, rate_of
 from harness.lab.explore.selection import FIRST_AT
+from harness.lab.explore.trial import GRID, Trial, TrialFault
 
 LEAST_RATE = 100
 LEAST_SECONDS = 1.0

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkers import bounds_of
-from harness.lab.explore.menu import ExploreMenu, Trial, experiment_of
+from harness.lab.explore.menu import ExploreMenu, experiment_of
 from harness.lab.explore.phases import observed_faults
 from harness.lab.explore.promised import promised
 from harness.lab.explore.result import ExploreStore, TrialRun
 from harness.lab.explore.selection import DrawnTrial
+from harness.lab.explore.trial import Trial
 from harness.many.campaign import StoredRun, StoredRuns
 from harness.many.consecutive_failures import ConsecutiveFailures, broken_reasons
 from harness.many.docker_backend import DockerBackend

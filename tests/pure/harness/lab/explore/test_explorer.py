@@ -16,7 +16,7 @@ import yaml
 from faults.processes import Stop
 from harness.lab.explore import explorer, trial_runner
 from harness.lab.explore.explorer import Exploration
-from harness.lab.explore.menu import MENU, Trial, experiment_of
+from harness.lab.explore.menu import MENU, experiment_of
 from harness.lab.explore.page import (
     explore_page,
     headline,
@@ -29,6 +29,7 @@ from harness.lab.explore.page import (
 from harness.lab.explore.phases import ClusterPhase, ObservedFault
 from harness.lab.explore.plan import ExploreOptions, parse_seconds, plan_exploration
 from harness.lab.explore.result import ExploreResult, ExploreStore, load_result
+from harness.lab.explore.trial import Trial
 from harness.many.docker_backend import Feasibility
 from harness.model import secrets
 from harness.model.defaults import DEFAULT_VERSION

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from faults.shared.fault_spec import KINDS
-from harness.lab.explore.menu import BUILT_IN, MENU, ExploreMenu, Trial, TrialFault, experiment_of
+from harness.lab.explore.menu import BUILT_IN, MENU, ExploreMenu, experiment_of
 from harness.lab.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
 from harness.lab.explore.result import TrialRun
 from harness.lab.explore.selection import (
@@ -25,6 +25,7 @@ from harness.lab.explore.selection import (
     draw,
     novelty,
 )
+from harness.lab.explore.trial import Trial, TrialFault
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import VerdictWord
 from harness.spec.cluster_shape import shape_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.lab.explore.menu import GRID, ExploreMenu, Trial, TrialFault, experiment_of, rate_of
+from harness.lab.explore.menu import ExploreMenu, experiment_of, rate_of
 from harness.lab.explore.shrinking import (
     LEAST_AT,
     LEAST_RATE,
@@ -20,6 +20,7 @@ from harness.lab.explore.shrinking import (
     candidates,
     size,
 )
+from harness.lab.explore.trial import GRID, Trial, TrialFault
 from tests.support.fake_explore_backend import menu_of
 
 pytestmark = pytest.mark.pure

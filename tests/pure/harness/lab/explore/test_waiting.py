@@ -6,7 +6,8 @@ import pytest
 
 from faults.restart import Restart
 from faults.targets.target_context import ClusterShape
-from harness.lab.explore.menu import Trial, TrialFault, seconds_of
+from harness.lab.explore.menu import seconds_of
+from harness.lab.explore.trial import Trial, TrialFault
 from harness.lab.explore.waiting import BACK_SECONDS, PlannedFault, last_end
 from tests.support.fake_explore_backend import menu_of
 
