@@ -10,8 +10,8 @@ from pydantic import Field, PrivateAttr, field_validator
 from faults.shared.fault_spec import Evidence, InjectionContext
 from faults.shared.node_versions import in_upgrade_order, last_errors, not_at, versions_of
 from faults.shared.process_fault import CLEAN_EXITS, OnNodes, ProcessFault, resolve_nodes, start_stopped
-from faults.shared.waiting import REJOIN_SECONDS, partition_numbers
-from faults.shared.words import node_name, node_names
+from faults.shared.waiting import REJOIN_SECONDS, describe_unsettled, partition_numbers
+from faults.shared.words import node_name
 from faults.targets import All, AnyOf, Controllers, Target
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
@@ -22,8 +22,6 @@ from harness.model.polling import poll_within
 _EXIT_SECONDS = 60.0
 _NODE_SECONDS = 8.0
 """For the restart of one node in a round; 5.5 s on a machine that does nothing else."""
-_INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Topics that the brokers need for groups and transactions; a broker answers for those that exist."""
 
 
 EVERY_BROKER = All(all=True)
@@ -157,7 +155,7 @@ class Restarted(OnNodes):
         """
         left = poll_within(
             REJOIN_SECONDS,
-            lambda: None if self._recall.event.is_set() else _describe_unsettled(context, self.numbers),
+            lambda: None if self._recall.event.is_set() else describe_unsettled(context, self.numbers),
         )
         self._refuse_if_recalled()
         if left is not None:
@@ -277,30 +275,6 @@ class Restart(ProcessFault):
         if self._of_every_node:
             nodes = len({*shape.broker_ids, *shape.controller_ids})
         return _NODE_SECONDS * nodes
-
-
-def _describe_unsettled(context: InjectionContext, nodes: tuple[int, ...]) -> str | None:
-    cluster = context.cluster
-    stopped = [node for node in nodes if not cluster.is_running(node)]
-    if stopped:
-        return f"the process of {node_names(stopped)} does not run"
-    view = cluster.view((*context.topics, *_INTERNAL))
-    silent = [seen.broker for seen in view.views if not seen.answered]
-    if silent:
-        return f"broker {', '.join(map(str, silent))} does not answer"
-    for seen in view.views:
-        unregistered = set(cluster.broker_ids) - set(seen.brokers)
-        if unregistered:
-            return f"broker {sorted(unregistered)} is not registered, says broker {seen.broker}"
-        for state in seen.partitions:
-            out = set(state.replicas) - set(state.isr)
-            if out:
-                return f"broker {sorted(out)} is not in the ISR of {state.topic}-{state.partition}"
-    if cluster.controller() is None:
-        return "there is no active controller"
-    controllers = set(nodes) & set(cluster.controller_ids) if not cluster.zookeeper_ids else ()
-    lagging = cluster.lagging_voters() if controllers else ()
-    return f"the metadata log of {node_names(lagging)} lags" if lagging else None
 
 
 def _epochs(view: TopologyView, topic: str) -> dict[int, int]:

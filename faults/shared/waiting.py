@@ -22,6 +22,8 @@ T = TypeVar("T")
 REJOIN_SECONDS = 90.0
 ANSWER_SECONDS = 30.0
 """For a broker to answer at all: while every node is restarted, or the controller, none may for a while."""
+_INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+"""Topics that the brokers need for groups and transactions; a broker answers for those that exist."""
 
 
 class Measured(Injection):
@@ -102,6 +104,32 @@ def in_parallel(nodes: Iterable[int], act: Callable[[int], T]) -> dict[int, T]:
 def partition_numbers(view: TopologyView) -> list[int]:
     """The numbers of all partitions that the answering brokers report, ascending."""
     return sorted({state.partition for broker in view.answered() for state in broker.partitions})
+
+
+def describe_unsettled(context: InjectionContext, nodes: tuple[int, ...]) -> str | None:
+    """What keeps the cluster from being whole, in words; None: these nodes run, every broker answers, is
+    registered and is in the ISR of every partition that it holds, and the controllers agree."""
+    cluster = context.cluster
+    stopped = [node for node in nodes if not cluster.is_running(node)]
+    if stopped:
+        return f"the process of {node_names(stopped)} does not run"
+    view = cluster.view((*context.topics, *_INTERNAL))
+    silent = [seen.broker for seen in view.views if not seen.answered]
+    if silent:
+        return f"broker {', '.join(map(str, silent))} does not answer"
+    for seen in view.views:
+        unregistered = set(cluster.broker_ids) - set(seen.brokers)
+        if unregistered:
+            return f"broker {sorted(unregistered)} is not registered, says broker {seen.broker}"
+        for state in seen.partitions:
+            out = set(state.replicas) - set(state.isr)
+            if out:
+                return f"broker {sorted(out)} is not in the ISR of {state.topic}-{state.partition}"
+    if cluster.controller() is None:
+        return "there is no active controller"
+    controllers = set(nodes) & set(cluster.controller_ids) if not cluster.zookeeper_ids else ()
+    lagging = cluster.lagging_voters() if controllers else ()
+    return f"the metadata log of {node_names(lagging)} lags" if lagging else None
 
 
 def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
