@@ -11,18 +11,17 @@ import uuid
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import Self
 
 from docker.models.containers import Container
 
 from harness.cluster import external_containers, fetched_logs, state_records, traces
 from harness.cluster.containers import engine
+from harness.cluster.external_brokers import advertised_addresses, client_security_of
 from harness.cluster.external_proxies import ExternalProxies
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_plan import Node
-from harness.cluster.protocol.auth import BrokerAuth
-from harness.cluster.protocol.client_security import PLAIN_TEXT, ClientSecurity, read_client_security
+from harness.cluster.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.cluster.protocol.connection import BrokerConnection, Offered, missing_version
 from harness.cluster.proxy.client import ProxyClient
 from harness.model.errors import BadInput, ClusterError
@@ -266,39 +265,3 @@ class ExternalCluster(LiveCluster):
                 next_step="use a `command`, or name the containers: docs/how-to/own-cluster.md",
             )
         return self._handles[number]
-
-
-def client_security_of(existing: ExternalClusterSpec) -> ClientSecurity:
-    """The security settings for clients of this cluster.
-
-    Raises:
-        BadInput: the client configuration cannot be used.
-    """
-    given = existing.client_config
-    return PLAIN_TEXT if given is None else read_client_security(Path(given))
-
-
-def advertised_addresses(
-    existing: ExternalClusterSpec, login: BrokerAuth | None
-) -> dict[int, tuple[str, int]]:
-    """Id -> host and port of every broker, as the first server that answers reports them.
-
-    Raises:
-        ClusterError: no server answers; says why for each.
-    """
-    found: list[str] = []
-    for host, port in existing.servers:
-        with BrokerConnection(-1, host, port, _SECONDS, login) as connection:
-            try:
-                answer = connection.metadata(())
-            except OSError as error:
-                found.append(f"{host}:{port}: {error.__cause__ or error}")
-                continue
-        return {int(one.node_id): (one.host, int(one.port)) for one in answer.brokers}
-    raise ClusterError(
-        "the cluster does not answer",
-        where=existing.bootstrap_servers,
-        expected="a broker that accepts the client",
-        found="; ".join(found),
-        next_step="correct --bootstrap-servers or --client-config",
-    )

@@ -13,7 +13,8 @@ from docker.errors import NotFound
 
 from harness.cluster import external_containers
 from harness.cluster.containers import images
-from harness.cluster.external import ExternalCluster, client_security_of
+from harness.cluster.external import ExternalCluster
+from harness.cluster.external_brokers import client_security_of
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_plan import plan

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from faults.shared.fault_spec import FaultSpec
 from harness.cluster.containers import engine, images
-from harness.cluster.external import advertised_addresses, client_security_of
+from harness.cluster.external_brokers import advertised_addresses, client_security_of
 from harness.model.errors import BadInput, words_of
 from harness.model.progress import report_progress
 from harness.run.preflight import kernel_probes
