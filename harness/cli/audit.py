@@ -15,7 +15,7 @@ from harness.model.defaults import DEFAULT_VERSION
 if TYPE_CHECKING:
     from harness.model.result import ExperimentResult
     from harness.spec.experiment import Experiment
-    from harness.tools.audit.audit import Audit
+    from harness.tools.audit.audit_result import Audit
 
 
 _CONFIG_HELP = "File with settings of your own {}, instead of the experiment's."

@@ -17,7 +17,7 @@ from harness.report.index import write_index
 from harness.report.page.html import INDEX_FILE
 from harness.report.page.terminal import print_blocks, print_table
 from harness.report.versions import by_version
-from harness.tools.audit.audit import Audit
+from harness.tools.audit.audit_result import Audit
 from harness.tools.audit.remedies import remedies
 from harness.tools.audit.rule import Severity
 

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Sequence
 
 from harness.model.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
-from harness.model.frozen import Frozen
 from harness.model.secrets import MASK, masked
 from harness.tools.audit import framework_rules, other_rules, producer_rules, retention_rules, topic_rules
+from harness.tools.audit.audit_result import Audit, AuditedSetting, AuditFinding, UnknownSetting, by_severity
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
 from harness.tools.audit.kafka_version import VersionNumbers, read_version
 from harness.tools.audit.known_settings import (
@@ -22,7 +22,7 @@ from harness.tools.audit.known_settings import (
     guarantees,
     known_settings,
 )
-from harness.tools.audit.rule import AuditRule, RuleProof, Severity, source_of
+from harness.tools.audit.rule import AuditRule, Severity, source_of
 from harness.tools.audit.setting_values import PLACEHOLDERS, expected_values, read_as_number
 
 RULES: tuple[AuditRule, ...] = (
@@ -32,7 +32,6 @@ RULES: tuple[AuditRule, ...] = (
     *framework_rules.RULES,
     *other_rules.RULES,
 )
-_ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
 _IGNORED = "the Java client and brokers ignore names that they do not know, librdkafka refuses them"
@@ -40,76 +39,6 @@ _COMMENT = re.compile(r"\s(#|//|;)")
 _OWN_LINE = "put the comment in {}, line {}, on a line of its own: what follows a value belongs to it"
 _MOST_GUESSES = 100
 """Finding the nearest name takes milliseconds."""
-
-
-class AuditedSetting(Frozen):
-    """One setting as written (secrets masked), and its promise (None: none about records). `of` says whose it
-    is, if the files have several clients or topics."""
-
-    name: str
-    value: str
-    where: str
-    promise: str | None
-    source: str | None
-    of: str | None = None
-
-
-class AuditFinding(Frozen):
-    """A rule that applies. `versions` are those of Kafka that it is about (None: all), `finding` the class of
-    findings that it would cause, `experiment` and `arms` the built-in experiment that shows it."""
-
-    rule: str
-    severity: Severity
-    says: str
-    do: str
-    source: str
-    settings: dict[str, str]
-    versions: str | None = None
-    finding: str | None = None
-    experiment: str | None = None
-    arms: tuple[str, ...] = ()
-    of: str | None = None
-
-
-class UnknownSetting(Frozen):
-    """A name that neither this client nor topics and brokers have in this version of Kafka; its value is not
-    shown."""
-
-    name: str
-    where: str
-    did_you_mean: str | None
-    says: str
-
-
-class Audit(Frozen):
-    """The result of an audit; `kafka` is the version of the brokers and of the Java client, `kafka_from` what
-    in the files names it, `read` says which files were read as what, `notes` what they leave open."""
-
-    client: ClientLibrary
-    kafka: str
-    settings: tuple[AuditedSetting, ...]
-    findings: tuple[AuditFinding, ...]
-    unknown: tuple[UnknownSetting, ...]
-    read: tuple[str, ...] = ()
-    kafka_from: str | None = None
-    notes: tuple[str, ...] = ()
-
-    def exit_code(self) -> int:
-        """1 if something is refused, contradictory or misspelt; else 0, with or without risks."""
-        bad = any(one.severity is not Severity.RISK for one in self.findings)
-        return 1 if bad or any(one.did_you_mean for one in self.unknown) else 0
-
-    def proofs(self) -> tuple[RuleProof, ...]:
-        """The experiments that would show the findings, each once, with the arms of all findings (empty:
-        all)."""
-        wanted: dict[str, list[tuple[str, ...]]] = {}
-        for one in self.findings:
-            if one.experiment is not None:
-                wanted.setdefault(one.experiment, []).append(one.arms)
-        return tuple(
-            RuleProof(name, () if () in arms else tuple(dict.fromkeys(arm for some in arms for arm in some)))
-            for name, arms in wanted.items()
-        )
 
 
 def audit(
@@ -154,11 +83,6 @@ def audit(
         findings=by_severity(findings),
         unknown=tuple(_unknown(entries, subject)),
     )
-
-
-def by_severity(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """The findings, the worst first."""
-    return tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity)))
 
 
 def _is_filled_in_later(entry: PropertyLine) -> bool:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.model.defaults import DEFAULT_VERSION
-from harness.tools.audit.audit import Audit, AuditFinding, audit, by_severity
+from harness.tools.audit.audit import audit
+from harness.tools.audit.audit_result import Audit, AuditFinding, by_severity
 from harness.tools.audit.configurations import Unit, repeated, together, units
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
 from harness.tools.audit.kafka_version import oldest_version, read_version

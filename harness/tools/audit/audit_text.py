@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.model.defaults import DEFAULT_VERSION
-from harness.tools.audit.audit import Audit, AuditFinding
+from harness.tools.audit.audit_result import Audit, AuditFinding
 from harness.tools.audit.kafka_version import NEWEST, OLDEST, read_version
 
 

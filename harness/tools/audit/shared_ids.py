@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.model.config.properties import PropertyLine
 from harness.model.finding_class import FindingClass
-from harness.tools.audit.audit import AuditFinding
+from harness.tools.audit.audit_result import AuditFinding
 from harness.tools.audit.known_settings import canonical
 from harness.tools.audit.parts import PROFILE, ConfigFile, Part
 from harness.tools.audit.rule import CONSUMER_DOCS, JAVA_DOCS, Severity

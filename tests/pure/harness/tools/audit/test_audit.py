@@ -12,7 +12,8 @@ from harness.model.config.properties import PropertyLine, parse_properties, read
 from harness.model.errors import BadInput
 from harness.model.secrets import masked, without_secrets
 from harness.spec.experiment_files import EXPERIMENT, load
-from harness.tools.audit.audit import RULES, Audit, audit
+from harness.tools.audit.audit import RULES, audit
+from harness.tools.audit.audit_result import Audit
 from harness.tools.audit.audit_text import lines
 from harness.tools.audit.effective_settings import EffectiveSettings
 from harness.tools.audit.known_settings import (

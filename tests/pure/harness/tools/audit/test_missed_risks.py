@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.model.config.properties import parse_properties
-from harness.tools.audit.audit import Audit, AuditFinding, audit
+from harness.tools.audit.audit import audit
 from harness.tools.audit.audit_files import audit_files
+from harness.tools.audit.audit_result import Audit, AuditFinding
 from harness.tools.audit.config_reader import read_config
 from harness.tools.audit.known_settings import ClientLibrary
 

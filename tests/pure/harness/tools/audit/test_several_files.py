@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.tools.audit.audit import Audit
 from harness.tools.audit.audit_files import audit_files
+from harness.tools.audit.audit_result import Audit
 from harness.tools.audit.audit_text import lines
 from harness.tools.audit.config_reader import read_config
 from harness.tools.audit.kafka_version import version_of_image
