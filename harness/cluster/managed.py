@@ -16,22 +16,18 @@ from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
 from harness.cluster import credentials, state_records, traces
-from harness.cluster.containers import capabilities, engine, images
+from harness.cluster.containers import engine, images
 from harness.cluster.containers.exec import memory_mib
 from harness.cluster.containers.network import create_network
-from harness.cluster.containers.node_volumes import (
-    CLOCK_DIR,
-    CLOCK_ENVIRONMENT,
-    create_clocks,
-    create_log_dirs,
-)
+from harness.cluster.containers.node_volumes import CLOCK_ENVIRONMENT
 from harness.cluster.convergence import START_SECONDS, await_ready
 from harness.cluster.live import LiveCluster
+from harness.cluster.node_container import create_volumes, new_container
 from harness.cluster.node_plan import Node, plan
 from harness.cluster.node_replacement import replacement
 from harness.model.errors import ClusterError
-from harness.model.host.ports import HOST, free_ports, require_free_ports
-from harness.model.node_layout import CLIENT_PORT, DATA_DIR, INTERNAL_PORT
+from harness.model.host.ports import free_ports, require_free_ports
+from harness.model.node_layout import INTERNAL_PORT
 from harness.model.polling import wait_until
 from harness.model.run import ClusterInfo, ImageInfo, VersionChange
 from harness.model.secrets import without_secret_values
@@ -219,8 +215,7 @@ class ManagedCluster(LiveCluster):
             )
 
     def _create(self) -> None:
-        labels = engine.labels(self.name)
-        self.client_address, addresses = create_network(self.client, self.name, labels)
+        self.client_address, addresses = create_network(self.client, self.name, engine.labels(self.name))
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if self._given_ports is not None:
             require_free_ports(self._given_ports)
@@ -233,33 +228,16 @@ class ManagedCluster(LiveCluster):
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
         self._spare_addresses = addresses[len(self.nodes) :]
         self._versions = {node.id: self.image.kafka_version for node in self.nodes}
-        volumes = self._volumes()
+        image = self.image.reference
+        volumes = create_volumes(self.client, self.name, self.spec, self.nodes, image, self.toolbox)
         for node in self.nodes:
-            self._containers[node.id] = self._new_container(node, labels, volumes[node.id])
+            environment = {**node.environment, **self._clock_environment}
+            self._containers[node.id] = new_container(
+                node, self.name, image, environment, self._endpoint(node), volumes[node.id]
+            )
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
             for started in [pool.submit(self._start_container, node) for node in self.nodes]:
                 started.result()
-
-    def _new_container(self, node: Node, labels: dict[str, str], volumes: dict[str, str]) -> DockerContainer:
-        """A node's container, not started, with a fixed address. Its client port is published on 127.0.0.1
-        only. `volumes` maps folders to names of volumes; the image's other volumes are anonymous."""
-        environment = {**node.environment, **self._clock_environment}
-        container = DockerContainer(self.image.reference, env=environment)
-        if node.command is not None:
-            container.with_command(list(node.command))
-        container.with_name(f"{self.name}-{node.name}").with_kwargs(
-            **capabilities.NODE,
-            hostname=node.name,
-            labels=labels,
-            network=self.name,
-            networking_config=self._endpoint(node),
-        )
-        for folder, volume in volumes.items():
-            container.with_volume_mapping(volume, folder, "rw")
-        if node.host_port is not None:
-            bindings: dict[str, Any] = container.ports
-            bindings[f"{CLIENT_PORT}/tcp"] = (HOST, node.host_port)
-        return container
 
     @property
     def _clock_environment(self) -> dict[str, str]:
@@ -269,22 +247,6 @@ class ManagedCluster(LiveCluster):
         """The node's fixed address, by network."""
         address, version = self._addresses[node.id], self.client.api._version
         return {self.name: EndpointConfig(version, aliases=[node.name], ipv4_address=address)}
-
-    def _volumes(self) -> dict[int, dict[str, str]]:
-        """Node id -> folder -> volume, for the volumes that the spec needs beside the image's own."""
-        found: dict[int, dict[str, str]] = {node.id: {} for node in self.nodes}
-        if self.spec.disk_mib is not None:
-            brokers = {node.id: node.name for node in self.nodes if node.broker}
-            disks = create_log_dirs(self.client, self.name, brokers, self.spec.disk_mib, self.toolbox)
-            for number, volume in disks.items():
-                found[number][DATA_DIR] = volume
-        if self.spec.skewable_clocks:
-            names = {node.id: node.name for node in self.nodes}
-            image = self.image.reference
-            clocks = create_clocks(self.client, self.name, names, self.toolbox, image)
-            for number, volume in clocks.items():
-                found[number][CLOCK_DIR] = volume
-        return found
 
     def _start_container(self, node: Node) -> None:
         try:

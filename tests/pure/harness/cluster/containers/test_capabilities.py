@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import harness
 from harness.cluster.containers import capabilities
 from harness.cluster.containers.node_volumes import create_log_dirs
 from harness.cluster.live import LiveCluster
-from harness.cluster.managed import ManagedCluster
+from harness.cluster.node_container import new_container
 from harness.cluster.node_plan import Node, plan
 from harness.model.node_layout import CLIENT_PORT
 from harness.spec.cluster import ClusterSpec
@@ -172,10 +171,7 @@ def test_every_port_is_on_127_0_0_1(spec: ClusterSpec) -> None:
 
 
 def made_of(node: Node) -> Any:
-    cluster: Any = ManagedCluster(ClusterSpec())
-    cluster.client, cluster.image = Engine(), SimpleNamespace(reference="i")
-    cluster._addresses = {node.id: "172.20.0.2"}
-    return cluster._new_container(node, labels={}, volumes={})
+    return new_container(node, "kc-test", "i", node.environment, {}, {})
 
 
 def test_nodes_get_the_rights_of_nodes() -> None:
