@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from confluent_kafka import KafkaException
 from harness.model.errors import BadInput
 from harness.model.journal import SendOutcome, TxnOutcome
 from workloads.own.own_journal import ANY_PARTITION, OwnJournal, OwnTransactions
-from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, ProducerTarget, new_run_id
+from workloads.own.producer_folder import ProducerFolder, ProducerTarget, open_folder
 from workloads.records.clients import drop_pending_error, flush, purge, purge_and_close
 from workloads.records.journal.parquet_parts import ClosesAtEnd
 from workloads.records.producer.outcomes import classify
@@ -62,31 +61,7 @@ def journaled(
         JournalError: the folder cannot be written.
     """
     _refuse_others(producer)
-    named = journal if journal is not None else os.environ.get(FOLDER_VARIABLE)
-    if not named:
-        raise BadInput(
-            "no folder for the journal is named",
-            where="kafka_chaos.journaled",
-            expected=f"journal=DIRECTORY, or {FOLDER_VARIABLE} in the environment, which a run sets",
-            next_step="in a pytest test use `run.journaled(producer)`",
-        )
-    folder = ProducerFolder(Path(named))
-    if not folder.exists and topic is None:
-        raise BadInput(
-            "no topic is named",
-            where=f"kafka_chaos.journaled, journal {named}",
-            expected="topic=NAME, since no run has made this folder",
-            next_step="name the topic whose records are to be accounted for",
-        )
-    target = folder.target() if topic is None else folder.create(ProducerTarget(new_run_id(), topic, acks))
-    if topic is not None and target.topic != topic:
-        raise BadInput(
-            "the folder has journals of another topic",
-            where=f"kafka_chaos.journaled, journal {named}",
-            expected=target.topic,
-            found=topic,
-            next_step="use a folder for each topic; in a run, leave `topic` out",
-        )
+    folder, target = open_folder(journal, topic, acks)
     number, file = folder.claim(producer_id)
     return JournaledProducer(producer, folder, target, OwnJournal(file, number, target), on_delivery)
 

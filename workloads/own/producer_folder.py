@@ -155,6 +155,44 @@ class ProducerFolder:
             raise unwritable(self.path / _OVER, error) from error
 
 
+def open_folder(
+    journal: str | Path | None, topic: str | None, acks: Acks
+) -> tuple[ProducerFolder, ProducerTarget]:
+    """The folder for the journal of a producer of this process, created if it is not there, and its target.
+    The arguments are those of `kafka_chaos.journaled`.
+
+    Raises:
+        BadInput: no folder or no topic is named, or the folder has another topic.
+        JournalError: the folder cannot be written.
+    """
+    named = journal if journal is not None else os.environ.get(FOLDER_VARIABLE)
+    if not named:
+        raise BadInput(
+            "no folder for the journal is named",
+            where="kafka_chaos.journaled",
+            expected=f"journal=DIRECTORY, or {FOLDER_VARIABLE} in the environment, which a run sets",
+            next_step="in a pytest test use `run.journaled(producer)`",
+        )
+    folder = ProducerFolder(Path(named))
+    if not folder.exists and topic is None:
+        raise BadInput(
+            "no topic is named",
+            where=f"kafka_chaos.journaled, journal {named}",
+            expected="topic=NAME, since no run has made this folder",
+            next_step="name the topic whose records are to be accounted for",
+        )
+    target = folder.target() if topic is None else folder.create(ProducerTarget(new_run_id(), topic, acks))
+    if topic is not None and target.topic != topic:
+        raise BadInput(
+            "the folder has journals of another topic",
+            where=f"kafka_chaos.journaled, journal {named}",
+            expected=target.topic,
+            found=topic,
+            next_step="use a folder for each topic; in a run, leave `topic` out",
+        )
+    return folder, target
+
+
 def unwritable(path: Path, error: OSError) -> JournalError:
     """The error for a file of a producer that cannot be written."""
     return JournalError(
