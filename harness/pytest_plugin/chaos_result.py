@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from harness.model.errors import KafkaChaosError
 from harness.model.finding_class import FindingClass
-from harness.model.journal import READS_DIR
-from harness.model.journal_reader import journal_rows
 from harness.model.result import ArmResult, ExperimentResult, VerdictWord
 from harness.pytest_plugin.delivery_report import Committed, describe, nothing_processed
+from harness.pytest_plugin.processed import Seen, positions_read, positions_seen
 from harness.report.arms_table import explanation
 from workloads.own.consumer_journal import ConsumerJournal
 
 _LOOK_SECONDS = 0.2
-Seen = Iterable[tuple[int, int]] | Iterable[ConsumerJournal]
-"""Positions that were processed, or the journals of the members that processed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +191,12 @@ class ChaosResult:
         if arm.meta.transactional:
             raise ValueError("what a transactional run delivers depends on the reader's isolation.level")
         run = self.folder / arm.folder
-        there = _positions(run, arm.meta.topic)
+        there = positions_read(run, arm.meta.topic)
         deadline = time.monotonic() + within
-        got, journals = _seen(seen)
+        got, journals = positions_seen(seen)
         while callable(seen) and there - got.keys() and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-            got, journals = _seen(seen)
+            got, journals = positions_seen(seen)
         progress = self._progress(arm, journals)
         once = set(got)
         missing, strange = sorted(there - once), sorted(once - there)
@@ -279,28 +275,9 @@ class ChaosResult:
             return f"{error.what} ({error.found})" if error.found else error.what
 
 
-def _seen(seen: Seen | Callable[[], Seen]) -> tuple[Counter[tuple[int, int]], list[ConsumerJournal]]:
-    """The positions that were processed, and the journals that they are from."""
-    given: list[Any] = list(seen() if callable(seen) else seen)
-    journals = [one for one in given if isinstance(one, ConsumerJournal)]
-    got = Counter(one for one in given if not isinstance(one, ConsumerJournal))
-    for journal in journals:
-        got.update(journal.positions())
-    return got, journals
-
-
 def _summary_of(arm: ArmResult) -> Any:
     """The summary of an arm whose verdict is known."""
     __tracebackhide__ = True
     if arm.summary is None or arm.judgement.verdict is VerdictWord.UNKNOWN:
         raise AssertionError(f"arm {arm.folder} proves nothing: its verdict is unknown\n{explanation(arm)}")
     return arm.summary
-
-
-def _positions(run: Path, topic: str) -> set[tuple[int, int]]:
-    """(partition, offset) of every record that the final read found in the topic."""
-    return {
-        (row["partition"], row["offset"])
-        for row in journal_rows(run / READS_DIR, ["topic", "partition", "offset"])
-        if row["topic"] == topic
-    }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -298,12 +296,5 @@ class Chaos:
     def _own_folder(self) -> Path:
         """A folder for this test alone, created when first needed."""
         if self._folder is None:
-            name = re.sub(r"[^A-Za-z0-9_=.-]+", "-", self._nodeid.rpartition("/")[2]).strip("-")[:80]
-            with BadInput.for_os_errors(
-                "the results folder cannot be written",
-                where=self._settings.results,
-                next_step="name another one: --chaos-results, or chaos_results in the ini file",
-            ):
-                self._settings.results.mkdir(parents=True, exist_ok=True)
-                self._folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._settings.results))
+            self._folder = self._settings.create_folder(self._nodeid)
         return self._folder

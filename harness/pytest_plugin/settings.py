@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import pytest
+
+from harness.model.errors import BadInput
 
 Scope = Literal["session", "package", "module", "class", "function"]
 KeepResults = Literal["failed", "all"]
@@ -78,6 +81,21 @@ class Settings:
     replay: Path | None
     worker: tuple[int, int] = (0, 1)
     """Index of this pytest-xdist worker, and the number of workers."""
+
+    def create_folder(self, nodeid: str) -> Path:
+        """Create a folder for results of this test alone.
+
+        Raises:
+            BadInput: it cannot be written.
+        """
+        name = re.sub(r"[^A-Za-z0-9_=.-]+", "-", nodeid.rpartition("/")[2]).strip("-")[:80]
+        with BadInput.for_os_errors(
+            "the results folder cannot be written",
+            where=self.results,
+            next_step="name another one: --chaos-results, or chaos_results in the ini file",
+        ):
+            self.results.mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.results))
 
 
 def add_options(parser: pytest.Parser) -> None:
