@@ -8,19 +8,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.records.clients import flush, poll, purge_and_close
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.orders import Polled, StepOrder, Stream
-from workloads.records.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
+from workloads.records.producer.record_sender import RecordSender
 from workloads.records.producer.reports import DeliveryReports, Tally
-from workloads.records.producer.send_journal import NO_KEY, NO_TXN, SendBatch, SendJournal
+from workloads.records.producer.send_journal import SendJournal
 from workloads.records.producer.transactions import ClientUnusable, TransactionManager
-from workloads.records.record.identity import ValueBuilder, encode_key
 
 SLICE = 2000
 """The most records between two polls."""
@@ -30,8 +28,6 @@ _POLL_SECONDS = 0.05
 _TAKE_SECONDS = 0.02
 """At full speed reports are journaled this often: per report, 8,000 at a time cost a third of 1,200."""
 _IDLE_SECONDS = 0.1
-_ANY_PARTITION = -1
-"""librdkafka's RD_KAFKA_PARTITION_UA: the client chooses the partition."""
 _PATIENCE_MARGIN_SECONDS = 5.0
 
 
@@ -55,23 +51,11 @@ class ProducerLoop:
         polled: Polled | None = None,
     ) -> None:
         self._first_client = connect(self._on_error)
-        self._stream = stream
-        self._spec = spec
-        self._even = spec.spread == "even"
-        self._journal = journal
-        self._payload = spec.payload is not None
-        self._build: ValueBuilder | PayloadBuilder
-        if spec.payload is None:
-            self._build = ValueBuilder(stream.run_id, stream.producer, spec.record_size, stream.seed)
-        else:
-            self._build = PayloadBuilder(spec.payload, stream.run_id, stream.producer, spec.keys)
         self.tally = Tally()
         self._reports = DeliveryReports(
-            stream.producer, settings, journal, self.tally, partition_known=self._even
+            stream.producer, settings, journal, self.tally, partition_known=spec.spread == "even"
         )
-        self._seq = 0
-        self._built: list[Any] = []
-        """Values, or records if they have a payload of the user's."""
+        self._sender = RecordSender(stream, spec, journal, self._reports, self.tally)
         self.fatal: str | None = None
         self.failure: BaseException | None = None
         self.fenced = False
@@ -244,72 +228,14 @@ class ProducerLoop:
             self._reports.take()
 
     def _slice(self, step: int, count: int) -> int:
-        """Queue up to `count` records and journal them; fewer if the queue is full or a fatal error came."""
-        produce, now, even = self._client.produce, time.time_ns, self._even
-        if self._payload:
-            produce = partial(produce_record, produce)
-        topic, partitions, keys = self._stream.topic, self._stream.partitions, self._spec.keys
-        report = self._reports.callback
-        first = self._seq
-        sent: list[int] = []
-        broken: str | None = None
-        missing = count - len(self._built)
-        if missing > 0:
-            self._built += self._build.build_many(first + len(self._built), missing)
-        for seq, value in enumerate(self._built[:count], first):
-            key_number = seq if keys is None else seq % keys
-            key = None if keys is None else encode_key(key_number)
-            stamp = now()
-            try:
-                produce(topic, value, key, key_number % partitions if even else _ANY_PARTITION, report)
-            except BufferError:
-                # The client's queue is full: no outcome, the same record is tried again after a poll.
-                break
-            except KafkaException as error:
-                cause = error.args[0]
-                self._reports.refused(value.identity if self._payload else value, cause.name())
-                if self._txns is not None and cause.code() != KafkaError.MSG_SIZE_TOO_LARGE:
-                    broken = cause.name()
-                elif cause.fatal() or cause.code() == KafkaError._FATAL:
-                    broken = self.fatal = self.fatal or cause.str()
-                if broken is not None:
-                    sent.append(stamp)
-                    break
-            sent.append(stamp)
-        self._seq = first + len(sent)
-        # Values that the queue did not take are kept for the next slice: at full speed the queue is usually
-        # full.
-        records = self._built[: len(sent)] if self._payload else []
-        del self._built[: len(sent)]
-        self._hand_over(step, first, sent, records)
+        """Send up to `count` records; fewer if the queue is full, or after an error that ends it."""
+        txn = None if self._txns is None else self._txns.number
+        sent, error = self._sender.send(self._client.produce, step, count, txn)
         if self._txns is not None:
-            self._txns.count_sends(len(sent), broken)
-        return len(sent)
-
-    def _hand_over(self, step: int, first: int, sent: list[int], records: list[PayloadRecord]) -> None:
-        if not sent:
-            return
-        seq, keys = np.arange(first, first + len(sent), dtype=np.int64), self._spec.keys
-        key_number = seq if keys is None else seq % keys
-        # Where the client chooses the partition, only its reports name it.
-        partition = key_number % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
-        key = key_number if keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64)
-        size: Any = self._spec.record_size
-        if self._payload:
-            size = np.array([len(record.value or b"") for record in records], dtype=np.int32)
-            key = key_ids(records, key)
-        batch = SendBatch(
-            producer=self._stream.producer,
-            first=first,
-            step=step,
-            size=size,
-            sent_ns=np.array(sent, dtype=np.int64),
-            partition=partition.astype(np.int32),
-            key=key,
-            txn=NO_TXN if self._txns is None else self._txns.number,
-        )
-        self._journal.opened(batch)
-        self.tally.sent(len(sent))
+            self._txns.count_sends(sent, None if error is None else error.name())
+        elif error is not None:
+            self.fatal = self.fatal or error.str()
+        return sent
 
     def _drained(self) -> bool:
         """Wait until each send has its report (at most delivery.timeout.ms); False: a new step has begun."""
