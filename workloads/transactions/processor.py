@@ -106,7 +106,7 @@ class Processor(LiveReader):
         if not records:
             return
         self._offsets = [
-            TopicPartition(self._topic, number, self._positions[number])
+            TopicPartition(self._topic, number, self._assignment.positions[number])
             for number in sorted({record.partition() for record in records})
         ]
         self._txns.begin()
@@ -169,13 +169,13 @@ class Processor(LiveReader):
                     "the committed offsets of a group cannot be read", where=self.name, found=self.last_error
                 )
             time.sleep(_PAUSE_SECONDS)
-        while self._resets and not self._closing.is_set():
-            self._apply_resets()
-            time.sleep(_PAUSE_SECONDS if self._resets else 0)
+        while self._assignment.resets and not self._closing.is_set():
+            self._assignment.apply_resets(self._consumer, self._bounds)
+            time.sleep(_PAUSE_SECONDS if self._assignment.resets else 0)
 
     def _read_committed_offsets(self) -> bool:
         """Read the committed offsets of all assigned partitions, to continue there; False: it failed."""
-        mine = [TopicPartition(self._topic, number) for number in sorted(self._assigned_partitions)]
+        mine = [TopicPartition(self._topic, number) for number in sorted(self._assignment.partitions)]
         try:
             found = self._consumer.committed(mine, timeout=SLICE_SECONDS) if mine else []
         except KafkaException as error:
@@ -185,7 +185,7 @@ class Processor(LiveReader):
         if failed is not None:
             self.last_error = str(failed)
             return False
-        self._resets = {one.partition: one.offset if one.offset >= 0 else None for one in found}
+        self._assignment.resets = {one.partition: one.offset if one.offset >= 0 else None for one in found}
         return True
 
     def _close_client(self) -> None:

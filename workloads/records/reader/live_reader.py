@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from workloads.records.clients import ClientStuck, client_logger, close_consumer
 from workloads.records.config.reader_spec import ReaderSpec
+from workloads.records.reader.assignment import Assignment
 from workloads.records.reader.batch import followers_fetched_from, sort_batch
 from workloads.records.reader.consumer_process import ConsumerGone, ConsumerProcess
 from workloads.records.reader.reader_journal import Commits, ReaderJournal, Source
@@ -62,10 +63,8 @@ class LiveReader:
         # Created here, so that settings which the client refuses are reported before the run starts.
         self._consumer = client(self._config, logger=client_logger())
         self._by_hand = spec.group is None or spec.by_hand
-        self._incremental = self._by_hand or spec.incremental
-        self._assigned_partitions: set[int] = set()
-        self._positions: dict[int, int] = {}
-        self._resets: dict[int, int | None] = {}
+        incremental = self._by_hand or spec.incremental
+        self._assignment = Assignment(source.topic, self._journal, incremental=incremental)
         self._commits = Commits(self._journal, source.topic, "auto" if spec.commits == "auto" else "request")
         self._restart = threading.Event()
         self._crashed = threading.Event()
@@ -86,11 +85,8 @@ class LiveReader:
     @property
     def place(self) -> str:
         """What it has not read to its end, in words: where it is in which partitions, and its last error."""
-        left = sorted(self._assigned_partitions - self.caught_up)
-        places = [f"at {self._positions.get(number, 'no offset')} of partition {number}" for number in left]
-        words = ", ".join(places) or "at the end of its partitions"
         error = f" (last error: {self.last_error})" if self.last_error else ""
-        return f"{self.name} is {words if self._assigned_partitions else 'without partitions'}{error}"
+        return f"{self.name} is {self._assignment.words(self.caught_up)}{error}"
 
     def start(self) -> None:
         self._thread.start()
@@ -176,9 +172,9 @@ class LiveReader:
             raise KafkaException(self._fatal)
         self._process(records)
         now = time.monotonic()
-        if self._resets and now - self._checked >= _CHECK_SECONDS:
+        if self._assignment.resets and now - self._checked >= _CHECK_SECONDS:
             self._checked = now
-            self._apply_resets()
+            self._assignment.apply_resets(self._consumer, self._bounds)
         elif self._catching_up.is_set() and now - self._checked >= _CHECK_SECONDS:
             self._checked = now
             self._update_caught_up()
@@ -189,10 +185,7 @@ class LiveReader:
     def _drop_after_crash(self) -> None:
         self._crashed.clear()
         self._commits.client_ended()
-        self._journal.unassigned("lost", sorted(self._assigned_partitions))
-        self._assigned_partitions, self._resets = set(), {}
-        if not self._by_hand:
-            self._positions = {}
+        self._assignment.drop_all(keep_positions=self._by_hand)
 
     def _renew(self) -> None:
         """Replace the client that was closed or killed, at once or when `come_back` is called."""
@@ -208,16 +201,13 @@ class LiveReader:
 
     def _subscribe(self) -> None:
         self.clients += 1
-        if not self._by_hand:
+        if self._by_hand:
+            self._assignment.take_all(self._consumer, self._partitions)
+        else:
+            assigned = self._assignment.assigned
             self._consumer.subscribe(
-                [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+                [self._topic], on_assign=assigned, on_revoke=self._revoked, on_lost=self._lost
             )
-            return
-        self._assigned_partitions = set(range(self._partitions))
-        positions = [(number, self._positions.get(number, 0)) for number in sorted(self._assigned_partitions)]
-        self._positions = dict(positions)
-        self._journal.assigned(positions)
-        self._consumer.assign([TopicPartition(self._topic, *offset) for offset in positions])
 
     def _close_client(self) -> None:
         """Close the client; in a group its callbacks journal the partitions that are given up.
@@ -228,7 +218,7 @@ class LiveReader:
         if self._by_hand:
             if self._spec.commits == "manual":
                 self._commit(wait=True)
-            self._journal.unassigned("revoked", sorted(self._assigned_partitions))
+            self._journal.unassigned("revoked", sorted(self._assignment.partitions))
         elif not (self._spec.static or self._fatal or isinstance(self._consumer, ConsumerProcess)):
             self._leave_group()
         try:
@@ -240,7 +230,7 @@ class LiveReader:
                 self._consumer.kill()
             raise
         self._commits.client_ended()
-        self._assigned_partitions = set()
+        self._assignment.partitions = set()
 
     def _leave_group(self) -> None:
         """Leave the group, and serve the rebalances that are queued, before close, which might not return
@@ -249,7 +239,7 @@ class LiveReader:
         give_up = time.monotonic() + _LEAVE_SECONDS
         while time.monotonic() < give_up:
             batch = self._consumer.consume(self.batch, _POLL_SECONDS)
-            if not batch and not self._assigned_partitions:
+            if not batch and not self._assignment.partitions:
                 break
             self._journal.append_records(self._receive(batch))
 
@@ -258,83 +248,31 @@ class LiveReader:
         if not self._given_up:
             self._commits.answered(error, partitions)
 
-    def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
-        # From here on consume() returns records of the new assignment only: the client drops those that it
-        # had fetched under the old one (rd_kafka_purge_outdated_messages).
-        new = [one.partition for one in partitions]
-        if not self._incremental:
-            self._assigned_partitions, self._positions, self._resets = set(), {}, {}
-        self._assigned_partitions.update(new)
-        self._journal.member = consumer.memberid() or None
-        self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
-
     def _revoked(self, _: Any, partitions: list[TopicPartition]) -> None:
-        if self._spec.commits == "manual" and not self._given_up:
-            self._commit(wait=True)
-        self._drop_partitions("revoked", partitions)
-
-    def _lost(self, _: Any, partitions: list[TopicPartition]) -> None:
-        self._drop_partitions("lost", partitions)
-
-    def _drop_partitions(self, event: str, partitions: list[TopicPartition]) -> None:
         if self._given_up:
             return
-        self._journal.unassigned(event, [one.partition for one in partitions])
-        for one in partitions:
-            self._assigned_partitions.discard(one.partition)
-            self._positions.pop(one.partition, None)
-            self._resets.pop(one.partition, None)
+        if self._spec.commits == "manual":
+            self._commit(wait=True)
+        self._assignment.drop("revoked", partitions)
+
+    def _lost(self, _: Any, partitions: list[TopicPartition]) -> None:
+        if not self._given_up:
+            self._assignment.drop("lost", partitions)
 
     def _receive(self, batch: list[Any]) -> list[Any]:
         """Note the positions, ends of partitions and errors of a batch; returns its records."""
-        found = sort_batch(batch, self._positions)
-        self._positions = found.positions
-        self._resets |= found.resets
+        found = sort_batch(batch, self._assignment.positions)
+        self._assignment.positions = found.positions
+        self._assignment.resets |= found.resets
         self._fatal = found.fatal or self._fatal
         self.last_error = found.error or self.last_error
         self.received += len(found.records)
         return found.records
 
-    def _apply_resets(self) -> None:
-        """Where the log does not hold the offset to read from (or a group has no offset yet), continue at the
-        log's begin or end. As the application decides that, it begins a new session."""
-        resets, self._resets = self._resets, {}
-        positions: dict[int, int] = {}
-        for number, offset in resets.items():
-            if number not in self._assigned_partitions:
-                continue
-            bounds = self._bounds(number)
-            if bounds is None:
-                self._resets[number] = offset
-                continue
-            low, high = bounds
-            positions[number] = low if offset is None or offset < 0 else min(max(offset, low), high)
-        if not positions:
-            return
-        self._positions.update(positions)
-        self._journal.assigned(sorted(positions.items()))
-        new = [TopicPartition(self._topic, number, offset) for number, offset in sorted(positions.items())]
-        # The client refuses seek() for a partition that it no longer fetches, and the assignment of an eager
-        # group can only be replaced as a whole.
-        if self._incremental:
-            self._consumer.incremental_unassign(new)
-            self._consumer.incremental_assign(new)
-        else:
-            self._consumer.assign(
-                [
-                    TopicPartition(self._topic, number, self._positions.get(number, OFFSET_STORED))
-                    for number in sorted(self._assigned_partitions)
-                ]
-            )
-
     def _update_caught_up(self) -> None:
-        done = set()
-        for number in sorted(self._assigned_partitions):
-            bounds = self._bounds(number)
-            if bounds is not None and self._positions.get(number, -1) >= bounds[1]:
-                done.add(number)
-        self.caught_up = frozenset(done)
-        self.behind = any(number >= self._partitions for number in self._assigned_partitions - done)
+        self.caught_up = self._assignment.read_to_end(self._bounds)
+        left = self._assignment.partitions - self.caught_up
+        self.behind = any(number >= self._partitions for number in left)
 
     def _bounds(self, partition: int) -> tuple[int, int] | None:
         """(log start, end) of what this reader may read: for read_committed, up to the last stable offset."""
@@ -349,11 +287,7 @@ class LiveReader:
 
     def _commit(self, *, wait: bool) -> None:
         """Commit what is journaled; without `wait` the answer arrives in `on_commit`."""
-        offsets = [
-            TopicPartition(self._topic, number, offset)
-            for number, offset in sorted(self._positions.items())
-            if number in self._assigned_partitions
-        ]
+        offsets = self._assignment.offsets()
         if offsets:
             self._commits.ask(self._consumer, offsets, wait=wait)
 

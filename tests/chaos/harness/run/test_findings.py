@@ -85,7 +85,7 @@ arms:
 
 def meddle(reader: LiveReader) -> None:
     """Commit the first offset of the other member's partition, as a mistaken application does."""
-    others = {0, 1} - reader._assigned_partitions
+    others = {0, 1} - reader._assignment.partitions
     if len(others) == 1:
         asked = time.time_ns()
         try:

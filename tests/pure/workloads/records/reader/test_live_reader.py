@@ -366,7 +366,7 @@ def test_what_the_group_has_queued_is_served_before_the_client_is_closed(
     case.consumer.done = []
     monkeypatch.setattr(case.reader, "_consumer", case.consumer)
     case.reader._subscribe()
-    case.reader._assigned(case.consumer, [TopicPartition("t", 0, 0)])
+    case.reader._assignment.assigned(case.consumer, [TopicPartition("t", 0, 0)])
     case.reader._close_client()
     case.reader._journal.flush(last=True)
     served = [] if static else ["unsubscribe", "assigned", "revoked"]
