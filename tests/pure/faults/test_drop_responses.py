@@ -83,7 +83,7 @@ DEAF = view(silent(1), *(seen(broker, state()) for broker in (2, 3)))
 def test_healed_means_that_it_answers(
     after: TopologyView, heals: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.client_traffic._HEAL_SECONDS", 0.0)
+    monkeypatch.setattr("faults.shared.broker_client_fault._HEAL_SECONDS", 0.0)
     injection = spec({"broker": 1}).aim(context(FakeCluster([quiet()])))
     if heals:
         assert injection.healed(context(FakeCluster([after]))).seen
