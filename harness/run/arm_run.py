@@ -169,8 +169,8 @@ class ArmRun(ArmSetting):
         return next((missing for missing in found if missing is not None), None)
 
     @property
-    def workload(self) -> ArmProducers:
-        return self.clients.workload
+    def producers(self) -> ArmProducers:
+        return self.clients.producers
 
     def note(self, steps: Sequence[StepInfo], ledger: FaultLedger, problems: list[str]) -> None:
         """Save the metadata of the unfinished run."""

@@ -13,7 +13,7 @@ from harness.model.host.fetched import confluent_kafka
 from harness.run.arm_setting import ArmSetting
 from workloads.base import ArmClients, ArmProducers, Running
 from workloads.records.config.reader_spec import ReaderSpec
-from workloads.records.producer.producers import Workload, transactional_id
+from workloads.records.producer.producers import Producers, transactional_id
 from workloads.records.reader.consumer_process import ConsumerProcess
 
 MakeProducers: TypeAlias = Callable[[ArmSetting, ArmClients, Sequence[Running]], ArmProducers]
@@ -30,7 +30,7 @@ def producers(
     running: Sequence[Running],
     *,
     connect: Callable[[], Callable[..., Any]] = lambda: Producer,
-) -> Workload:
+) -> Producers:
     """The producers of an arm, each with a client that `connect()` makes, unless the arm has a source.
 
     Raises:
@@ -39,7 +39,7 @@ def producers(
     source, spec = setting.source, setting.workload_spec
     # The transactions of an arm may be those of its processors alone.
     transactional = spec.process is None or spec.transactions is not None
-    return Workload(
+    return Producers(
         spec,
         setting.arm.producer,
         bootstrap=setting.cluster.bootstrap,

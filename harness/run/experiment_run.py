@@ -146,7 +146,7 @@ class ExperimentRun:
                 steps.problems += ledger.heal_all()
                 steps.problems += traces(self.cluster, self.cluster.nodes_with_containers)
                 for arm_run in self._arm_runs:
-                    arm_run.workload.stop()
+                    arm_run.producers.stop()
                 self._timer.enter("clients closing")
                 report_progress("closing the producers, and the readers at the end")
                 for arm_run in self._arm_runs:

@@ -82,13 +82,13 @@ class RunClients(ClosesAtEnd):
             self.readers = stack.enter_context(Readers(readers, self.source, of_readers))
             for one in running:
                 one.connect(self, stack)
-            self.workload: ArmProducers = PRODUCERS[spec.client](setting, self, running)
-            stack.callback(self.workload.close)
+            self.producers: ArmProducers = PRODUCERS[spec.client](setting, self, running)
+            stack.callback(self.producers.close)
             self._open = stack.pop_all()
 
     def start(self) -> None:
         """Wait until the producers are ready, so that no step includes this; then start the readers."""
-        self.workload.ready(_READY_SECONDS)
+        self.producers.ready(_READY_SECONDS)
         self.readers.start()
         for one in self._running:
             one.start()
@@ -99,7 +99,7 @@ class RunClients(ClosesAtEnd):
         Raises:
             JournalError: a journal could not be written.
         """
-        self.workload.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
+        self.producers.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
         # read_committed readers wait at an open transaction until its coordinator ends it.
         seconds = _CATCH_UP_SECONDS + (self._transaction_seconds or 0.0)
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
@@ -112,7 +112,7 @@ class RunClients(ClosesAtEnd):
 
     def abort(self) -> None:
         """Close everything without waiting for reports or readers."""
-        self.workload.close(_INTERRUPTED_CLOSE_SECONDS)
+        self.producers.close(_INTERRUPTED_CLOSE_SECONDS)
         self.readers.close(give_up=True)
         for one in self._running:
             one.abort()
@@ -120,7 +120,7 @@ class RunClients(ClosesAtEnd):
     @property
     def problems(self) -> tuple[str, ...]:
         of_workloads = (problem for one in self._running for problem in one.problems)
-        return (*self.workload.problems, *self.readers.problems, *of_workloads)
+        return (*self.producers.problems, *self.readers.problems, *of_workloads)
 
     def close(self) -> None:
         """Close what is still open."""

@@ -49,7 +49,7 @@ from tests.bench.rows import Row
 from workloads.java.java_settings import java_properties
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.send_journal import SendJournal
 
 RECORDS = 1_000_000
@@ -127,7 +127,7 @@ class Bench:
         """Our producer; checks that every record is in the journal, acknowledged."""
         with tempfile.TemporaryDirectory() as folder:
             journal = SendJournal(Path(folder) / "sends", topic)
-            workload = Workload(
+            producers = Producers(
                 WorkloadSpec(record_size=SIZE, spread="client"),
                 OURS,
                 bootstrap=self._cluster.bootstrap,
@@ -138,9 +138,9 @@ class Bench:
                 journal=journal,
             )
             began, cpu = time.perf_counter(), time.process_time()
-            workload.start(0, records=self._records)
-            workload.finish()
-            workload.close()
+            producers.start(0, records=self._records)
+            producers.finish()
+            producers.close()
             journal.close()
             took, cpu = time.perf_counter() - began, time.process_time() - cpu
             table = pq.read_table(Path(folder) / "sends", columns=["outcome", "seq"])

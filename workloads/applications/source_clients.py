@@ -1,6 +1,6 @@
 """Write records where an application reads them that reads no topic: lines of a file, or requests of HTTP.
 
-They have the calls of confluent-kafka's `Producer`, so that `workloads.records.producer.producers.Workload`
+They have the calls of confluent-kafka's `Producer`, so that `workloads.records.producer.producers.Producers`
 writes with them. A record is offered once, so that what is doubled was doubled by the application.
 """
 

@@ -11,30 +11,30 @@ from workloads.java.init_producer_id import InitProducerId
 from workloads.java.producer_ids import initialise
 
 if TYPE_CHECKING:
-    from workloads.java.scripted_workload import PyScriptedWorkload
+    from workloads.java.scripted_producers import PyScriptedProducers
 
 
 def drive(run: StepContext, index: int, step: Drive) -> None:
     """Let the producer of every arm make its calls."""
     run.say(f"driving {step.by}")
     for arm in run.arms:
-        run.problems += _driven(arm.workload).drive(index, step)
+        run.problems += _driven(arm.producers).drive(index, step)
 
 
 def init_producer_id(run: StepContext, _index: int, step: InitProducerId) -> None:
     """Initialise the transactional.id of the producer, in every arm."""
     run.say(str(step))
     for arm in run.arms:
-        initialise(step, run.cluster, _driven(arm.workload).transactional_id_of(step.of), arm.answers)
+        initialise(step, run.cluster, _driven(arm.producers).transactional_id_of(step.of), arm.answers)
 
 
-def _driven(workload: ArmProducers) -> PyScriptedWorkload:
+def _driven(producers: ArmProducers) -> PyScriptedProducers:
     """The workload, whose producers make their calls one by one."""
     # Imported here because it loads py4j, which nothing else needs.
-    from workloads.java.scripted_workload import PyScriptedWorkload
+    from workloads.java.scripted_producers import PyScriptedProducers
 
-    assert isinstance(workload, PyScriptedWorkload), "checked when the experiment was made"
-    return workload
+    assert isinstance(producers, PyScriptedProducers), "checked when the experiment was made"
+    return producers
 
 
 HANDLERS: dict[type[Any], Handler] = {Drive: drive, InitProducerId: init_producer_id}

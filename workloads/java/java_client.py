@@ -1,5 +1,5 @@
 """The Java client's producer with the calls of confluent-kafka's `Producer`, so that
-`workloads.records.producer.producers.Workload` writes with either.
+`workloads.records.producer.producers.Producers` writes with either.
 
 Measured: a JVM called through py4j sends and reports about 4,000 records/s on two busy cores.
 """

@@ -18,11 +18,11 @@ from workloads.groups.group_offsets import GroupOffsets
 from workloads.java.java_settings import java_properties, scripted_properties
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.reader_spec import ReaderSpec
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.reader.consumer_process import ConsumerProcess
 
 if TYPE_CHECKING:
-    from workloads.java.scripted_workload import PyScriptedWorkload
+    from workloads.java.scripted_producers import PyScriptedProducers
 
 # What loads py4j, which nothing else needs, is imported in the functions.
 
@@ -31,7 +31,7 @@ def java_producers(
     setting: ArmSetting,
     clients: ArmClients,
     running: Sequence[Running],
-) -> Workload:
+) -> Producers:
     """Producers like those of librdkafka, of the Java client of the cluster's version.
 
     Raises:
@@ -62,7 +62,7 @@ def driven_producers(
     setting: ArmSetting,
     clients: ArmClients,
     running: Sequence[Running],
-) -> PyScriptedWorkload:
+) -> PyScriptedProducers:
     """Producers that make their calls one by one, as drive steps say.
 
     Raises:
@@ -78,10 +78,10 @@ def driven_producers(
             found="an existing cluster, or one that requires TLS or a password",
             next_step="use `client: librdkafka`",
         )
-    from workloads.java.scripted_workload import PyScriptedWorkload
+    from workloads.java.scripted_producers import PyScriptedProducers
 
     of_groups = (one.commits for one in running if isinstance(one, GroupOffsets))
-    return PyScriptedWorkload(
+    return PyScriptedProducers(
         setting.workload_spec,
         setting.arm.producer,
         cluster=cluster,

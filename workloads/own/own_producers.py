@@ -34,7 +34,7 @@ _EVENT = re.compile(rb'"event"\s*:\s*"(\w+)"')
 
 
 class OwnProducers:
-    """Has the methods of `workloads.records.producer.producers.Workload`, for producers that this process
+    """Has the methods of `workloads.records.producer.producers.Producers`, for producers that this process
     does not drive.
 
     `expected` is the number of producers that must open a journal in `folder`. A write step ends after its

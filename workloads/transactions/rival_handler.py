@@ -22,7 +22,7 @@ def rival(run: StepContext, index: int, step: Rival) -> None:
     order = RivalOrder(step.name, step.of, step.records, step.transactional_id == "same")
     for arm in run.arms:
         # Which producers these are was checked when the experiment was made.
-        run.problems += cast(HasRivals, arm.workload).begin_rival(index, order)
+        run.problems += cast(HasRivals, arm.producers).begin_rival(index, order)
     run.await_reports(run.delivery_seconds)
 
 

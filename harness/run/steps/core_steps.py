@@ -39,7 +39,7 @@ def write(run: StepContext, index: int, step: Write) -> None:
     run.ends = time.monotonic() + step.ends if step.ends is not None else None
     seconds = step.seconds if step.until_faults_end is None else None
     for arm in run.arms:
-        arm.workload.start(index, records=step.records, seconds=seconds, rate=step.rate)
+        arm.producers.start(index, records=step.records, seconds=seconds, rate=step.rate)
     try:
         scheduler.start()
         if step.until_faults_end is not None:
@@ -54,7 +54,7 @@ def write(run: StepContext, index: int, step: Write) -> None:
 
 
 def _reported(run: StepContext) -> int:
-    progress = [arm.workload.progress() for arm in run.arms]
+    progress = [arm.producers.progress() for arm in run.arms]
     return sum(one.acked + one.unconfirmed for one in progress)
 
 
@@ -66,7 +66,7 @@ def _go_on(run: StepContext, scheduler: Scheduler, step: Write) -> None:
         time.sleep(min(POLL_SECONDS, most - passed))
         run.say_progress()
     for arm in run.arms:
-        arm.workload.stop()
+        arm.producers.stop()
 
 
 def wait(run: StepContext, _index: int, step: Wait) -> None:

@@ -77,7 +77,7 @@ class StepContext:
     def say_progress(self) -> None:
         """Report how far the producers are, and which faults are open."""
         faults = self.ledger.open_names()
-        line = progress_line([arm.workload.progress() for arm in self.arms], self._rate)
+        line = progress_line([arm.producers.progress() for arm in self.arms], self._rate)
         left = f"{max(0.0, self.ends - time.monotonic()):.0f} s left · " if self.ends is not None else ""
         self.say(f"{self._current} · {left}{line}" + (f" · {faults}" if faults else ""))
 
@@ -88,7 +88,7 @@ class StepContext:
         deadline = time.monotonic() + (at_most or longest)
         while time.monotonic() < deadline:
             until = time.monotonic() + POLL_SECONDS
-            if all(arm.workload.finish(until) for arm in self.arms):
+            if all(arm.producers.finish(until) for arm in self.arms):
                 return
             self.say_progress()
         if at_most is None:

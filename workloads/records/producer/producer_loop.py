@@ -160,7 +160,7 @@ class ProducerLoop:
             flush(self._client, self._close_seconds)
             purge_and_close(self._client)
             self._reports.take()
-        # Kept, not swallowed: Workload.finish and Workload.close raise it.
+        # Kept, not swallowed: Producers.finish and Producers.close raise it.
         except BaseException as error:
             self.failure = error
         finally:

@@ -1,4 +1,4 @@
-"""The workload: producers that write one step after another and journal each send."""
+"""Producers that write one step after another and journal each send."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CLOSE_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 
 
-class Workload(ClosesAtEnd):
+class Producers(ClosesAtEnd):
     """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
 
     Each producer has a client and a thread of its own. The journal is the caller's: close it after the
-    workload. Use as a context manager or call `close`. `security` holds the settings of TLS and SASL, by
+    producers. Use as a context manager or call `close`. `security` holds the settings of TLS and SASL, by
     librdkafka's names, and `polled`, by the number of a producer, what its transactions take records
     from.
 
@@ -96,7 +96,7 @@ class Workload(ClosesAtEnd):
         speed).
 
         Raises:
-            RuntimeError: the previous step is still writing, or the workload is closed.
+            RuntimeError: the previous step is still writing, or the producers are closed.
         """
         self._require_idle()
         loops = [loop for loop in self._loops if not loop.fenced]

@@ -19,7 +19,7 @@ from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from workloads.java.drive_step import Drive
 from workloads.java.jvm import client_jar
-from workloads.java.scripted_workload import PyScriptedWorkload
+from workloads.java.scripted_producers import PyScriptedProducers
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.send_journal import SendJournal
@@ -47,7 +47,7 @@ class Driven:
         image = SimpleNamespace(kafka_version=VERSION)
         cluster = SimpleNamespace(bootstrap=NOBODY, access=PLAIN_TEXT, image=image)
         self.sends = SendJournal(folder / "sends", "t")
-        self.workload = PyScriptedWorkload(
+        self.producers = PyScriptedProducers(
             spec,
             ProducerSettings.model_validate(settings),
             cluster=cast(ManagedCluster, cluster),
@@ -60,11 +60,11 @@ class Driven:
         )
 
     def do(self, *calls: Any, by: str = "first") -> list[str]:
-        return self.workload.drive(3, Drive.model_validate({"name": "a", "by": by, "do": calls}))
+        return self.producers.drive(3, Drive.model_validate({"name": "a", "by": by, "do": calls}))
 
     def close(self) -> list[dict[str, Any]]:
         """Rows of sends."""
-        self.workload.close(1)
+        self.producers.close(1)
         self.sends.close()
         rows: list[dict[str, Any]] = pq.read_table(self.folder / "sends").to_pylist()
         return rows
@@ -79,8 +79,8 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
 
 def test_what_never_left_the_client_is_rejected(driven: Driven) -> None:
     assert driven.do({"send": {"partition": 1, "records": 2, "size": 64}}) == []
-    assert driven.workload.finish(time.monotonic() + 60)
-    assert driven.workload.progress().rejected == 2
+    assert driven.producers.finish(time.monotonic() + 60)
+    assert driven.producers.progress().rejected == 2
     rows = driven.close()
     assert [(row["seq"], row["partition"], row["size"], row["step"]) for row in rows] == [
         (0, 1, 64, 3),
@@ -105,8 +105,8 @@ def test_settings_that_the_client_refuses_are_bad_input(tmp_path: Path) -> None:
 
 
 def test_its_jvm_ends_with_it(driven: Driven) -> None:
-    process = driven.workload._jvm._process
+    process = driven.producers._jvm._process
     assert process.poll() is None
     driven.close()
     assert process.poll() is not None
-    driven.workload.close()
+    driven.producers.close()

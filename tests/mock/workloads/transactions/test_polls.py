@@ -14,7 +14,7 @@ from harness.model.journal import TRANSACTIONS
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import TransactionSpec, WorkloadSpec
 from workloads.records.journal.row_journal import RowJournal
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.send_journal import SendJournal
 from workloads.records.reader.live_reader import LiveReader
 from workloads.records.reader.reader_journal import ReaderSinks, Source
@@ -47,7 +47,7 @@ def test_transactions_that_are_open_at_once_poll_each_other(
             reader.producer = number
             readers.add(of_producer, [reader])
             polled[number] = Polls(reader, transactions.poll_records)
-        made = Workload(
+        made = Producers(
             spec,
             ProducerSettings(**{"linger.ms": 0}),
             run_id=RUN,

@@ -57,8 +57,8 @@ def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> ArmSettin
     assert processing is not None
     with RunClients(setting, [processing]) as traffic:
         traffic.start()
-        traffic.workload.start(0, records=RECORDS)
-        assert traffic.workload.finish(time.monotonic() + 60)
+        traffic.producers.start(0, records=RECORDS)
+        assert traffic.producers.finish(time.monotonic() + 60)
         assert traffic.end() == []
         assert traffic.problems == ()
         infos = {info.name: info for info in traffic.readers.infos()}

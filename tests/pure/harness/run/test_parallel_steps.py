@@ -137,7 +137,7 @@ class EndlessWriter(Writer):
 @dataclass
 class PlannedArm:
     topic: str
-    workload: Any
+    producers: Any
     answers: Rows = field(default_factory=Rows)
     arm: Arm = field(default_factory=lambda: Arm(name="planned"))
 
@@ -169,7 +169,7 @@ def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(par
     assert parallel.cluster_state.elected == ["first", "second"]
     verified = [row["fault"] for row in parallel.events.rows if row["phase"] == "verified"]
     assert verified == ["elect-1", "elect-2"]
-    assert [arm.workload.started for arm in parallel.arms] == [[2], [2]]
+    assert [arm.producers.started for arm in parallel.arms] == [[2], [2]]
 
 
 def test_an_arm_without_faults_takes_every_other_step(
@@ -192,7 +192,7 @@ def test_an_arm_without_faults_takes_every_other_step(
     made = experiment(together=False, steps=steps)
     stepping = StepContext(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
     carry_out_steps(stepping)
-    assert (arm.workload.started, events.rows, stepping.problems) == ([1, 4], [], [])
+    assert (arm.producers.started, events.rows, stepping.problems) == ([1, 4], [], [])
 
 
 @pytest.mark.parametrize(("more", "lasting", "least", "most"), [(9, 0.6, 0.7, 9), (0.3, 5, 0.5, 4)])
@@ -218,7 +218,7 @@ def test_writing_goes_on_until_the_faults_have_ended_and_no_longer_than_allowed(
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_state_must_be_seen_of_every_topic(parallel: ParallelSteps, late: int) -> None:
-    parallel.arms[late].workload.arrive = 4
+    parallel.arms[late].producers.arrive = 4
     with pytest.raises(ClusterError, match="log end offset"):
         carry_out_steps(parallel.stepping)
     assert parallel.cluster_state.ends[parallel.arms[1 - late].topic] == 5

@@ -17,7 +17,7 @@ from tests.support.fake_java import JavaError
 from workloads.java import java_client
 from workloads.java.java_client import JavaClient
 from workloads.records.config.producer_settings import ProducerSettings
-from workloads.records.producer.producers import Workload, WorkloadSpec
+from workloads.records.producer.producers import Producers, WorkloadSpec
 from workloads.records.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.pure
@@ -198,7 +198,7 @@ def test_a_workload_writes_with_it(
 ) -> None:
     made.producer.at_once = True
     with SendJournal(tmp_path / "sends", "t") as journal:
-        workload = Workload(
+        producers = Producers(
             WorkloadSpec(client="java"),
             ProducerSettings(),
             bootstrap="b:1",
@@ -209,13 +209,13 @@ def test_a_workload_writes_with_it(
             journal=journal,
             client=lambda *_, **__: made.client,
         )
-        workload.start(0, records=10)
-        assert workload.finish(time.monotonic() + 60)
+        producers.start(0, records=10)
+        assert producers.finish(time.monotonic() + 60)
         made.producer.answer = JavaError(f"org.apache.kafka.common.errors.{exception}", message)
-        workload.start(1, records=5)
-        assert workload.finish(time.monotonic() + 60)
-        workload.close()
-    progress = workload.progress()
+        producers.start(1, records=5)
+        assert producers.finish(time.monotonic() + 60)
+        producers.close()
+    progress = producers.progress()
     assert progress.acked == 10
     assert getattr(progress, outcome.value) == 5
     assert made.jvm.closed == 1

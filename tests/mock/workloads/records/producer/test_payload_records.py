@@ -15,7 +15,7 @@ from harness.model.errors import BadInput
 from workloads.records.config.payload_spec import PayloadSpec
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.send_journal import SendJournal
 from workloads.records.record.carried_identity import decode_carried
 from workloads.records.record.identity import OK
@@ -35,7 +35,7 @@ def failing_later(_: int, seq: int) -> tuple[None, str, None]:
 def written(folder: Path, bootstrap: str, topic: str, payload: Any) -> list[dict[str, Any]]:
     spec = WorkloadSpec(keys=7, payload=PayloadSpec.model_validate(payload))
     journal = SendJournal(folder / "sends", topic)
-    with Workload(
+    with Producers(
         spec,
         ProducerSettings(),
         bootstrap=bootstrap,
@@ -44,12 +44,12 @@ def written(folder: Path, bootstrap: str, topic: str, payload: Any) -> list[dict
         run_id=RUN,
         seed=1,
         journal=journal,
-    ) as workload:
-        workload.start(0, records=COUNT)
+    ) as producers:
+        producers.start(0, records=COUNT)
         try:
-            assert workload.finish(time.monotonic() + 60)
+            assert producers.finish(time.monotonic() + 60)
         finally:
-            workload.stop()
+            producers.stop()
             journal.close()
     rows: list[dict[str, Any]] = pq.read_table(folder / "sends").to_pylist()
     return rows

@@ -1,4 +1,4 @@
-"""The workload against librdkafka's mock cluster: each send journalled once, with the right outcome."""
+"""Producers against librdkafka's mock cluster: each send journalled once, with the right outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.refusing_cluster import refusing_cluster
 from workloads.records.clients import LOGGER_NAME, flush
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.reports import DeliveryReports, Tally
 from workloads.records.producer.send_journal import NO_KEY, SendBatch, SendJournal
 from workloads.records.record.identity import ValueBuilder, encode_key
@@ -38,19 +38,19 @@ def soon() -> float:
 
 
 @pytest.fixture
-def workload(
+def producers(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
-) -> Callable[..., tuple[Workload, Callable[[], Rows]]]:
-    """`make(spec, settings, ...)` -> (workload, rows()); rows() closes both and reads the journal."""
+) -> Callable[..., tuple[Producers, Callable[[], Rows]]]:
+    """`make(spec, settings, ...)` -> (producers, rows()); rows() closes both and reads the journal."""
 
     def make(
         spec: WorkloadSpec | None = None,
         settings: ProducerSettings | None = None,
         bootstrap: str = mock_bootstrap,
         **more: Any,
-    ) -> tuple[Workload, Callable[[], Rows]]:
+    ) -> tuple[Producers, Callable[[], Rows]]:
         journal = SendJournal(tmp_path / "sends", mock_topic)
-        made = Workload(
+        made = Producers(
             spec or WorkloadSpec(),
             settings or ProducerSettings(),
             bootstrap=bootstrap,
@@ -88,8 +88,8 @@ def workload(
     ],
     ids=["acks-0", "acks-1", "acks-all", "idempotent"],
 )
-def test_each_send_has_one_row(workload: Any, settings: ProducerSettings, outcome: str) -> None:
-    made, rows = workload(WorkloadSpec(producers=3), settings)
+def test_each_send_has_one_row(producers: Any, settings: ProducerSettings, outcome: str) -> None:
+    made, rows = producers(WorkloadSpec(producers=3), settings)
     made.start(0, records=3001)
     assert made.finish(soon())
     made.start(1, records=2)
@@ -112,8 +112,8 @@ def test_each_send_has_one_row(workload: Any, settings: ProducerSettings, outcom
         assert {offset for _, offset in offsets} == {None}
 
 
-def test_keys_lead_to_partitions(workload: Any) -> None:
-    made, rows = workload(WorkloadSpec(keys=7))
+def test_keys_lead_to_partitions(producers: Any) -> None:
+    made, rows = producers(WorkloadSpec(keys=7))
     made.start(0, records=100)
     assert made.finish(soon())
     found = rows()
@@ -122,9 +122,9 @@ def test_keys_lead_to_partitions(workload: Any) -> None:
 
 
 @pytest.mark.parametrize("keys", [None, 7])
-def test_where_the_client_chooses_its_reports_say_the_partition(workload: Any, keys: int | None) -> None:
+def test_where_the_client_chooses_its_reports_say_the_partition(producers: Any, keys: int | None) -> None:
     spec = WorkloadSpec(keys=keys, spread="client")
-    made, rows = workload(spec, ProducerSettings(partitioner="murmur2_random", sticky_linger_ms=0))
+    made, rows = producers(spec, ProducerSettings(partitioner="murmur2_random", sticky_linger_ms=0))
     made.start(0, records=400)
     assert made.finish(soon())
     found = rows()
@@ -136,8 +136,8 @@ def test_where_the_client_chooses_its_reports_say_the_partition(workload: Any, k
         assert {row["partition"] for row in found} == set(range(PARTITIONS))
 
 
-def test_a_partition_that_the_client_never_chose_is_not_known(workload: Any) -> None:
-    made, rows = workload(
+def test_a_partition_that_the_client_never_chose_is_not_known(producers: Any) -> None:
+    made, rows = producers(
         WorkloadSpec(spread="client"), ProducerSettings(delivery_timeout_ms=200), bootstrap=NOWHERE
     )
     made.start(0, records=5)
@@ -145,8 +145,8 @@ def test_a_partition_that_the_client_never_chose_is_not_known(workload: Any) -> 
     assert {(row["outcome"], row["partition"]) for row in rows()} == {("indeterminate", -1)}
 
 
-def test_a_rate_spreads_the_sends_over_time(workload: Any) -> None:
-    made, rows = workload(WorkloadSpec(producers=2, rate=400))
+def test_a_rate_spreads_the_sends_over_time(producers: Any) -> None:
+    made, rows = producers(WorkloadSpec(producers=2, rate=400))
     made.start(0, records=100)
     assert made.finish(soon())
     sent = sorted(row["sent_ns"] for row in rows())
@@ -154,15 +154,15 @@ def test_a_rate_spreads_the_sends_over_time(workload: Any) -> None:
     assert sent[-1] - sent[0] >= 0.23e9
 
 
-def test_a_step_ends_at_its_time_and_its_own_rate_wins(workload: Any) -> None:
-    made, rows = workload(WorkloadSpec(rate=1e9))
+def test_a_step_ends_at_its_time_and_its_own_rate_wins(producers: Any) -> None:
+    made, rows = producers(WorkloadSpec(rate=1e9))
     made.start(0, seconds=1, rate=100)
     assert made.finish(soon())
     assert 1 <= len(rows()) <= 101
 
 
-def test_stop_ends_an_endless_step(workload: Any) -> None:
-    made, rows = workload(WorkloadSpec(rate=1000))
+def test_stop_ends_an_endless_step(producers: Any) -> None:
+    made, rows = producers(WorkloadSpec(rate=1000))
     made.start(0)
     deadline = soon()
     while made.progress().acked < 20:
@@ -175,8 +175,8 @@ def test_stop_ends_an_endless_step(workload: Any) -> None:
     assert {row["outcome"] for row in rows()} == {"acked"}
 
 
-def test_a_step_may_begin_while_sends_of_the_last_are_open(workload: Any) -> None:
-    made, rows = workload(settings=ProducerSettings(linger_ms=3000))
+def test_a_step_may_begin_while_sends_of_the_last_are_open(producers: Any) -> None:
+    made, rows = producers(settings=ProducerSettings(linger_ms=3000))
     made.start(0, records=5)
     assert not made.finish(time.monotonic() + 0.2)
     made.start(1, records=5)
@@ -186,18 +186,18 @@ def test_a_step_may_begin_while_sends_of_the_last_are_open(workload: Any) -> Non
     assert {row["outcome"] for row in found} == {"acked"}
 
 
-def test_a_full_queue_is_no_outcome(workload: Any) -> None:
+def test_a_full_queue_is_no_outcome(producers: Any) -> None:
     settings = ProducerSettings(extra={"queue.buffering.max.messages": "10"})
-    made, rows = workload(settings=settings)
+    made, rows = producers(settings=settings)
     made.start(0, records=500)
     assert made.finish(soon())
     assert made.progress().acked == 500
     assert [row["seq"] for row in sorted(rows(), key=lambda row: row["seq"])] == list(range(500))
 
 
-def test_too_large_for_the_client_is_rejected(workload: Any) -> None:
+def test_too_large_for_the_client_is_rejected(producers: Any) -> None:
     settings = ProducerSettings(extra={"message.max.bytes": "1000"})
-    made, rows = workload(WorkloadSpec(record_size=2000), settings)
+    made, rows = producers(WorkloadSpec(record_size=2000), settings)
     made.start(0, records=5)
     assert made.finish(soon())
     assert made.progress().errors == {"MSG_SIZE_TOO_LARGE": 5}
@@ -209,15 +209,15 @@ def test_too_large_for_the_client_is_rejected(workload: Any) -> None:
     assert all(row["closed_ns"] is not None for row in found)
 
 
-def test_no_broker_leaves_timeouts_indeterminate(workload: Any) -> None:
-    made, rows = workload(settings=ProducerSettings(delivery_timeout_ms=200), bootstrap=NOWHERE)
+def test_no_broker_leaves_timeouts_indeterminate(producers: Any) -> None:
+    made, rows = producers(settings=ProducerSettings(delivery_timeout_ms=200), bootstrap=NOWHERE)
     made.start(0, records=5)
     assert made.finish(soon())
     assert {(row["outcome"], row["error"]) for row in rows()} == {("indeterminate", "_MSG_TIMED_OUT")}
 
 
-def test_close_gives_up_what_is_open(workload: Any) -> None:
-    made, rows = workload(bootstrap=NOWHERE)
+def test_close_gives_up_what_is_open(producers: Any) -> None:
+    made, rows = producers(bootstrap=NOWHERE)
     made.start(0, records=5)
     assert not made.finish(time.monotonic() + 1)
     assert made.progress().open in (0, 5)
@@ -230,9 +230,9 @@ def test_close_gives_up_what_is_open(workload: Any) -> None:
     ("extra", "names"),
     [({"no.such.property": "1"}, "no.such.property"), ({"message.max.bytes": "big"}, "message.max.bytes")],
 )
-def test_refused_settings_name_the_property(workload: Any, extra: dict[str, str], names: str) -> None:
+def test_refused_settings_name_the_property(producers: Any, extra: dict[str, str], names: str) -> None:
     with pytest.raises(BadInput) as caught:
-        workload(settings=ProducerSettings(extra=extra))
+        producers(settings=ProducerSettings(extra=extra))
     assert caught.value.found is not None
     assert names in caught.value.found
     assert caught.value.where is not None
@@ -240,10 +240,10 @@ def test_refused_settings_name_the_property(workload: Any, extra: dict[str, str]
 
 
 def test_the_clients_log_lines_go_to_the_logger(
-    workload: Any, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    producers: Any, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, LOGGER_NAME):
-        made, rows = workload(settings=ProducerSettings(delivery_timeout_ms=300), bootstrap=NOWHERE)
+        made, rows = producers(settings=ProducerSettings(delivery_timeout_ms=300), bootstrap=NOWHERE)
         made.start(0, records=1)
         assert made.finish(soon())
         rows()
@@ -252,12 +252,12 @@ def test_the_clients_log_lines_go_to_the_logger(
 
 
 def test_a_journal_that_fails_ends_the_step_and_is_told(
-    workload: Any, monkeypatch: pytest.MonkeyPatch
+    producers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise JournalError("a journal cannot be written")
 
-    made, _ = workload()
+    made, _ = producers()
     monkeypatch.setattr(SendJournal, "opened", full)
     made.start(0, records=5)
     with pytest.raises(JournalError):
@@ -330,8 +330,8 @@ def opened(count: int) -> SendBatch:
     return SendBatch(0, 0, 0, 100, zeros, zeros.astype(np.int32), zeros + NO_KEY)
 
 
-def test_a_dead_client_sends_no_more_and_is_a_problem(workload: Any) -> None:
-    made, rows = workload(client=DyingClient)
+def test_a_dead_client_sends_no_more_and_is_a_problem(producers: Any) -> None:
+    made, rows = producers(client=DyingClient)
     made.start(0, records=100)
     assert made.finish(soon())
     assert [problem for problem in made.problems if "producer 0" in problem and "epoch lost" in problem]
@@ -342,8 +342,8 @@ def test_a_dead_client_sends_no_more_and_is_a_problem(workload: Any) -> None:
     assert outcomes == {0: purged, 1: purged, 2: purged, 3: ("rejected", "_FATAL")}
 
 
-def test_a_fatal_error_that_poll_raises_does_the_same(workload: Any) -> None:
-    made, rows = workload(client=DeadInPoll)
+def test_a_fatal_error_that_poll_raises_does_the_same(producers: Any) -> None:
+    made, rows = producers(client=DeadInPoll)
     made.start(0, records=3)
     assert made.finish(soon())
     made.start(1, records=100)

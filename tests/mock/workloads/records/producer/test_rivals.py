@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from tests.support.transactional_workload import Rows, TransactionalWorkload
+from tests.support.transactional_producers import Rows, TransactionalProducers
 from workloads.records.config.workload_spec import TransactionSpec, WorkloadSpec
 from workloads.records.producer.orders import RivalOrder
 
@@ -87,11 +87,11 @@ class Refused(Unanswered):
         super().init_transactions(timeout)
 
 
-def met(case: TransactionalWorkload, *, same_id: bool) -> tuple[Rows, Rows]:
+def met(case: TransactionalProducers, *, same_id: bool) -> tuple[Rows, Rows]:
     """The journals of a producer that writes 20 records, meets a rival, and of 41 more."""
     case.write(0, 20)
-    case.workload.begin_rival(1, RivalOrder("rival", 0, 30, same_id))
-    assert case.workload.finish(time.monotonic() + 60)
+    case.producers.begin_rival(1, RivalOrder("rival", 0, 30, same_id))
+    assert case.producers.finish(time.monotonic() + 60)
     case.write(2, 41)
     sends, txns = case.journals()
     assert Counter((row["producer"], row["step"]) for row in sends if row["step"] == 1) == {
@@ -118,19 +118,19 @@ def of(txns: Rows, producer: int, number: int) -> tuple[str, str, int, str | Non
 def test_a_producer_whose_id_is_taken_is_fenced_and_sends_no_more(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str, client: type[Fencing]
 ) -> None:
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=client)
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, SPEC, client=client)
     sends, txns = met(case, same_id=True)
     assert of(txns, 0, 1) == ("commit", "aborted", 60, "_FENCED")
     assert of(txns, 1, 0) == ("commit", "committed", 20, None)
     assert of(txns, 1, 1) == ("commit", "committed", 10, None)
     assert writers(sends) == {1: 41}
-    assert case.workload.problems == ()
+    assert case.producers.problems == ()
 
 
 def test_the_control_a_rival_with_an_id_of_its_own_fences_nobody(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Fencing)
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Fencing)
     sends, txns = met(case, same_id=False)
     assert of(txns, 0, 1) == ("commit", "committed", 60, None)
     assert {row["outcome"] for row in txns} == {"committed"}
@@ -141,7 +141,7 @@ def test_a_commit_that_is_let_through_is_journaled_as_one(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     """The mock cluster itself does not fence: the check has to find what Kafka did."""
-    sends, txns = met(TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC), same_id=True)
+    sends, txns = met(TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, SPEC), same_id=True)
     assert of(txns, 0, 1) == ("commit", "committed", 60, None)
     assert writers(sends) == {0: 21, 1: 20}
 
@@ -149,11 +149,11 @@ def test_a_commit_that_is_let_through_is_journaled_as_one(
 def test_a_rival_that_is_refused_is_a_problem_and_fences_nobody(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Refused)
-    case.workload.begin_rival(0, RivalOrder("rival", 0, 5, True))
-    assert case.workload.finish(time.monotonic() + 60)
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Refused)
+    case.producers.begin_rival(0, RivalOrder("rival", 0, 5, True))
+    assert case.producers.finish(time.monotonic() + 60)
     case.write(1, 10)
-    (problem,) = case.workload.problems
+    (problem,) = case.producers.problems
     assert problem.startswith("producer 1: ")
     assert "init_transactions: _FENCED" in problem
     sends, txns = case.journals()
@@ -162,13 +162,13 @@ def test_a_rival_that_is_refused_is_a_problem_and_fences_nobody(
 
 
 def test_a_run_can_end_while_a_rival_is_awaited(tmp_path: Path, mock_bootstrap: str, mock_topic: str) -> None:
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Unanswered)
-    case.workload.begin_rival(0, RivalOrder("rival", 0, 5, True))
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, SPEC, client=Unanswered)
+    case.producers.begin_rival(0, RivalOrder("rival", 0, 5, True))
     deadline = time.monotonic() + 60
-    while case.workload.progress().acked < 5:
+    while case.producers.progress().acked < 5:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not case.workload.finish(time.monotonic() + 0.2)
+    assert not case.producers.finish(time.monotonic() + 0.2)
     sends, txns = case.journals(0.1)
     assert [row["producer"] for row in sends] == [0] * 5
     assert of(txns, 0, 0) == ("commit", "committed", 5, None)
@@ -178,7 +178,7 @@ def test_the_rival_of_processed_records_has_a_number_of_its_own(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     spec = WorkloadSpec(transactions=TransactionSpec(), process={"members": 2})
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, spec)
-    case.workload.begin_rival(0, RivalOrder("rival", 0, 1, True))
-    assert case.workload.finish(time.monotonic() + 60)
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, spec)
+    case.producers.begin_rival(0, RivalOrder("rival", 0, 1, True))
+    assert case.producers.finish(time.monotonic() + 60)
     assert {row["producer"] for row in case.journals()[0]} == {0, 3}

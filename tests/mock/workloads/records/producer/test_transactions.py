@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.transactional_workload import TransactionalWorkload
+from tests.support.transactional_producers import TransactionalProducers
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import TransactionSpec, WorkloadSpec
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.mock
@@ -24,7 +24,7 @@ def test_every_send_is_in_one_transaction_and_every_transaction_has_its_row(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     spec = WorkloadSpec(producers=2, transactions=TransactionSpec(records=30, abort=0.4))
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, spec, linger_ms=0)
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, spec, linger_ms=0)
     case.write(0, 1001)
     case.write(1, 10)
     sends, txns = case.journals()
@@ -48,7 +48,7 @@ def test_every_send_is_in_one_transaction_and_every_transaction_has_its_row(
 
 def test_without_transactions_there_are_none(tmp_path: Path, mock_bootstrap: str, mock_topic: str) -> None:
     journal = SendJournal(tmp_path / "sends", mock_topic)
-    made = Workload(
+    made = Producers(
         WorkloadSpec(),
         ProducerSettings(),
         bootstrap=mock_bootstrap,
@@ -69,24 +69,24 @@ def test_a_step_stopped_early_still_ends_its_transaction(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     spec = WorkloadSpec(rate=500, transactions=TransactionSpec(records=100_000))
-    case = TransactionalWorkload(tmp_path, mock_bootstrap, mock_topic, spec)
-    case.workload.start(0)
+    case = TransactionalProducers(tmp_path, mock_bootstrap, mock_topic, spec)
+    case.producers.start(0)
     deadline = time.monotonic() + 60
-    while case.workload.progress().acked < 20:
+    while case.producers.progress().acked < 20:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    case.workload.stop()
-    assert case.workload.finish(deadline)
+    case.producers.stop()
+    assert case.producers.finish(deadline)
     sends, (txn,) = case.journals()
     assert (txn["outcome"], txn["records"]) == ("committed", len(sends))
 
 
 def test_no_coordinator_leaves_nothing_begun_and_is_a_problem(tmp_path: Path, mock_topic: str) -> None:
     spec = WorkloadSpec(transactions=TransactionSpec())
-    case = TransactionalWorkload(tmp_path, NOWHERE, mock_topic, spec)
-    case.workload.start(0, records=10)
-    assert not case.workload.finish(time.monotonic() + 0.3)
+    case = TransactionalProducers(tmp_path, NOWHERE, mock_topic, spec)
+    case.producers.start(0, records=10)
+    assert not case.producers.finish(time.monotonic() + 0.3)
     sends, txns = case.journals(0.1)
     assert (sends, txns) == ([], [])
-    (problem,) = case.workload.problems
+    (problem,) = case.producers.problems
     assert "init_transactions" in problem

@@ -28,7 +28,7 @@ from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.experiment_files import parse
 from tests.support.journal_rows import Rows
 from workloads.records.producer.orders import RivalOrder
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.reports import Progress
 
 pytestmark = pytest.mark.pure
@@ -55,7 +55,7 @@ def test_errors_are_shown_only_when_there_are_any() -> None:
     assert "errors 1 (last _MSG_TIMED_OUT)" in loud
 
 
-class Producers(Workload):
+class AskedProducers(Producers):
     """Producers that are asked to let a rival begin; their sends have reports if `reported`."""
 
     def __init__(self, reported: bool) -> None:
@@ -83,8 +83,8 @@ def test_a_rival_step_asks_the_producers_of_each_arm_and_awaits_their_reports(
         "steps: [{rival: {name: over, of: 1, records: 7, transactional_id: own}}]}",
         "x.yaml",
     )
-    producers = Producers(reported)
-    arms: Any = [SimpleNamespace(workload=producers, arm=SimpleNamespace(without_faults=False))]
+    producers = AskedProducers(reported)
+    arms: Any = [SimpleNamespace(producers=producers, arm=SimpleNamespace(without_faults=False))]
     ledger: Any = SimpleNamespace(open_names=str)
     nothing: Any = None
     executor = StepContext(nothing, experiment, arms, ledger, 0.2, lambda _: None, view=lambda: None, seed=1)

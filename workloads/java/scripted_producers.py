@@ -29,7 +29,7 @@ _COORDINATOR_SECONDS = 30.0
 _TRIED_NAMES = 100
 
 
-class PyScriptedWorkload(ClosesAtEnd):
+class PyScriptedProducers(ClosesAtEnd):
     """Producers of one topic in their own JVM, each created when a drive step first names it.
 
     Use as a context manager or call `close`; the caller closes the journals.

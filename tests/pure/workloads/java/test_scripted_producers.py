@@ -21,7 +21,7 @@ from tests.support.fake_java import JavaError
 from workloads.java.drive_step import Drive, Send
 from workloads.java.java_settings import scripted_properties
 from workloads.java.scripted_producer import ScriptedProducer
-from workloads.java.scripted_workload import PyScriptedWorkload
+from workloads.java.scripted_producers import PyScriptedProducers
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import ScriptedProducerSpec, WorkloadSpec
 from workloads.records.journal.row_journal import RowJournal
@@ -248,18 +248,18 @@ def met(
         ids.append(properties["transactional.id"])
         return left.pop(0)
 
-    monkeypatch.setattr("workloads.java.scripted_workload.create_producer", create)
-    monkeypatch.setattr("workloads.java.scripted_workload.client_jar", lambda *_: None)
-    monkeypatch.setattr("workloads.java.scripted_workload.engine.connect", lambda: None)
+    monkeypatch.setattr("workloads.java.scripted_producers.create_producer", create)
+    monkeypatch.setattr("workloads.java.scripted_producers.client_jar", lambda *_: None)
+    monkeypatch.setattr("workloads.java.scripted_producers.engine.connect", lambda: None)
     jvm = SimpleNamespace(packages=first, close=lambda: None)
-    monkeypatch.setattr("workloads.java.scripted_workload.Jvm", lambda _: jvm)
+    monkeypatch.setattr("workloads.java.scripted_producers.Jvm", lambda _: jvm)
     cluster: Any = SimpleNamespace(
         bootstrap="b:1",
         image=SimpleNamespace(kafka_version="4.3.1"),
         access=SimpleNamespace(java=dict),
     )
     with SendJournal(folder / "sends", "t") as sends, RowJournal(folder / "txn", TRANSACTIONS) as rows:
-        made = PyScriptedWorkload(
+        made = PyScriptedProducers(
             WorkloadSpec.model_validate({"client": "driven", "driven": {"transactional": True}}),
             ProducerSettings(),
             cluster=cluster,

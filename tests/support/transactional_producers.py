@@ -1,4 +1,4 @@
-"""A transactional workload against librdkafka's mock cluster, with its journals."""
+"""Transactional producers against librdkafka's mock cluster, with its journals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness.model.journal import TRANSACTIONS
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.journal.row_journal import RowJournal
-from workloads.records.producer.producers import Workload
+from workloads.records.producer.producers import Producers
 from workloads.records.producer.send_journal import SendJournal
 
 Rows = list[dict[str, Any]]
 
 
-class TransactionalWorkload:
-    """A transactional workload on a topic of its own; `journals` closes it: (sends, transactions)."""
+class TransactionalProducers:
+    """Transactional producers on a topic of its own; `journals` closes them: (sends, transactions)."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TransactionalWorkload:
         self._folder = folder
         self._sends = SendJournal(folder / "sends", topic)
         self._txns = RowJournal(folder / "transactions", TRANSACTIONS)
-        self.workload = Workload(
+        self.producers = Producers(
             spec,
             ProducerSettings(**settings),
             bootstrap=bootstrap,
@@ -50,11 +50,11 @@ class TransactionalWorkload:
         )
 
     def write(self, step: int, records: int) -> None:
-        self.workload.start(step, records=records)
-        assert self.workload.finish(time.monotonic() + 60)
+        self.producers.start(step, records=records)
+        assert self.producers.finish(time.monotonic() + 60)
 
     def journals(self, seconds: float = 5.0) -> tuple[Rows, Rows]:
-        self.workload.close(seconds)
+        self.producers.close(seconds)
         self._sends.close()
         self._txns.close()
         sends = pq.read_table(self._folder / "sends").to_pylist()
