@@ -118,9 +118,9 @@ def _run() -> None:
     except Exception as error:
         # By name, because the engine's client is slow to import.
         if type(error).__module__.split(".")[0] in ("docker", "requests", "urllib3"):
-            from harness.cluster.containers import engine
+            from harness.cluster.containers import docker_engine
 
-            raise engine.connection_lost(error) from error
+            raise docker_engine.connection_lost(error) from error
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise KafkaChaosError(
                 "the disk is full",

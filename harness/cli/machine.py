@@ -42,11 +42,11 @@ def heal(
 
     Does nothing where no fault is left. Exit code 3: something could not be healed.
     """
-    from harness.cluster.containers import engine
+    from harness.cluster.containers import docker_engine
     from harness.run.faults import healing
 
     with interruptible("`kafka-chaos heal` goes on where it stopped"), show_progress(ERRORS, quiet):
-        client = engine.connect_if_there()
+        client = docker_engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything)
     if as_json:
         print_json([asdict(one) | {"clean": one.clean} for one in done])
@@ -63,13 +63,13 @@ def clean(
     its processes. What belongs to a cluster stays as long as a harness uses the cluster."""
     from harness.check_jobs.engines import sweep_engines
     from harness.cluster import state_records
-    from harness.cluster.containers import engine
+    from harness.cluster.containers import docker_engine
     from harness.model.host.orphans import end_orphans
 
     processes = end_orphans(everything=everything)
     servers = sweep_engines(everything=everything)
-    client = engine.connect()
-    swept = engine.sweep(client, everything=everything, recorded=state_records.owners())
+    client = docker_engine.connect()
+    swept = docker_engine.sweep(client, everything=everything, recorded=state_records.owners())
     state_records.prune(client)
     _out.print(
         f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)"

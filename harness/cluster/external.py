@@ -16,7 +16,7 @@ from typing import Self
 from docker.models.containers import Container
 
 from harness.cluster import external_containers, fetched_logs, state_records, traces
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.external_brokers import advertised_addresses, client_security_of
 from harness.cluster.external_proxies import ExternalProxies
 from harness.cluster.live import LiveCluster
@@ -127,7 +127,7 @@ class ExternalCluster(LiveCluster):
         if self._handles:
             self.close_shells()
             # Only our own sidecars, found by our label, not the user's containers.
-            engine.sweep(self.client, cluster=self.name)
+            docker_engine.sweep(self.client, cluster=self.name)
 
     @property
     def bootstrap(self) -> str:

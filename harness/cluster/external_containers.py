@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError
 
@@ -21,7 +21,7 @@ def attach(cluster: LiveCluster, label: str) -> None:
         PrerequisiteMissing: there is no container engine.
         ClusterError: for some broker there is not exactly one container.
     """
-    client = engine.connect()
+    client = docker_engine.connect()
     # Those that run; our sidecars do not have the label.
     labelled = client.containers.list(filters={"label": label}, ignore_removed=True)
     endpoints = {one: cluster.endpoint(one) for one in cluster.broker_ids}

@@ -16,7 +16,7 @@ from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
 from harness.cluster import credentials, state_records, traces
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.cluster.containers.exec import memory_mib
 from harness.cluster.containers.network import create_network
 from harness.cluster.containers.node_volumes import CLOCK_ENVIRONMENT
@@ -84,12 +84,12 @@ class ManagedCluster(LiveCluster):
         began = time.monotonic()
         self._starts += 1
         self.changes = []
-        self.client = engine.connect()
+        self.client = docker_engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
         self.toolbox = images.toolbox(self.client)
         if self.spec.proxy:
             self._prepare_proxies()
-        engine.configure_testcontainers(self.client)
+        docker_engine.configure_testcontainers(self.client)
         try:
             self._create()
             state_records.remember(self)
@@ -120,7 +120,7 @@ class ManagedCluster(LiveCluster):
         self._handles.clear()
         self._replaced.clear()
         self.close_shells()
-        engine.sweep(self.client, cluster=self.name)
+        docker_engine.sweep(self.client, cluster=self.name)
         state_records.forget(self.name)
         self.client.close()
 
@@ -197,7 +197,7 @@ class ManagedCluster(LiveCluster):
 
         def missing() -> str | None:
             done = self.in_node(node.id, script)
-            return None if done.code == 0 else engine.one_line(self.access.redact(done.text))
+            return None if done.code == 0 else docker_engine.one_line(self.access.redact(done.text))
 
         wait_until(missing, what="a SCRAM user", seconds=START_SECONDS, every=1.0)
 
@@ -215,7 +215,9 @@ class ManagedCluster(LiveCluster):
             )
 
     def _create(self) -> None:
-        self.client_address, addresses = create_network(self.client, self.name, engine.labels(self.name))
+        self.client_address, addresses = create_network(
+            self.client, self.name, docker_engine.labels(self.name)
+        )
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if self._given_ports is not None:
             require_free_ports(self._given_ports)

@@ -13,7 +13,7 @@ from docker.errors import DockerException
 from docker.models.containers import Container
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.containers.exec import ContainerOutput, cgroups_of, files_in, run_sidecar
 from harness.cluster.containers.lasting_shells import NetworkSidecars, NodeShells
 from harness.cluster.node_plan import Node
@@ -150,7 +150,7 @@ class RunningNodes(ProxiedNodes):
     def in_network(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image inside the network namespace of a running node."""
         with self._engine(number, "a sidecar could not run in the node's network namespace") as container:
-            labels = engine.labels(self.name)
+            labels = docker_engine.labels(self.name)
             return self._network_sidecars.run(self.client, self.toolbox, container, labels, script)
 
     def close_shells(self) -> None:
@@ -174,7 +174,7 @@ class RunningNodes(ProxiedNodes):
         def missing() -> str | None:
             with self._engine(nodes[0], "the containers cannot be listed"):
                 known = {str(self._container(number).id) for number in nodes}
-                found[:] = engine.passing_containers(self.client, self.name, known)
+                found[:] = docker_engine.passing_containers(self.client, self.name, known)
             return "some" if found else None
 
         poll_within(_ENDING_SECONDS, missing, every=0.3)
@@ -225,7 +225,7 @@ class RunningNodes(ProxiedNodes):
 
     def log_tail(self, number: int, lines: int = 20) -> str:
         """The last lines that the node's process printed."""
-        return engine.tail(self._container(number), lines)
+        return docker_engine.tail(self._container(number), lines)
 
     def log_since(self, number: int, since_ns: int) -> str:
         """What the node's process has printed since `since_ns` (epoch ns), also in containers that were
@@ -240,7 +240,7 @@ class RunningNodes(ProxiedNodes):
         self, number: int, where: str, script: str, allowed: capabilities.Rights, **attachment: Any
     ) -> ContainerOutput:
         with self._engine(number, f"a sidecar could not run {where}"):
-            labels = engine.labels(self.name)
+            labels = docker_engine.labels(self.name)
             return run_sidecar(self.client, self.toolbox, script, labels, allowed, **attachment)
 
     @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from docker import DockerClient
 from docker.models.containers import Container
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.containers.node_proxies import NodeProxies
 from harness.cluster.containers.proxy_image import proxy_image
 from harness.cluster.credentials import Credentials
@@ -89,7 +89,7 @@ class ProxiedNodes(ABC):
             return
         if not self._proxy_image:
             self._prepare_proxies()
-        spec, labels = self._proxy_spec(number), engine.labels(self.name)
+        spec, labels = self._proxy_spec(number), docker_engine.labels(self.name)
         self._proxies.start(self.client, self._proxy_image, self._container(number), labels, spec)
 
     def _proxy_spec(self, number: int) -> ProxySpec:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from docker import DockerClient
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.errors import ClusterError, first_line
 from harness.model.frozen import Frozen
 from harness.model.host import processes
@@ -148,7 +148,7 @@ def prune(client: DockerClient) -> None:
     for path in state_folder().glob("*/"):
         if _not_ours(path):
             continue
-        filters = {"label": f"{engine.CLUSTER_LABEL}={path.name}"}
+        filters = {"label": f"{docker_engine.CLUSTER_LABEL}={path.name}"}
         if not client.containers.list(all=True, filters=filters, ignore_removed=True):
             forget(path.name)
 

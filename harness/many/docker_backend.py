@@ -12,7 +12,7 @@ from typing import Any
 from checkers import EngineChoice
 from harness.check_jobs.worker import CheckOptions, start_checking
 from harness.cluster import state_records
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.running_cluster import running_cluster
 from harness.many.cluster_reset import reset
 from harness.model.errors import BadInput, KafkaChaosError
@@ -54,8 +54,8 @@ class DockerBackend:
             PrerequisiteMissing: no Java, no container engine.
         """
         self._how = replace(self._how, engine=prepare_runs(experiments, self._how.engine))
-        client = engine.connect()
-        engine.sweep(client, recorded=state_records.owners())
+        client = docker_engine.connect()
+        docker_engine.sweep(client, recorded=state_records.owners())
         state_records.prune(client)
         capabilities = feasibility.probe_for(client, experiments)
         found = Feasibility()

@@ -63,7 +63,7 @@ what follows a delayed or held request or answer waits behind it.
 REQUESTS_ONLY = frozenset({"duplicate", "reorder_with_next"})
 
 
-class Part(NamedTuple):
+class NamedPartition(NamedTuple):
     """A topic and partition that a message names; None: not named. `topic_id` is a UUID as text."""
 
     topic: str | None = None
@@ -134,17 +134,17 @@ class RequestRule:
         from_fits = not self.from_nodes or sender in self.from_nodes
         return from_fits and (not self.to_nodes or receiver in self.to_nodes)
 
-    def fits_body(self, parts: Iterable[Part]) -> bool:
+    def fits_body(self, partitions: Iterable[NamedPartition]) -> bool:
         """Whether one of the topics and partitions that a message names fits."""
-        return not self.needs_body or any(self._fits_part(part) for part in parts)
+        return not self.needs_body or any(self._names_it(named) for named in partitions)
 
-    def _fits_part(self, part: Part) -> bool:
-        if self.partition is not None and part.partition != self.partition:
+    def _names_it(self, named: NamedPartition) -> bool:
+        if self.partition is not None and named.partition != self.partition:
             return False
         if self.topic is None and self.topic_id is None:
             return True
-        named = part.topic is not None and part.topic == self.topic
-        return named or (part.topic_id is not None and part.topic_id == self.topic_id)
+        topic_fits = named.topic is not None and named.topic == self.topic
+        return topic_fits or (named.topic_id is not None and named.topic_id == self.topic_id)
 
     def acts_on(self, number: int) -> bool:
         """Whether it acts on the fit of this number, counted from 1."""

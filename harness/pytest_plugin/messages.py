@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from harness.check_jobs.recheck import RESULT_FILE
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.result import ExperimentResult, FailedTest, VerdictWord
@@ -32,7 +32,7 @@ def image_line(settings: Settings) -> str:
     version = settings.version or DEFAULT_VERSION
     which = settings.image or f"of Kafka {version}"
     try:
-        client = engine.connect()
+        client = docker_engine.connect()
         image = settings.image
         here = images.local(client, version) if image is None else images.present(client, image)
     except KafkaChaosError as error:

@@ -14,7 +14,7 @@ from checkers import EngineChoice
 from harness.check_jobs.engines import brokers_are_up
 from harness.check_jobs.recheck import RESULT_FILE, check_commands
 from harness.check_jobs.worker import CheckOptions, prepare_checks, start_checking
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import ClusterHolder, running_cluster
@@ -133,7 +133,7 @@ def capabilities_for(experiments: Sequence[Experiment]) -> tuple[Capability, ...
     in_containers = [
         one for one in experiments if (its := one.cluster.existing) is None or its.containers is not None
     ]
-    return feasibility.probe_for(engine.connect(), in_containers) if in_containers else ()
+    return feasibility.probe_for(docker_engine.connect(), in_containers) if in_containers else ()
 
 
 def run_on(

@@ -9,7 +9,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.types import EndpointConfig, LogConfig
 
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError
 from harness.model.node_layout import INTERNAL_PORT
@@ -47,7 +47,7 @@ def tool_container(
             cluster.image.reference,
             ["bash", "-c", script],
             name=f"{cluster.name}-{name}",
-            labels=engine.labels(cluster.name),
+            labels=docker_engine.labels(cluster.name),
             **capabilities.NONE,
             environment={"KAFKA_HEAP_OPTS": _HEAP, **environment},
             network=cluster.name,

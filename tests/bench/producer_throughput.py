@@ -34,7 +34,7 @@ from docker.errors import DockerException
 from rich.console import Console
 from rich.table import Table
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError
@@ -186,7 +186,7 @@ def _took(rate: float, text: str, records: int) -> Took:
 def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str, list[Took]]:
     """The measurements of each client; the clients take turns, and the order rotates."""
     with ManagedCluster() as cluster:
-        bench = Bench(cluster, engine.connect(), records)
+        bench = Bench(cluster, docker_engine.connect(), records)
         ways: list[tuple[str, Callable[[str], Took]]] = [
             ("kafka-chaos", bench.ours),
             ("kafka-producer-perf-test", bench.perf_test),

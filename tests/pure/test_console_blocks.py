@@ -12,7 +12,7 @@ import pytest
 import typer.main
 
 from harness.cli.app import app, main
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.lab.bugs.bug import BUGS
 from harness.lab.claims.claim import CLAIMS
 from tests.support.console_blocks import PAGES, Command, blocks_of, commands_of, inline_of
@@ -158,7 +158,7 @@ def test_blocks_are_read_with_continuations_redirections_and_output() -> None:
 def test_commands_that_need_no_brokers_run_as_written(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():

@@ -15,7 +15,7 @@ from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import EndpointConfig
 
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node
@@ -52,11 +52,11 @@ def require_image(spec: ContainerApplication) -> None:
                 found=outside,
                 next_step="correct the path; it is relative to the folder in which kafka-chaos runs",
             )
-    client = engine.connect()
+    client = docker_engine.connect()
     try:
-        if engine.local_image(client, spec.image) is not None:
+        if docker_engine.local_image(client, spec.image) is not None:
             return
-        refusal = engine.pull(client, spec.image)
+        refusal = docker_engine.pull(client, spec.image)
     finally:
         client.close()
     if refusal is not None:
@@ -104,7 +104,11 @@ class ApplicationContainers(RunningNodes):
                 name=f"{self.name}-{node.name}-{time.time_ns() % 10**9:09d}",
                 hostname=node.name,
                 environment=command.environment,
-                labels={**engine.labels(self.name), engine.LASTING_LABEL: "1", engine.APPLICATION_LABEL: "1"},
+                labels={
+                    **docker_engine.labels(self.name),
+                    docker_engine.LASTING_LABEL: "1",
+                    docker_engine.APPLICATION_LABEL: "1",
+                },
                 network=network,
                 networking_config={network: endpoint},
                 volumes=self._mounts,

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
@@ -137,4 +137,4 @@ def client_jar_of(cluster: LiveCluster, version: str | None, unknown: BadInput) 
         raise unknown
     from workloads.java.jvm import client_jar
 
-    return client_jar(engine.connect(), version)
+    return client_jar(docker_engine.connect(), version)

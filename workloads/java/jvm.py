@@ -24,7 +24,7 @@ from docker.errors import DockerException
 from py4j import java_gateway, protocol  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-from harness.cluster.containers import capabilities, engine, images
+from harness.cluster.containers import capabilities, docker_engine, images
 from harness.cluster.containers.exec import files_in
 from harness.model.errors import ClusterError, PrerequisiteMissing
 from harness.model.host.fetched import fetching, jar_cache, last_lines, require_commands, run_maven
@@ -59,7 +59,7 @@ def _from_image(client: DockerClient, version: str, target: Path) -> bool:
     container = None
     try:
         container = client.containers.create(
-            image.reference, ["true"], labels=engine.labels(_LABEL), **capabilities.NONE
+            image.reference, ["true"], labels=docker_engine.labels(_LABEL), **capabilities.NONE
         )
         # None, where the image has another layout.
         jar = files_in(container, f"{_LIBS}/{target.name}").get(target.name)

@@ -7,7 +7,7 @@ from itertools import count, islice
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
@@ -60,7 +60,7 @@ class PyScriptedProducers(ClosesAtEnd):
         self._closed = False
         self._names = (f"kafka-chaos-driven-{number}" for number in count())
         version = spec.drive.version or cluster.image.kafka_version
-        self._jvm = Jvm(client_jar(engine.connect(), version))
+        self._jvm = Jvm(client_jar(docker_engine.connect(), version))
         self._producer_of = partial(
             ScriptedProducer,
             self._jvm.packages,

@@ -20,7 +20,7 @@ PIECE_HEADER = struct.Struct(">BxxxL")
 """Before each piece of output: the stream it comes from, and its length (Docker Engine API, attach)."""
 
 
-class EngineClient(DockerClient):  # type: ignore[misc]
+class DockerExecClient(DockerClient):  # type: ignore[misc]
     """A client whose `exec_run` returns all that a command has printed.
 
     docker-py reads the output of a command from the socket below the reader that has parsed the answer's

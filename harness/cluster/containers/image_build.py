@@ -24,7 +24,7 @@ from docker import DockerClient
 from docker.errors import APIError, BuildError
 
 import compose
-from harness.cluster.containers.engine import local_image
+from harness.cluster.containers.docker_engine import local_image
 from harness.model.errors import PrerequisiteMissing
 from harness.model.host.fetched import copy_dependencies, last_lines, require_commands, unresolved
 from harness.model.progress import report_progress

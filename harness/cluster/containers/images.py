@@ -14,7 +14,7 @@ from typing import Any, Literal
 from docker import DockerClient
 
 from harness.cluster.containers import image_build
-from harness.cluster.containers.engine import connect, local_image, pull
+from harness.cluster.containers.docker_engine import connect, local_image, pull
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress

@@ -19,7 +19,7 @@ from typing import Any
 from docker import DockerClient
 from docker.errors import APIError, DockerException
 
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.containers.exec import PIECE_HEADER, ContainerOutput, run_in
 
 SCRIPT_SECONDS = 60.0
@@ -225,7 +225,7 @@ class NetworkSidecars:
                 auto_remove=True,
                 # Its end of the input closes with the harness.
                 stdin_open=True,
-                labels={**labels, engine.LASTING_LABEL: "1"},
+                labels={**labels, docker_engine.LASTING_LABEL: "1"},
                 network_mode=f"container:{beside.id}",
                 **capabilities.NETWORK,
             )

@@ -16,7 +16,7 @@ from docker import DockerClient
 from docker.errors import DockerException, NotFound
 
 import harness
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.containers.exec import PIECE_HEADER
 from harness.cluster.proxy.client import ANSWER_SECONDS, ProxyClient
 from harness.cluster.proxy.server import ProxySpec
@@ -80,7 +80,7 @@ class NodeProxies:
             ["python3", "-m", "harness.cluster.proxy", f"{_FOLDER}/{_SPEC}"],
             name=name,
             init=True,
-            labels={**labels, engine.LASTING_LABEL: "1"},
+            labels={**labels, docker_engine.LASTING_LABEL: "1"},
             network_mode=f"container:{beside.id}",
             **capabilities.NONE,
         )

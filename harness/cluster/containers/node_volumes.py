@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from docker import DockerClient
 from docker.errors import DockerException
 
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.containers.exec import run_sidecar
 from harness.model.errors import ClusterError
 
@@ -57,7 +57,7 @@ def create_log_dirs(
     Raises:
         ClusterError: the engine cannot create or mount them.
     """
-    labels = engine.labels(cluster)
+    labels = docker_engine.labels(cluster)
     names = {number: f"{cluster}-{name}-data" for number, name in nodes.items()}
     options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={mib}m,uid={KAFKA_USER},gid={KAFKA_USER}"}
     try:
@@ -68,7 +68,7 @@ def create_log_dirs(
             ["sleep", "infinity"],
             name=f"{cluster}-keeper",
             detach=True,
-            labels={**labels, engine.LASTING_LABEL: "1"},
+            labels={**labels, docker_engine.LASTING_LABEL: "1"},
             network_mode="none",
             **capabilities.NONE,
             volumes={name: {"bind": f"/kept/{number}", "mode": "rw"} for number, name in names.items()},
@@ -78,7 +78,7 @@ def create_log_dirs(
             "log dirs of a limited size are not available",
             where="cluster.disk_mib",
             expected="an engine that mounts a tmpfs as a volume",
-            found=engine.one_line(str(getattr(error, "explanation", None) or error)),
+            found=docker_engine.one_line(str(getattr(error, "explanation", None) or error)),
             next_step="leave `disk_mib` out; `kafka-chaos doctor` shows what this engine can do",
         ) from error
     return names
@@ -93,7 +93,7 @@ def create_clocks(
     Raises:
         ClusterError: the engine refuses, or programs of `image` cannot load the library.
     """
-    labels = engine.labels(cluster)
+    labels = docker_engine.labels(cluster)
     names = {number: f"{cluster}-{name}-clock" for number, name in nodes.items()}
     fill = "\n".join(
         f"cp $(find /usr/lib -name {_LIBRARY}) /to/{number}/\n"
@@ -131,6 +131,6 @@ def _no_clocks(image: str, found: str) -> ClusterError:
         "the nodes' clocks cannot be shifted",
         where="cluster.skewable_clocks",
         expected="an image whose programs can load Debian's libfaketime (glibc, not Alpine's musl)",
-        found=f"{image}: {engine.one_line(found)}",
+        found=f"{image}: {docker_engine.one_line(found)}",
         next_step="leave `skewable_clocks` out, or use the image that `make setup` builds",
     )

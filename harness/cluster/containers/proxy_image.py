@@ -14,7 +14,7 @@ from docker.errors import DockerException
 
 import compose
 from harness.cluster.containers import capabilities, image_build
-from harness.cluster.containers.engine import labels, local_image, pull
+from harness.cluster.containers.docker_engine import labels, local_image, pull
 from harness.model.errors import PrerequisiteMissing
 from harness.model.host.fetched import last_lines
 from harness.model.progress import report_progress

@@ -11,7 +11,7 @@ from harness.cluster.proxy.lane import Budget
 from harness.cluster.proxy.rewriting import Addresses
 from harness.cluster.proxy.rule_book import RuleBook
 from harness.model.kafka_protocol import api_name
-from harness.model.request_rules import Part
+from harness.model.request_rules import NamedPartition
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class Asked:
     """It is never answered, and so none after it."""
     closes: bool = False
     """The connection is closed in place of its answer."""
-    begins: frozenset[Part] | None = None
+    begins: frozenset[NamedPartition] | None = None
     """The partitions of the fetch session that its answer may begin."""
 
     @property

@@ -16,7 +16,7 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from harness.model.request_rules import Part
+from harness.model.request_rules import NamedPartition
 
 _TOPICS = ("topic_name", "topic", "name")
 """Fields of topics, where they have the type TopicName."""
@@ -66,17 +66,17 @@ def answer_frame(body: Any, correlation: int) -> bytes:
     return struct.pack(">i", len(data)) + data
 
 
-_NOWHERE = Part()
+_NOWHERE = NamedPartition()
 
 
-def parts(entity: Any, inside: Part = _NOWHERE) -> Iterator[Part]:
+def partitions(entity: Any, inside: NamedPartition = _NOWHERE) -> Iterator[NamedPartition]:
     """The topics and partitions that a message names, each with the topic it stands below."""
     shape = _shape(kind_of(entity))
     topic = next((str(name) for name in (getattr(entity, one) for one in shape.topics) if name), None)
     topic_id = entity.topic_id if shape.has_id else None
     here = inside
     if topic is not None or isinstance(topic_id, UUID):
-        here = Part(topic, str(topic_id) if isinstance(topic_id, UUID) else None)
+        here = NamedPartition(topic, str(topic_id) if isinstance(topic_id, UUID) else None)
         yield here
     for name in shape.partitions:
         here = here._replace(partition=int(getattr(entity, name)))
@@ -86,7 +86,7 @@ def parts(entity: Any, inside: Part = _NOWHERE) -> Iterator[Part]:
     for name in shape.nested:
         value = getattr(entity, name)
         for one in value if isinstance(value, tuple) else () if value is None else (value,):
-            yield from parts(one, here)
+            yield from partitions(one, here)
 
 
 def kind_of(entity: Any) -> Any:

@@ -21,7 +21,7 @@ from harness.cluster.proxy.sides import Answers, Requests
 from harness.cluster.proxy.streams import Stream
 from harness.model.kafka_protocol import api_name
 from harness.model.node_layout import CLIENT
-from harness.model.request_rules import Part
+from harness.model.request_rules import NamedPartition
 
 _ORPHAN_SECONDS = 30.0
 
@@ -172,14 +172,14 @@ class Connection:
 
     def _acting_on_answer(self, asked: Asked, frame: bytes) -> list[tuple[ActiveRule, int]]:
         fitting = self.shared.book.fitting(asked.api, "response", asked.head.client, self.node, self.peer)
-        parts = None
+        partitions = None
         if any(active.rule.needs_body for active in fitting):
-            parts = self._parts(bodies.read_answer, asked.head, frame)
-        return self.shared.book.acting(fitting, parts)
+            partitions = self._partitions(bodies.read_answer, asked.head, frame)
+        return self.shared.book.acting(fitting, partitions)
 
-    def _parts(self, read: Any, head: RequestHead, frame: bytes) -> frozenset[Part] | None:
+    def _partitions(self, read: Any, head: RequestHead, frame: bytes) -> frozenset[NamedPartition] | None:
         try:
-            return frozenset(bodies.parts(read(head.key, head.version, frame)))
+            return frozenset(bodies.partitions(read(head.key, head.version, frame)))
         except bodies.Unreadable:
             return None
 
@@ -188,16 +188,16 @@ class Connection:
         api = api_name(head.key)
         asked = Asked(head)
         fitting = self.shared.book.fitting(api, "request", head.client, self.peer, self.node)
-        parts = None
+        partitions = None
         if head.key == FETCH and any(_needs_session(active) for active in fitting):
-            parts = self._fetched(asked, frame, fitting)
+            partitions = self._fetched(asked, frame, fitting)
             if asked.own:
                 self.asked.append(asked)
                 self.flush()
                 return
         elif any(active.rule.needs_body for active in fitting):
-            parts = self._parts(bodies.read_request, head, frame)
-        acting = self.shared.book.acting(fitting, parts)
+            partitions = self._partitions(bodies.read_request, head, frame)
+        acting = self.shared.book.acting(fitting, partitions)
         item = self.outcome(acting, self.requests, len(frame))
         item.data, item.fitting = frame, fitting
         copies = 0
@@ -235,7 +235,7 @@ class Connection:
         for _ in range(copies):
             self._send_again(head, frame)
 
-    def _fetched(self, asked: Asked, frame: bytes, fitting: Fitting) -> frozenset[Part] | None:
+    def _fetched(self, asked: Asked, frame: bytes, fitting: Fitting) -> frozenset[NamedPartition] | None:
         """What a Fetch request asks for. A session is ended if its partitions are not known, and if the
         request would have to name them, to be answered with an error for each."""
         head = asked.head
@@ -243,13 +243,13 @@ class Connection:
             request = bodies.read_request(head.key, head.version, frame)
         except bodies.Unreadable:
             return None
-        parts = self.shared.sessions[self.node].parts_of(request)
+        partitions = self.shared.sessions[self.node].named_by(request)
         fails = any(one.rule.action == "error" and one.may_act for one in fitting)
-        if parts is None or (fails and within_session(request)):
+        if partitions is None or (fails and within_session(request)):
             asked.own, asked.answer = True, error_answer(head, frame, "FETCH_SESSION_ID_NOT_FOUND")
         elif not within_session(request):
-            asked.begins = parts
-        return parts
+            asked.begins = partitions
+        return partitions
 
     def _send_again(self, head: RequestHead, frame: bytes) -> None:
         if head.answered:

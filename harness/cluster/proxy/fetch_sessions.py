@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.cluster.proxy import bodies
-from harness.model.request_rules import Part
+from harness.model.request_rules import NamedPartition
 
 _MOST = 10_000
 
@@ -25,28 +25,30 @@ class FetchSessions:
     """The partitions of each session that is known, by its number; those of one broker."""
 
     def __init__(self) -> None:
-        self._known: dict[int, frozenset[Part]] = {}
+        self._known: dict[int, frozenset[NamedPartition]] = {}
 
-    def parts_of(self, request: Any) -> frozenset[Part] | None:
+    def named_by(self, request: Any) -> frozenset[NamedPartition] | None:
         """What a Fetch request asks for; None: it goes on with a session that is not known."""
-        named = _parts(request.topics)
+        asked = _partitions(request.topics)
         if not within_session(request):
-            return named
+            return asked
         known = self._known.get(request.session_id)
         if known is None:
             return None
-        forgotten = {part for part in _parts(request.forgotten_topics_data) if part.partition is not None}
-        self._known[request.session_id] = (known - forgotten) | named
+        forgotten = {
+            named for named in _partitions(request.forgotten_topics_data) if named.partition is not None
+        }
+        self._known[request.session_id] = (known - forgotten) | asked
         return self._known[request.session_id]
 
-    def begun(self, parts: frozenset[Part], answer: Any) -> None:
+    def begun(self, partitions: frozenset[NamedPartition], answer: Any) -> None:
         """Remember what the session is about that an answer begins, if it begins one."""
         session = getattr(answer, "session_id", 0)
         if session != 0:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            self._known[session] = parts
+            self._known[session] = partitions
 
 
-def _parts(topics: Any) -> frozenset[Part]:
-    return frozenset(part for topic in topics for part in bodies.parts(topic))
+def _partitions(topics: Any) -> frozenset[NamedPartition]:
+    return frozenset(named for topic in topics for named in bodies.partitions(topic))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from harness.model.errors import BadInput
-from harness.model.request_rules import Part, RequestRule, RuleCounts
+from harness.model.request_rules import NamedPartition, RequestRule, RuleCounts
 
 
 @dataclass(slots=True, eq=False)
@@ -77,15 +77,17 @@ class RuleBook:
             self._fitting[key] = found
         return found
 
-    def acting(self, fitting: Fitting, parts: frozenset[Part] | None) -> list[tuple[ActiveRule, int]]:
+    def acting(
+        self, fitting: Fitting, partitions: frozenset[NamedPartition] | None
+    ) -> list[tuple[ActiveRule, int]]:
         """Count those that fit by the body, too (None: it could not be read); returns those that act, each
         with the number of this fit."""
         found = []
         for active in fitting:
-            if active.rule.needs_body and parts is None:
+            if active.rule.needs_body and partitions is None:
                 active.counters.unread += 1
                 continue
-            if not active.rule.fits_body(parts or ()):
+            if not active.rule.fits_body(partitions or ()):
                 continue
             active.counters.matched += 1
             if active.rule.acts_on(active.counters.matched):

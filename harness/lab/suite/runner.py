@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.lab.suite.expect_records import acks_curve
 from harness.lab.suite.expectations import Observation
 from harness.lab.suite.judge import judge
@@ -177,7 +177,7 @@ def run_items(
     capabilities = capabilities_for([one.experiment for one in experiments])
     clusters = [one.cluster for one in experiments if one.cluster.existing is None]
     if clusters:
-        client = engine.connect()
+        client = docker_engine.connect()
         for version, image in {(cluster.version, cluster.image) for cluster in clusters}:
             images.resolve(client, version, image)
     backend = DockerBackend(options.engine)

@@ -11,7 +11,7 @@ import faults  # noqa: F401 - makes every fault known
 from faults.shared.fault_spec import KINDS, Injection, InjectionContext
 from harness.cluster import running_cluster, state_records
 from harness.cluster.cluster_with_application import ClusterWithApplication
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.live import LiveCluster
 from harness.cluster.traces import traces
 from harness.model.errors import ClusterError, KafkaChaosError, first_line
@@ -72,7 +72,7 @@ def heal_recorded(
             done.append(HealedCluster(record.name, gone=True))
             continue
         if client is not None and record.spec.existing is None:
-            for left in engine.remove_applications(client, record.name):
+            for left in docker_engine.remove_applications(client, record.name):
                 report_progress(left)
         try:
             done.append(heal_cluster(live))

@@ -22,7 +22,7 @@ from rich.console import Console
 import faults  # noqa: F401 - makes every fault known
 from checkers import EngineChoice, archive_of, available_memory, decide, java_of_spark
 from faults.shared.fault_spec import KINDS
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.report.page.blocks import Cell, Status, Table
 from harness.report.page.terminal import print_table
@@ -56,7 +56,7 @@ def examine() -> tuple[Prerequisite, ...]:
     """Examine all prerequisites, dependencies first. Takes about 2 s and leaves nothing behind."""
     rows = on_this_machine()
     try:
-        client = engine.connect()
+        client = docker_engine.connect()
     except PrerequisiteMissing as error:
         return (*rows, *without_engine(error))
     with closing(client):
@@ -234,7 +234,7 @@ def _cores() -> Prerequisite:
 
 def _engine(client: DockerClient) -> Prerequisite:
     info = client.version()
-    where = engine.address()
+    where = docker_engine.address()
     found = f"{info.get('Version', 'unknown version')} (API {info.get('ApiVersion', '?')}) at {where}"
     return Prerequisite("Docker engine", "ok", found, "every cluster", "", True)
 
@@ -243,7 +243,7 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
     try:
         info = images.local(client)
     except DockerException as error:
-        found = engine.one_line(str(error), 90)
+        found = docker_engine.one_line(str(error), 90)
         return Prerequisite("Kafka image", "limited", found, "every cluster", "look at the engine's log")
     if info is not None:
         return Prerequisite("Kafka image", "ok", info.reference, "every cluster", "", True)
@@ -261,7 +261,7 @@ def _toolbox(reference: str | None) -> Prerequisite:
 
 def _ryuk(client: DockerClient) -> Prerequisite:
     needed_for = "cleaning up after a harness that was killed"
-    if engine.ryuk_available(client):
+    if docker_engine.ryuk_available(client):
         return Prerequisite("Ryuk", "ok", "available", needed_for)
     found = "switched off, or its image cannot be pulled"
     return Prerequisite("Ryuk", "limited", found, needed_for, "run `kafka-chaos clean` after such a kill")

@@ -8,7 +8,7 @@ from docker import DockerClient
 from pydantic import ValidationError
 
 from faults.shared.fault_spec import FaultSpec
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.cluster.external_brokers import advertised_addresses, client_security_of
 from harness.model.errors import BadInput, words_of
 from harness.model.progress import report_progress
@@ -34,7 +34,7 @@ def prepare_versions(experiments: Sequence[Experiment]) -> None:
         PrerequisiteMissing: no engine, or no image of a version.
     """
     for version in dict.fromkeys(one for given in experiments for one in versions_named(given.steps)):
-        images.resolve(engine.connect(), version)
+        images.resolve(docker_engine.connect(), version)
 
 
 def without_impossible_faults(

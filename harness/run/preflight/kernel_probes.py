@@ -16,7 +16,7 @@ from docker.models.containers import Container
 from faults.resource_limits import fill_script, used_bytes
 from faults.shared.limited_nodes import MIB
 from faults.slow_disk import DEVICE_SCRIPT, Probe, limits_script, parse_limits
-from harness.cluster.containers import capabilities, engine, images
+from harness.cluster.containers import capabilities, docker_engine, images
 from harness.cluster.containers.exec import cgroups_of, run_in, run_sidecar
 from harness.cluster.containers.node_volumes import KAFKA_USER, create_clocks, create_log_dirs
 from harness.model.errors import ClusterError, PrerequisiteMissing
@@ -84,7 +84,9 @@ def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
         try:
             container = stack.enter_context(_probe_container(client, toolbox, capabilities.NETWORK))
         except DockerException as error:
-            return not_probed(f"the probe container does not start ({engine.one_line(str(error), 90)})")
+            return not_probed(
+                f"the probe container does not start ({docker_engine.one_line(str(error), 90)})"
+            )
         rows = [
             _observe(name, needed_for, _command, container, command) for name, needed_for, command in COMMANDS
         ]
@@ -101,9 +103,9 @@ def _observe(name: str, needed_for: str, probe: Callable[..., str | None], *argu
     except ClusterError as error:
         trouble = error.found or error.what
     except (DockerException, OSError) as error:
-        found = engine.one_line(str(getattr(error, "explanation", None) or error), 90)
+        found = docker_engine.one_line(str(getattr(error, "explanation", None) or error), 90)
         return Capability(name, needed_for, None, f"not probed: {found}")
-    found = "works" if trouble is None else engine.one_line(trouble, 90)
+    found = "works" if trouble is None else docker_engine.one_line(trouble, 90)
     return Capability(name, needed_for, trouble is None, found)
 
 
@@ -116,7 +118,7 @@ def _probe_container(
         toolbox,
         ["sleep", "30"],
         detach=True,
-        labels=engine.labels("doctor"),
+        labels=docker_engine.labels("doctor"),
         network_mode="none",
         **rights,
         **options,
@@ -172,7 +174,7 @@ def _disk(client: DockerClient, toolbox: str) -> str | None:
             return f"the engine's volumes are on {what}, not on a disk of their own"
         wanted = {"wbps": _BYTES_PER_SECOND}
         beside = cgroups_of(str(container.id))
-        script, labels = limits_script(device, wanted), engine.labels("doctor")
+        script, labels = limits_script(device, wanted), docker_engine.labels("doctor")
         output = run_sidecar(client, toolbox, script, labels, capabilities.NONE, **beside)
         if output.code != 0 or parse_limits(output.text) != wanted:
             return output.text or "the kernel does not accept the limit"
@@ -207,7 +209,7 @@ def _swept_name(client: DockerClient) -> Iterator[str]:
     try:
         yield name
     finally:
-        engine.sweep(client, cluster=name)
+        docker_engine.sweep(client, cluster=name)
 
 
 LIMITS: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] = (
@@ -223,7 +225,7 @@ LIMITS: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] =
 def kernel_capabilities() -> tuple[Capability, ...]:
     """Probe kernel and engine now; all capabilities are not probed if there is no engine or toolbox image."""
     try:
-        client = engine.connect()
+        client = docker_engine.connect()
     except PrerequisiteMissing as error:
         return not_probed(error.what)
     toolbox = images.local_toolbox(client)

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.model.defaults import DEFAULT_VERSION
 from harness.tools.audit.audit import audit
 from harness.tools.audit.audit_result import Audit, AuditFinding, by_severity
+from harness.tools.audit.config_file import ConfigFile, ConfigSection
 from harness.tools.audit.configurations import Unit, repeated, together, units
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
 from harness.tools.audit.kafka_version import oldest_version, read_version
 from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical
-from harness.tools.audit.parts import ConfigFile, Part
 from harness.tools.audit.shared_ids import shared_ids
 
 _OF_ONE_SETTING = ("value", "comment")
-"""Rules that need no other part."""
+"""Rules that need no other section."""
 _LEAST = "min.insync.replicas"
 _NO_LEAST = (
     f"{_LEAST} was not given, and is 1 by default: with acks=all a leader whose followers have all left "
@@ -28,9 +28,10 @@ _NO_LEAST = (
 def audit_files(
     files: Sequence[ConfigFile], client: ClientLibrary | None = None, kafka: str | None = None
 ) -> Audit:
-    """Audit files as one configuration. Parts of one kind in one file, such as two producers, are judged one
-    after the other, each with the parts of other kinds. `client`: as for `read_config`; `kafka`: the version
-    of the brokers and of the Java client (None: that of the brokers' image in the files, else the newest).
+    """Audit files as one configuration. Sections of one kind in one file, such as two producers, are judged
+    one after the other, each with the sections of other kinds. `client`: as for `read_config`; `kafka`: the
+    version of the brokers and of the Java client (None: that of the brokers' image in the files, else the
+    newest).
 
     Raises:
         BadInput: there are too many clients and topics to judge each with each, or the rules of this version
@@ -38,28 +39,29 @@ def audit_files(
     """
     version, kafka_from = (kafka, None) if kafka else _version(files)
     found_units = units(files, client)
-    parts = [one.part for one in found_units]
+    sections = [one.section for one in found_units]
     done = [
-        audit(part.entries, part.client, version, kinds=_kinds((part,)), silent=part.silent) for part in parts
+        audit(section.entries, section.client, version, kinds=_kinds((section,)), silent=section.silent)
+        for section in sections
     ]
-    several = len(parts) > 1
+    several = len(sections) > 1
     settings, unknown = [], []
     found: dict[tuple[str | None, str], AuditFinding] = {}
-    for part, one in zip(parts, done, strict=True):
-        of = part.title if several and part.title else None
+    for section, one in zip(sections, done, strict=True):
+        of = section.title if several and section.title else None
         settings += [setting.model_copy(update={"of": of}) for setting in one.settings]
         unknown += list(one.unknown)
         values = (finding for finding in one.findings if finding.rule in _OF_ONE_SETTING)
         found |= {(of, finding.says): finding.model_copy(update={"of": of}) for finding in values}
     for combination in together(found_units):
-        entries = [entry for part in combination for entry in part.entries]
-        whose = next((part.client for part in combination if part.client), None)
+        entries = [entry for section in combination for entry in section.entries]
+        whose = next((section.client for section in combination if section.client), None)
         judged = audit(entries, whose, version, kinds=_kinds(combination), silent=_silent(combination))
         for finding in (one for one in judged.findings if one.rule not in _OF_ONE_SETTING):
             of = " with ".join(_concerned(finding, combination)) if several else ""
             found.setdefault((of, finding.rule + finding.says), finding.model_copy(update={"of": of or None}))
     found |= {(None, finding.says): finding for finding in shared_ids(files)}
-    library = next((part.client for part in parts if part.client), done[0].client)
+    library = next((section.client for section in sections if section.client), done[0].client)
     return Audit(
         client=library,
         kafka=version,
@@ -74,7 +76,7 @@ def audit_files(
 
 def _read(files: Iterable[ConfigFile], client: ClientLibrary) -> Iterator[str]:
     for file in files:
-        is_open = any(part.kind is None for part in file.parts)
+        is_open = any(section.kind is None for section in file.sections)
         yield f"read {file}" + (
             f", as of the client {client} (--client names another one)" if is_open else ""
         )
@@ -90,32 +92,35 @@ def _version(files: Sequence[ConfigFile]) -> tuple[str, str | None]:
 def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
     """What the files leave open: names that two of them set, and the minimum ISR behind acks=all."""
     yield from repeated(found)
-    parts = [one.part for one in found if not one.part.alone]
-    if any(part.kind in SERVER_KINDS for part in parts):
+    sections = [one.section for one in found if not one.section.alone]
+    if any(section.kind in SERVER_KINDS for section in sections):
         return
     version = read_version(kafka)
     subjects = [
         EffectiveSettings(
-            part.entries, part.client or client_of(part.entries), version, declared=_kinds((part,))
+            section.entries,
+            section.client or client_of(section.entries),
+            version,
+            declared=_kinds((section,)),
         )
-        for part in parts
+        for section in sections
     ]
     stored = any(not one.kinds.isdisjoint(SERVER_KINDS) or _LEAST in one.written for one in subjects)
-    told = stored or not _silent(parts).isdisjoint((_LEAST, "acks"))
+    told = stored or not _silent(sections).isdisjoint((_LEAST, "acks"))
     if not told and any(one.producing and one.acks == "all" for one in subjects):
         yield _NO_LEAST
 
 
-def _silent(parts: Iterable[Part]) -> frozenset[str]:
-    return frozenset(name for part in parts for name in part.silent)
+def _silent(sections: Iterable[ConfigSection]) -> frozenset[str]:
+    return frozenset(name for section in sections for name in section.silent)
 
 
-def _kinds(parts: Iterable[Part]) -> frozenset[SettingKind]:
-    return frozenset(part.kind for part in parts if part.kind is not None)
+def _kinds(sections: Iterable[ConfigSection]) -> frozenset[SettingKind]:
+    return frozenset(section.kind for section in sections if section.kind is not None)
 
 
-def _concerned(finding: AuditFinding, parts: Iterable[Part]) -> Iterator[str]:
-    """The titles of the parts that set what a finding is about."""
-    for part in parts:
-        if part.title and any(canonical(entry.name) in finding.settings for entry in part.entries):
-            yield part.title
+def _concerned(finding: AuditFinding, sections: Iterable[ConfigSection]) -> Iterator[str]:
+    """The titles of the sections that set what a finding is about."""
+    for section in sections:
+        if section.title and any(canonical(entry.name) in finding.settings for entry in section.entries):
+            yield section.title

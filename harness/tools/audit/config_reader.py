@@ -14,6 +14,7 @@ from harness.model.config.properties import PropertyLine, read_text
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 from harness.tools.audit import printed
+from harness.tools.audit.config_file import PROFILE, ConfigFile, ConfigSection, Process, without_repetition
 from harness.tools.audit.formats import Format, format_of, formats
 from harness.tools.audit.kafka_version import oldest_version
 from harness.tools.audit.known_settings import (
@@ -22,7 +23,6 @@ from harness.tools.audit.known_settings import (
     every_name,
 )
 from harness.tools.audit.names_in_text import kafka_names
-from harness.tools.audit.parts import PROFILE, ConfigFile, Part, Process, without_repetition
 from harness.tools.audit.sorted_lines import VARIABLES, SortedLines, has_misspelt, joined, kinds_of
 
 _DOCS = "docs/how-to/your-files.md lists what is read"
@@ -51,11 +51,11 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
     if output is None:
         reading.file(flat)
     else:
-        reading.parts += output.parts
+        reading.sections += output.sections
         for name, lines in output.embedded:
             reading.document(formats()[name], lines, "")
         reading.formats, reading.notes = {output.format: None}, list(output.notes)
-    if not reading.parts and reading.not_read:
+    if not reading.sections and reading.not_read:
         name, one = reading.not_read.popitem()
         raise BadInput(
             f"{name}: recognised, not read",
@@ -67,7 +67,7 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
     if output is not None:
         # A log has the same client once more when its process was started again.
         found = replace(found, clients=())
-    written = list(dict.fromkeys(one.name for part in found.parts for one in part.entries))
+    written = list(dict.fromkeys(one.name for section in found.sections for one in section.entries))
     properties = found.format == "properties"
     # Words such as `partitions` are in other files, too.
     dotted = [name for name in written if "." in name or name in ("acks", "retries")]
@@ -98,26 +98,32 @@ def _other_file(found: Iterable[FlatDocument], path: Path) -> OtherFile | None:
 
 
 class _Reading:
-    """What has been read of a file: the names of its formats, its parts, and lines that say nothing here."""
+    """What has been read of a file: the names of its formats, its sections, and lines that say nothing."""
 
     def __init__(self, client: ClientLibrary | None) -> None:
         self.client = client
         self.formats: dict[str, None] = {}
-        self.parts: list[Part] = []
+        self.sections: list[ConfigSection] = []
         self.others: list[str] = []
         self.notes: list[str] = []
         self.not_read: dict[str, Format] = {}
         self.versions: list[str] = []
 
     def found(self, path: Path) -> ConfigFile:
-        known = [part for part in self.parts if part.kind or any(kinds_of(one.name) for one in part.entries)]
-        if known and len(known) < len(self.parts):
+        known = [
+            section
+            for section in self.sections
+            if section.kind or any(kinds_of(one.name) for one in section.entries)
+        ]
+        if known and len(known) < len(self.sections):
             # Beside these a document in which no name is Kafka's is something else.
-            others = (part for part in self.parts if not part.kind)
-            self.others += [one.name for part in others for one in part.entries if not kinds_of(one.name)]
-        parts = without_repetition(known or self.parts)
+            others = (section for section in self.sections if not section.kind)
+            self.others += [
+                one.name for section in others for one in section.entries if not kinds_of(one.name)
+            ]
+        sections = without_repetition(known or self.sections)
         notes = [*self.notes, *(f"{name} is not read: {one.not_read}" for name, one in self.not_read.items())]
-        if silent := sorted({name for part in parts for name in part.silent}):
+        if silent := sorted({name for section in sections for name in section.silent}):
             which = ", ".join(silent[:6])
             notes.append(f"set below keys that are not read, so that no rule is applied to them: {which}")
         if self.others:
@@ -126,7 +132,7 @@ class _Reading:
             notes.append(f"{len(self.others)} other lines set nothing of a client, topic or broker{which}")
         formats_ = " and ".join(self.formats)
         kafka = oldest_version(self.versions)
-        return ConfigFile(path, formats_, parts, tuple(notes), tuple(self.parts), kafka)
+        return ConfigFile(path, formats_, sections, tuple(notes), tuple(self.sections), kafka)
 
     def file(self, found: Iterable[FlatDocument], label: str = "", process: Process | None = None) -> None:
         """Read the documents of one file; `label` tells it from others that are in the same one, `process` is
@@ -167,7 +173,7 @@ class _Reading:
                 label = line.value
             else:
                 sorted_.put(line)
-        self.parts += [replace(part, process=process) for part in sorted_.parts(label)]
+        self.sections += [replace(section, process=process) for section in sorted_.sections(label)]
         self.others += [line.name for line in sorted_.left]
         self.versions += sorted_.versions
         parts = {part for _, part in sorted_.embedded}

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from harness.model.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
+from harness.tools.audit.config_file import ConfigSection
 from harness.tools.audit.kafka_version import VersionNumbers, read_version
 from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, known_settings
-from harness.tools.audit.parts import Part
 
 _HEAD = re.compile(r"(\w+Config) values:")
 _SETTING = re.compile(r"\s*([a-zA-Z][\w.\-]*) = ?(.*?)\s*")
@@ -54,7 +54,7 @@ class Printed:
     """An output by its name; `embedded` are lines that belong to another format of files."""
 
     format: str
-    parts: list[Part] = field(default_factory=list)
+    sections: list[ConfigSection] = field(default_factory=list)
     embedded: list[tuple[str, list[PropertyLine]]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
 
@@ -143,7 +143,7 @@ def _dumps(found: Iterable[tuple[str, list[PropertyLine]]], kafka: str) -> Print
             left_out, foreign = left_out + len(known) - len(set_), foreign + len(lines) - len(known)
             label = next((line.value for line in lines if line.name in ("client.id", "node.id")), "")
             client = None if kind in SERVER_KINDS else ClientLibrary.JAVA
-            result.parts.append(Part(kind, (label,), client, tuple(set_)))
+            result.sections.append(ConfigSection(kind, (label,), client, tuple(set_)))
     if left_out:
         result.notes += (f"{left_out} lines are defaults of Kafka {kafka}",)
     if foreign:
@@ -172,7 +172,7 @@ def _is_default(line: PropertyLine, kind: SettingKind | None, kafka: VersionNumb
     )
 
 
-def _topics(lines: Iterable[str], file: str) -> Iterator[Part]:
+def _topics(lines: Iterable[str], file: str) -> Iterator[ConfigSection]:
     for number, line in enumerate(lines, start=1):
         if match := _TOPIC.fullmatch(line):
             pairs = [("partitions", match[2]), ("replication.factor", match[3])]
@@ -183,17 +183,17 @@ def _topics(lines: Iterable[str], file: str) -> Iterator[Part]:
                 if sign
             ]
             entries = tuple(PropertyLine(*pair, file, number) for pair in pairs)
-            yield Part(SettingKind.TOPIC, (match[1],), None, entries)
+            yield ConfigSection(SettingKind.TOPIC, (match[1],), None, entries)
 
 
-def _configs(lines: Iterable[str], file: str) -> Iterator[Part]:
+def _configs(lines: Iterable[str], file: str) -> Iterator[ConfigSection]:
     head: re.Match[str] | None = None
     entries: list[PropertyLine] = []
     for number, line in enumerate((*lines, "Configs for the end are:"), start=1):
         if match := _CONFIGS.fullmatch(line):
             kind = _ENTITIES.get(head[1].split()[0].rstrip("s")) if head else None
             if head is not None and kind is not None and entries:
-                yield Part(kind, (head[2] or "",), None, tuple(entries))
+                yield ConfigSection(kind, (head[2] or "",), None, tuple(entries))
             head, entries = match, []
             line = match[3]
         for piece in re.split(_COMMA, line) if head else ():

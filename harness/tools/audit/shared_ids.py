@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from harness.model.config.properties import PropertyLine
 from harness.model.finding_class import FindingClass
 from harness.tools.audit.audit_result import AuditFinding
+from harness.tools.audit.config_file import PROFILE, ConfigFile, ConfigSection
 from harness.tools.audit.known_settings import canonical
-from harness.tools.audit.parts import PROFILE, ConfigFile, Part
 from harness.tools.audit.rule import CONSUMER_DOCS, JAVA_DOCS, Severity
 from harness.tools.audit.setting_values import PLACEHOLDERS
 from harness.tools.audit.value_forms import is_filled_in_later
@@ -51,15 +51,15 @@ _IDS = (
 
 def shared_ids(files: Iterable[ConfigFile]) -> Iterator[AuditFinding]:
     """One finding for each id that several clients share, in whatever files they are."""
-    clients = [part for file in files for part in file.clients]
+    clients = [section for file in files for section in file.clients]
     for one in _IDS:
-        found: defaultdict[tuple[str, ...], list[tuple[Part, PropertyLine]]] = defaultdict(list)
-        for part in clients:
-            last = {canonical(entry.name): entry for entry in part.entries}
+        found: defaultdict[tuple[str, ...], list[tuple[ConfigSection, PropertyLine]]] = defaultdict(list)
+        for section in clients:
+            last = {canonical(entry.name): entry for entry in section.entries}
             entry = last.get(one.name)
             if entry is not None and _is_constant(entry):
                 within = (last[name].value.strip() if name in last else "" for name in one.within)
-                found[(entry.value.strip(), *within)].append((part, entry))
+                found[(entry.value.strip(), *within)].append((section, entry))
         for (value, *_), holders in found.items():
             who = _several(holders)
             if who:
@@ -80,10 +80,14 @@ def _is_constant(entry: PropertyLine) -> bool:
     return bool(entry.value.strip()) and not later and not entry.is_default and " " not in entry.value.strip()
 
 
-def _several(holders: list[tuple[Part, PropertyLine]]) -> str:
+def _several(holders: list[tuple[ConfigSection, PropertyLine]]) -> str:
     """Who has the id, as the beginning of a sentence; empty: one process, whatever its profiles."""
-    copies = {part.process.name: part.process.copies for part, _ in holders if part.process}
-    others = {_name(part): entry for part, entry in holders if not part.process and part.kind and _name(part)}
+    copies = {section.process.name: section.process.copies for section, _ in holders if section.process}
+    others = {
+        _name(section): entry
+        for section, entry in holders
+        if not section.process and section.kind and _name(section)
+    }
     if len({(entry.file, entry.line) for entry in others.values()}) < len(others):
         others = {}  # What all of them have is one setting of the framework, which knows how to use it.
     names = sorted({*copies, *others})
@@ -93,6 +97,6 @@ def _several(holders: list[tuple[Part, PropertyLine]]) -> str:
     return told[0] if told else ""
 
 
-def _name(part: Part) -> str:
-    label = next(iter(part.labels), "")
+def _name(section: ConfigSection) -> str:
+    label = next(iter(section.labels), "")
     return label.partition(PROFILE)[0].strip()

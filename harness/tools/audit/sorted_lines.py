@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from harness.model.config.properties import PropertyLine, raw_lines
+from harness.tools.audit.config_file import ConfigSection
 from harness.tools.audit.formats import Format
 from harness.tools.audit.known_settings import (
     SERVER_KINDS,
@@ -19,7 +20,6 @@ from harness.tools.audit.known_settings import (
     known_settings,
 )
 from harness.tools.audit.names_in_text import inner_name
-from harness.tools.audit.parts import Part
 
 VARIABLES = "environment variables"
 _SIGNS = {1: ".", 2: "_", 3: "-"}
@@ -92,7 +92,7 @@ class SortedLines:
         kinds = kinds_of(self.format.setting_name(name, SettingKind.BROKER))
         return SettingKind.BROKER in kinds and kinds <= set(SERVER_KINDS)
 
-    def parts(self, label: str) -> Iterator[Part]:
+    def sections(self, label: str) -> Iterator[ConfigSection]:
         """What the lines configure; a client with a label of its own also has what all of its kind have."""
         for always in self.format.always:
             self.own.setdefault((always, "", False), [])
@@ -118,10 +118,10 @@ class SortedLines:
             first = [PropertyLine(name, value, source, 0) for name, value in defaults if name not in names]
             whose = self._client(kind, entries)
             silent = self._silent(kind, entries)
-            yield Part(kind, (joined(label, part),), whose, (*first, *entries), alone, silent=silent)
+            yield ConfigSection(kind, (joined(label, part),), whose, (*first, *entries), alone, silent=silent)
         if self.common and not any(kind not in SERVER_KINDS for kind, *_ in self.own):
             entries = list(self._entries(self.common, None))
-            yield Part(None, (label,), self._client(None, entries), tuple(entries))
+            yield ConfigSection(None, (label,), self._client(None, entries), tuple(entries))
 
     def _leave_sections(self) -> None:
         """Leave the lines of clients of which Kafka knows no name: they are those of an application."""
@@ -183,5 +183,5 @@ def kinds_of(name: str) -> set[SettingKind]:
 
 
 def joined(label: str, part: str) -> str:
-    """The label of what is within another part."""
+    """The label of what is within another section."""
     return label if part in label else f"{label} {part}".strip()

@@ -15,6 +15,7 @@ from harness.model.config.properties import PropertyLine
 from harness.model.errors import BadInput, located_words_of
 from harness.model.secrets import is_secret, without_secrets
 from harness.spec.experiment import Arm, Experiment
+from harness.tools.audit.config_file import ConfigFile
 from harness.tools.audit.config_reader import read_config
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
 from harness.tools.audit.known_settings import (
@@ -24,7 +25,6 @@ from harness.tools.audit.known_settings import (
     closest_setting,
     known_settings,
 )
-from harness.tools.audit.parts import ConfigFile
 from workloads.records.clients import client_logger
 from workloads.records.config.producer_settings import ProducerSettings
 
@@ -101,7 +101,7 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
     entries: dict[SettingKind, tuple[PropertyLine, ...]] = {}
     for kind, path in own.files():
         file = read_config(path)
-        entries[kind], client, unused = _part(file, kind)
+        entries[kind], client, unused = _section(file, kind)
         left_out += unused
         if kind is SettingKind.BROKER:
             properties, unused = _broker(entries[kind])
@@ -127,21 +127,27 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
         ) from None
 
 
-def _part(
+def _section(
     file: ConfigFile, kind: SettingKind
 ) -> tuple[tuple[PropertyLine, ...], ClientLibrary | None, list[str]]:
-    """The entries of the one part of this kind, its client (None: told by the names), and what else the file
+    """The entries of the one section of this kind, its client (None: by the names), and what else the file
     configures."""
-    parts = [part for part in file.parts if part.kind in (kind, None) and not part.alone]
-    if len(parts) != 1:
+    sections = [section for section in file.sections if section.kind in (kind, None) and not section.alone]
+    if len(sections) != 1:
         raise BadInput(
-            f"this file does not have one {kind}" if parts else f"this file has no {kind}",
+            f"this file does not have one {kind}" if sections else f"this file has no {kind}",
             where=str(file.path),
-            found=f"{file.format}: {', '.join(part.title or 'settings' for part in file.parts)}",
-            next_step=f"cut out the settings of one {kind}" if parts else "name the file by another option",
+            found=f"{file.format}: {', '.join(section.title or 'settings' for section in file.sections)}",
+            next_step=f"cut out the settings of one {kind}"
+            if sections
+            else "name the file by another option",
         )
-    others = [f"{part.title}: only the {kind} of this file" for part in file.parts if part is not parts[0]]
-    return parts[0].entries, parts[0].client, others
+    others = [
+        f"{section.title}: only the {kind} of this file"
+        for section in file.sections
+        if section is not sections[0]
+    ]
+    return sections[0].entries, sections[0].client, others
 
 
 def _without_effect(

@@ -11,7 +11,7 @@ from confluent_kafka import Message, Producer
 from faults.clock_skew import ClockSkew, shift_script
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import BrokerId, Controller, Leader
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.cluster.containers.node_volumes import create_clocks
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
@@ -38,7 +38,7 @@ def skewable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluste
         cluster.admin().create(TOPIC, partitions=1, replication_factor=3, config=stamped)
         settle(cluster, TOPIC, 1, 3, 60)
         yield cluster
-    volumes = engine.connect().volumes.list()
+    volumes = docker_engine.connect().volumes.list()
     assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
 
 
@@ -127,7 +127,7 @@ def test_the_shared_clusters_clocks_cannot_be_shifted(cluster: ManagedCluster, t
 
 
 def test_an_image_that_does_not_take_the_library_is_refused() -> None:
-    client = engine.connect()
+    client = docker_engine.connect()
     name = "kc-no-faketime"
     try:
         # As a toolbox this image has no library to give.
@@ -135,5 +135,5 @@ def test_an_image_that_does_not_take_the_library_is_refused() -> None:
         with pytest.raises(ClusterError, match="cannot be shifted"):
             create_clocks(client, name, {1: "one"}, bare, bare)
     finally:
-        engine.sweep(client, cluster=name)
-    assert not client.volumes.list(filters={"label": f"{engine.CLUSTER_LABEL}={name}"})
+        docker_engine.sweep(client, cluster=name)
+    assert not client.volumes.list(filters={"label": f"{docker_engine.CLUSTER_LABEL}={name}"})

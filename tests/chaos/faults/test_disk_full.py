@@ -10,7 +10,7 @@ from faults import DiskFull
 from faults.disk_full import no_space_line
 from faults.shared.fault_spec import InjectionContext
 from faults.targets import Leader
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import FaultError
@@ -32,7 +32,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
         cluster.admin().create(TOPIC, partitions=1, replication_factor=3, config={"min.insync.replicas": "2"})
         settle(cluster, TOPIC, 1, 3, 60)
         yield cluster
-    volumes = engine.connect().volumes.list()
+    volumes = docker_engine.connect().volumes.list()
     assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from harness.cluster import running_cluster, state_records
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.traces import traces
 from harness.model.node_layout import DATA_DIR
@@ -134,7 +134,7 @@ def reassignment(cluster: ManagedCluster, node: int) -> Iterator[str]:
 
 @contextmanager
 def container(cluster: ManagedCluster, node: int) -> Iterator[str]:  # noqa: ARG001
-    labels = engine.labels(cluster.name)
+    labels = docker_engine.labels(cluster.name)
     left = cluster.client.containers.run(
         images.toolbox(cluster.client), ["sleep", "300"], detach=True, network_mode="none", labels=labels
     )

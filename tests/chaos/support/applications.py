@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.model.host.orphans import MARK
 from harness.model.result import ArmResult
@@ -40,7 +40,7 @@ def left_of_applications(cluster: ManagedCluster) -> list[str]:
             processes += [path.parent.name] if wanted in path.read_bytes() else []
         except OSError:
             continue
-    label = {"label": [f"{engine.CLUSTER_LABEL}={cluster.name}", engine.APPLICATION_LABEL]}
+    label = {"label": [f"{docker_engine.CLUSTER_LABEL}={cluster.name}", docker_engine.APPLICATION_LABEL]}
     return processes + [one.name for one in cluster.client.containers.list(all=True, filters=label)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from faults.shared.fault_spec import KINDS, InjectionContext
 from harness.cluster import running_cluster, state_records
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.journal import FaultPhase
 from harness.run.faults.ledger import FaultLedger
 
@@ -34,7 +34,7 @@ def main(sender: Connection, name: str, topic: str, tag: str, module: str, writt
     importlib.import_module(module)
     spec = KINDS[written["kind"]].model_validate(written)
     record = next(one for one in state_records.recorded_clusters() if one.name == name)
-    cluster = running_cluster.attach(engine.connect(), record)
+    cluster = running_cluster.attach(docker_engine.connect(), record)
     assert cluster is not None, f"{name} does not run"
     events = Events()
     book = FaultLedger(lambda _: InjectionContext(cluster, topic, 4.0, tag, seed=tag), events, name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.listings import faults
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.run.preflight import kernel_probes
 
@@ -47,7 +47,7 @@ def merged(saved: dict[str, Any], fault: str, rows: Sequence[Row], machine: str)
 
 
 def _machine(cluster: ManagedCluster) -> str:
-    info = engine.connect().info()
+    info = docker_engine.connect().info()
     kernel = ".".join(platform.release().split(".")[:2])
     return (
         f"Kafka {cluster.spec.version}, {os.cpu_count()} cores, Linux {kernel}, "

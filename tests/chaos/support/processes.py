@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.host.orphans import MARK
 
 COMMAND = [sys.executable, "-m", "kafka_chaos"]
@@ -66,11 +66,11 @@ def await_sends(child: subprocess.Popen[str], results: Path, arm: str, seconds: 
 
 def owned_by(pid: int) -> list[str]:
     """Containers and networks of ours whose owner is this process."""
-    client = engine.connect()
-    containers = client.containers.list(all=True, filters={"label": engine.LABEL}, ignore_removed=True)
+    client = docker_engine.connect()
+    containers = client.containers.list(all=True, filters={"label": docker_engine.LABEL}, ignore_removed=True)
     labels = {one.name: one.labels for one in containers}
     labels |= {one.name: one.attrs.get("Labels") or {} for one in client.networks.list()}
-    return [name for name, of in labels.items() if f"/{pid}/" in of.get(engine.OWNER_LABEL, "")]
+    return [name for name, of in labels.items() if f"/{pid}/" in of.get(docker_engine.OWNER_LABEL, "")]
 
 
 def applications_of(pid: int) -> list[str]:

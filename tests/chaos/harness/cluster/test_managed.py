@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput, ClusterError
 from harness.model.host.ports import free_ports
@@ -105,7 +105,7 @@ def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Managed
     try:
         assert child.stdout is not None
         name = child.stdout.readline().strip()
-        engine.sweep(cluster.client)
+        docker_engine.sweep(cluster.client)
         assert things_of(name), "the sweep must not touch what a living harness uses"
     finally:
         child.send_signal(signal.SIGKILL)
@@ -113,7 +113,7 @@ def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Managed
     assert things_of(name), "a killed harness cannot clean up"
     deadline = time.monotonic() + 120
     while things_of(name) and time.monotonic() < deadline:
-        engine.sweep(cluster.client)
+        docker_engine.sweep(cluster.client)
     assert things_of(name) == []
     await_answers(cluster, cluster.broker_ids)
 
@@ -128,7 +128,7 @@ def test_clean_takes_nothing_of_a_cluster_in_use(cluster: ManagedCluster) -> Non
         ["sleep", "600"],
         name=f"{cluster.name}-beside",
         detach=True,
-        labels={**engine.labels(cluster.name), engine.OWNER_LABEL: ended.stdout.strip()},
+        labels={**docker_engine.labels(cluster.name), docker_engine.OWNER_LABEL: ended.stdout.strip()},
         network_mode=f"container:{cluster.name}-broker-1",
     )
     try:
@@ -144,7 +144,7 @@ def test_clean_takes_nothing_of_a_cluster_in_use(cluster: ManagedCluster) -> Non
 
 def things_of(name: str) -> list[str]:
     """Containers and networks of one cluster."""
-    client = engine.connect()
+    client = docker_engine.connect()
     # Sidecars of other clusters come and go meanwhile: one that is gone before it is inspected is no error.
     listed = client.containers.list(all=True, ignore_removed=True)
     containers = [one.name for one in listed if one.name.startswith(name)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.running_cluster import running_cluster
@@ -217,7 +217,7 @@ def test_a_second_cluster_ends_with_its_run(
         run_on(cluster, experiment, Options(results=tmp_path, started=started))
     (name,) = names
     assert name != cluster.name
-    wanted = {"label": f"{engine.CLUSTER_LABEL}={name}"}
+    wanted = {"label": f"{docker_engine.CLUSTER_LABEL}={name}"}
     assert not cluster.client.containers.list(all=True, filters=wanted, ignore_removed=True)
     assert not cluster.client.networks.list(filters=wanted)
     assert name not in [record.name for record in recorded_clusters()]

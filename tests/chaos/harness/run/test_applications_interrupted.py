@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.polling import poll_within
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.processes import (
@@ -74,7 +74,7 @@ def harness(
             child.kill()
             child.communicate()
         for path in state.glob("*/"):
-            engine.sweep(engine.connect(), cluster=path.name)
+            docker_engine.sweep(docker_engine.connect(), cluster=path.name)
 
 
 def _instances(harness: subprocess.Popen[str]) -> list[str]:

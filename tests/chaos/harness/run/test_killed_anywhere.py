@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from docker import DockerClient
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.many.matrix.result import load_result
 from harness.model.host import processes
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
@@ -56,13 +56,15 @@ BEGIN_SECONDS = 600.0
 
 def left_by_the_dead(client: DockerClient) -> list[str]:
     """What carries our label, and the label of an owner that has ended."""
-    wanted = {"label": engine.LABEL}
+    wanted = {"label": docker_engine.LABEL}
     containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
     found = [(one.name, one.labels) for one in containers]
     found += [(one.name, one.attrs.get("Labels")) for one in client.networks.list(filters=wanted)]
     found += [(one.name, one.attrs.get("Labels")) for one in client.volumes.list(filters=wanted)]
     return [
-        name for name, labels in found if processes.owner_has_ended((labels or {}).get(engine.OWNER_LABEL))
+        name
+        for name, labels in found
+        if processes.owner_has_ended((labels or {}).get(docker_engine.OWNER_LABEL))
     ]
 
 
@@ -98,7 +100,7 @@ def new_runs(folder: Path, seen: set[Path]) -> list[Path]:
 def test_killed_at_any_moment(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     kills = int(request.config.getoption("--kills"))
     chance = random.Random(kills)
-    client = engine.connect()
+    client = docker_engine.connect()
     spec, state = tmp_path / "doomed.yaml", tmp_path / "state"
     spec.write_text(SPEC)
     folder: Path | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.polling import poll_within
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos, owned_by
 
@@ -42,11 +42,11 @@ def wait_for(what: Callable[[], bool], seconds: float) -> None:
 def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
     state, results = tmp_path / "state", tmp_path / "results"
     (tmp_path / "frozen.yaml").write_text(SPEC)
-    client = engine.connect()
+    client = docker_engine.connect()
 
     def frozen() -> list[Any]:
         names = [path.name for path in state.glob("*/")]
-        wanted = [{"label": f"{engine.CLUSTER_LABEL}={name}", "status": "paused"} for name in names]
+        wanted = [{"label": f"{docker_engine.CLUSTER_LABEL}={name}", "status": "paused"} for name in names]
         listed = (client.containers.list(filters=filters, ignore_removed=True) for filters in wanted)
         return [container for found in listed for container in found]
 

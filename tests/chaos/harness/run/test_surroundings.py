@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from docker.errors import DockerException
 
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from tests.chaos.support.docker_socket_relay import relay
 from tests.chaos.support.processes import await_sends, checked, kafka_chaos, owned_by, started
 
@@ -67,7 +67,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
 @contextmanager
 def named_apart(test: str) -> Iterator[tuple[str, str]]:
     """Names for the images of nodes and sidecars that only one test knows."""
-    client = engine.connect()
+    client = docker_engine.connect()
     node, toolbox = images.resolve(client).reference, images.toolbox(client)
     mine = [f"kafka-chaos/{test.replace('_', '-')}-{what}:1" for what in ("node", "toolbox")]
     for of, name in zip((node, toolbox), mine, strict=True):
@@ -142,7 +142,7 @@ def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
         paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH") or "."])}
         child = begun(spec, tmp_path / "results", state, paths)
         (run,) = (tmp_path / "results").glob("*/one")
-        client = engine.connect()
+        client = docker_engine.connect()
         for name in (node, toolbox):
             client.images.remove(name, force=True)
         said = child.communicate(timeout=400)[0]

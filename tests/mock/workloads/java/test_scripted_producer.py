@@ -12,7 +12,7 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import pytest
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.protocol.client_security import PLAIN_TEXT
 from harness.model.defaults import DEFAULT_VERSION
@@ -33,7 +33,7 @@ NOBODY = "127.0.0.1:9"
 @pytest.fixture(autouse=True)
 def jar() -> Path:
     try:
-        return client_jar(engine.connect(), VERSION)
+        return client_jar(docker_engine.connect(), VERSION)
     except KafkaChaosError as error:
         pytest.skip(f"no Java client here: {error.what}")
 

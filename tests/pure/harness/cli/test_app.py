@@ -10,7 +10,7 @@ import pytest
 
 from harness.check_jobs import engines
 from harness.cluster import state_records
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.errors import PrerequisiteMissing
 from harness.model.journal import SCHEMA_VERSION
 from harness.run import executor
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.pure
 def test_bad_input_is_refused_before_anything_starts(
     arguments: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
     assert call(monkeypatch, *arguments) == 2
     told = capsys.readouterr().err
     assert says in told
@@ -48,7 +48,7 @@ def test_no_engine_is_exit_code_3(
     def missing() -> None:
         raise PrerequisiteMissing("no Docker engine answers", next_step="start it")
 
-    monkeypatch.setattr(engine, "connect", missing)
+    monkeypatch.setattr(docker_engine, "connect", missing)
     monkeypatch.setattr(executor, "with_engine", lambda options, _: options)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
     assert "no Docker engine answers" in capsys.readouterr().err
@@ -58,9 +58,9 @@ def test_no_engine_is_exit_code_3(
 def test_clean_names_what_could_not_be_removed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    swept = engine.SweepResult(networks=1, left=("container stuck: device busy",))
-    monkeypatch.setattr(engine, "connect", lambda: None)
-    monkeypatch.setattr(engine, "sweep", lambda *_, **__: swept)
+    swept = docker_engine.SweepResult(networks=1, left=("container stuck: device busy",))
+    monkeypatch.setattr(docker_engine, "connect", lambda: None)
+    monkeypatch.setattr(docker_engine, "sweep", lambda *_, **__: swept)
     monkeypatch.setattr(state_records, "prune", lambda _: None)
     assert call(monkeypatch, "clean") == 0
     told = capsys.readouterr()
@@ -71,7 +71,7 @@ def test_clean_names_what_could_not_be_removed(
 def test_missing_java_is_reported_before_a_cluster_is_started(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.delenv("KAFKA_CHAOS_ENGINE", raising=False)
     monkeypatch.setattr(engines, "available_memory", lambda: None)

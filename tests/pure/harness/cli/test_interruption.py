@@ -96,7 +96,7 @@ def test_other_commands_say_how_to_go_on(
     monkeypatch.setattr("harness.check_jobs.recheck.recheck", stop)
     assert call(monkeypatch, "check", str(tmp_path)) == 130
     assert f"kafka-chaos check {tmp_path}" in capsys.readouterr().err
-    monkeypatch.setattr("harness.cluster.containers.engine.connect_if_there", lambda: None)
+    monkeypatch.setattr("harness.cluster.containers.docker_engine.connect_if_there", lambda: None)
     monkeypatch.setattr(healing, "heal_recorded", stop)
     assert call(monkeypatch, "heal") == 130
     assert "`kafka-chaos heal` goes on" in capsys.readouterr().err

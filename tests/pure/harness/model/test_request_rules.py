@@ -11,7 +11,7 @@ from kio.schema.index import api_key_map
 
 from harness.model.errors import BadInput
 from harness.model.kafka_protocol import API_NAMES, ERROR_CODES, HEADERS_ONLY
-from harness.model.request_rules import Part, RequestRule
+from harness.model.request_rules import NamedPartition, RequestRule
 
 pytestmark = pytest.mark.pure
 
@@ -56,15 +56,15 @@ def test_what_header_and_connection_tell(given: Any, seen: Any, expected: bool) 
 
 
 def test_a_body_fits_by_name_or_id_and_partition_of_the_same_part() -> None:
-    parts = [Part("a", None, 0), Part("b", None, 1), Part(None, "id-c", 2)]
+    partitions = [NamedPartition("a", None, 0), NamedPartition("b", None, 1), NamedPartition(None, "id-c", 2)]
     assert rule().fits_body([])
     assert not rule(topic="a").fits_body([])
-    assert rule(topic="a").fits_body(parts)
-    assert not rule(topic="a", partition=1).fits_body(parts)
-    assert rule(topic="c", topic_id="id-c", partition=2).fits_body(parts)
-    assert not rule(topic="c").fits_body(parts)
-    assert rule(partition=1).fits_body(parts)
-    assert not rule(partition=3).fits_body(parts)
+    assert rule(topic="a").fits_body(partitions)
+    assert not rule(topic="a", partition=1).fits_body(partitions)
+    assert rule(topic="c", topic_id="id-c", partition=2).fits_body(partitions)
+    assert not rule(topic="c").fits_body(partitions)
+    assert rule(partition=1).fits_body(partitions)
+    assert not rule(partition=3).fits_body(partitions)
 
 
 def test_how_often_it_acts() -> None:

@@ -70,11 +70,11 @@ def test_the_header_tells_version_seed_and_results(pytester: pytest.Pytester) ->
 def test_the_digest_is_told_where_tests_will_use_the_image(
     pytester: pytest.Pytester, brokers: StandIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.cluster.containers import engine, images
+    from harness.cluster.containers import docker_engine, images
     from tests.support.builders.experiments import IMAGE
 
     monkeypatch.setattr(messages, "image_line", IMAGE_LINE)
-    monkeypatch.setattr(engine, "connect", lambda: None)
+    monkeypatch.setattr(docker_engine, "connect", lambda: None)
     monkeypatch.setattr(images, "local", lambda _client, _version: IMAGE)
     done = run(pytester, "def test_it(chaos): pass")
     done.stdout.fnmatch_lines(["kafka-chaos: image apache/kafka:4.3.1 (local), sha256:12ab"])

@@ -14,7 +14,7 @@ from faults.schedules.decide import simulate
 from faults.schedules.entries import TimedFault
 from faults.schedules.state import Schedule
 from faults.targets import NodeIds
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
@@ -108,7 +108,7 @@ def test_the_plan_is_what_the_schedule_of_that_seed_foresees() -> None:
 def test_the_command_needs_no_cluster(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
     path = tmp_path / "mine.yaml"
     path.write_text(MINE)
     assert call(monkeypatch, "plan", str(path), "--seed", "7") == 0

@@ -250,7 +250,7 @@ def met(
 
     monkeypatch.setattr("workloads.java.scripted_producers.create_producer", create)
     monkeypatch.setattr("workloads.java.scripted_producers.client_jar", lambda *_: None)
-    monkeypatch.setattr("workloads.java.scripted_producers.engine.connect", lambda: None)
+    monkeypatch.setattr("workloads.java.scripted_producers.docker_engine.connect", lambda: None)
     jvm = SimpleNamespace(packages=first, close=lambda: None)
     monkeypatch.setattr("workloads.java.scripted_producers.Jvm", lambda _: jvm)
     cluster: Any = SimpleNamespace(

@@ -12,7 +12,7 @@ from docker import DockerClient
 from docker.models.containers import Container
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.model.host import ports
 from harness.model.polling import poll_within
 from harness.run.preflight import doctor, kernel_probes
@@ -24,9 +24,9 @@ CLUSTER = "image-test"
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[DockerClient]:
-    client = engine.connect()
+    client = docker_engine.connect()
     yield client
-    engine.sweep(client, cluster=CLUSTER)
+    docker_engine.sweep(client, cluster=CLUSTER)
     client.close()
 
 
@@ -59,7 +59,7 @@ def node(client: DockerClient, image: str) -> Iterator[tuple[Container, AdminCli
     container = client.containers.run(
         image,
         detach=True,
-        labels=engine.labels(CLUSTER),
+        labels=docker_engine.labels(CLUSTER),
         environment=environment(port),
         ports={f"{port}/tcp": ("127.0.0.1", port)},
     )
@@ -147,13 +147,13 @@ def test_tools_of_the_image_work(node: tuple[Container, AdminClient, int]) -> No
 
 
 def test_defaults_alone_make_a_node(client: DockerClient, image: str) -> None:
-    container = client.containers.run(image, detach=True, labels=engine.labels(CLUSTER))
+    container = client.containers.run(image, detach=True, labels=docker_engine.labels(CLUSTER))
     try:
         for line in container.logs(stream=True, follow=True):
             if b"Kafka Server started" in line:
                 break
         else:
-            pytest.fail(engine.tail(container, 10))
+            pytest.fail(docker_engine.tail(container, 10))
     finally:
         container.remove(v=True, force=True)
 
@@ -162,12 +162,12 @@ def test_a_pure_controller_refuses_advertised_listeners(client: DockerClient, im
     container = client.containers.run(
         image,
         detach=True,
-        labels=engine.labels(CLUSTER),
+        labels=docker_engine.labels(CLUSTER),
         environment={**environment(9092), "KAFKA_PROCESS_ROLES": "controller"},
     )
     try:
         assert container.wait(timeout=120)["StatusCode"] == 1
-        assert "KAFKA_ADVERTISED_LISTENERS" in engine.tail(container, 5)
+        assert "KAFKA_ADVERTISED_LISTENERS" in docker_engine.tail(container, 5)
     finally:
         container.remove(v=True, force=True)
 
@@ -178,7 +178,7 @@ def test_toolbox_has_its_tools_and_no_volumes(client: DockerClient) -> None:
     output = client.containers.run(
         toolbox,
         ["sh", "-c", "iptables -V && tc -V && ps --version"],
-        labels=engine.labels(CLUSTER),
+        labels=docker_engine.labels(CLUSTER),
         remove=True,
     )
     assert b"iptables v" in output
@@ -189,7 +189,7 @@ def test_probe_and_doctor_on_the_real_engine(client: DockerClient) -> None:
     assert rows["iptables"].works
     assert all(row.works is not None for row in rows.values())
     assert doctor.exit_code(doctor.with_engine(client)) == 0
-    filters = {"label": f"{engine.CLUSTER_LABEL}=doctor"}
+    filters = {"label": f"{docker_engine.CLUSTER_LABEL}=doctor"}
     # Tests beside this one probe too: theirs are soon gone, and one that was left behind would stay.
     there = {one.id for one in client.containers.list(all=True, filters=filters, ignore_removed=True)}
 
@@ -204,7 +204,7 @@ def test_probe_and_doctor_on_the_real_engine(client: DockerClient) -> None:
 @pytest.mark.usefixtures("only_sweeper")
 def test_sweep_takes_containers_networks_and_volumes_of_one_cluster(client: DockerClient) -> None:
     name = "sweep-test"
-    labels = engine.labels(name)
+    labels = docker_engine.labels(name)
     client.networks.create("kafka-chaos-sweep-test", labels=labels)
     client.volumes.create("kafka-chaos-sweep-test", labels=labels)
     container = client.containers.run(
@@ -215,7 +215,9 @@ def test_sweep_takes_containers_networks_and_volumes_of_one_cluster(client: Dock
         command=["sleep", "60"],
     )
     # Its owner, this process, has not ended.
-    engine.sweep(client)
+    docker_engine.sweep(client)
     container.reload()
-    assert engine.sweep(client, cluster=name) == engine.SweepResult(containers=1, networks=1, volumes=1)
-    assert engine.sweep(client, cluster=name) == engine.SweepResult()
+    assert docker_engine.sweep(client, cluster=name) == docker_engine.SweepResult(
+        containers=1, networks=1, volumes=1
+    )
+    assert docker_engine.sweep(client, cluster=name) == docker_engine.SweepResult()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import load
@@ -166,7 +166,7 @@ def test_the_command_line_runs_it_through_the_standard_faults(
 def test_refusals_come_before_anything_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
     given = str(file(tmp_path, "acks=1; enable.idempotence=true"))
     assert call(monkeypatch, "run", "--producer-config", given) == 2
     assert call(monkeypatch, "run", "--producer-config", str(tmp_path / "none")) == 2

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from docker.models.containers import Container
 
-from harness.cluster.containers.exec import EngineClient, joined
+from harness.cluster.containers.exec import DockerExecClient, joined
 
 pytestmark = pytest.mark.pure
 
@@ -64,7 +64,7 @@ def engine(socket_folder: Path) -> Iterator[str]:
 
 
 def test_output_that_comes_with_the_head_of_the_answer_is_not_lost(engine: str) -> None:
-    client = EngineClient(base_url=engine, version="1.41")
+    client = DockerExecClient(base_url=engine, version="1.41")
     code, output = Container({"Id": "c"}, client).exec_run(["sh", "-c", "true"])
     assert (code, output) == (3, b"to stdout\nto stderr\n")
 
@@ -74,7 +74,7 @@ def test_other_ways_to_run_a_command_are_those_of_docker_py(monkeypatch: pytest.
     monkeypatch.setattr(
         "docker.api.client.APIClient.exec_start", lambda _self, _id, **options: asked.append(options)
     )
-    client = SimpleNamespace(api=EngineClient(base_url="unix:///nowhere", version="1.41").api)
+    client = SimpleNamespace(api=DockerExecClient(base_url="unix:///nowhere", version="1.41").api)
     client.api.exec_start("e", detach=True, stream=False)
     assert asked == [{"detach": True, "stream": False}]
 

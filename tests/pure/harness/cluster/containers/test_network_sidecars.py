@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError
 
-from harness.cluster.containers.engine import LASTING_LABEL
+from harness.cluster.containers.docker_engine import LASTING_LABEL
 from harness.cluster.containers.lasting_shells import NetworkSidecars
 from tests.support.shell_stream import ShellStream
 

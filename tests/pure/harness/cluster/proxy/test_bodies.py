@@ -6,7 +6,7 @@ import pytest
 
 from harness.cluster.proxy import bodies
 from harness.model.kafka_protocol import API_KEYS
-from harness.model.request_rules import Part
+from harness.model.request_rules import NamedPartition
 from tests.support.kafka_frames import TOPIC_ID, answer, produce, request
 
 pytestmark = pytest.mark.pure
@@ -15,28 +15,33 @@ ID = str(TOPIC_ID)
 
 
 def test_of_requests() -> None:
-    def named(api: str, version: int, frame: bytes) -> set[Part]:
-        found = bodies.parts(bodies.read_request(API_KEYS[api], version, frame))
-        return {part for part in found if part.partition is not None}
+    def named(api: str, version: int, frame: bytes) -> set[NamedPartition]:
+        found = bodies.partitions(bodies.read_request(API_KEYS[api], version, frame))
+        return {one for one in found if one.partition is not None}
 
-    assert named("Produce", 8, produce(8, partitions=(0, 5))) == {Part("t", None, 0), Part("t", None, 5)}
-    assert named("Produce", 13, produce(13)) == {Part(None, ID, 0)}
+    assert named("Produce", 8, produce(8, partitions=(0, 5))) == {
+        NamedPartition("t", None, 0),
+        NamedPartition("t", None, 5),
+    }
+    assert named("Produce", 13, produce(13)) == {NamedPartition(None, ID, 0)}
     markers = (
         {"topics": ({"name": "a", "partition_indexes": (1, 2)}, {"name": "b", "partition_indexes": (3,)})},
     )
     found = named("WriteTxnMarkers", 1, request("WriteTxnMarkers", 1, markers=markers))
-    assert found == {Part("a", None, 1), Part("a", None, 2), Part("b", None, 3)}
+    assert found == {NamedPartition("a", None, 1), NamedPartition("a", None, 2), NamedPartition("b", None, 3)}
     changed = ({"topic_id": TOPIC_ID, "partitions": ({"partition_index": 4},)},)
-    assert named("AlterPartition", 3, request("AlterPartition", 3, topics=changed)) == {Part(None, ID, 4)}
+    assert named("AlterPartition", 3, request("AlterPartition", 3, topics=changed)) == {
+        NamedPartition(None, ID, 4)
+    }
 
 
 def test_of_answers() -> None:
     frame = answer("Fetch", 12, responses=({"topic": "t", "partitions": ({"partition_index": 6},)},))
-    assert Part("t", None, 6) in set(bodies.parts(bodies.read_answer(1, 12, frame)))
+    assert NamedPartition("t", None, 6) in set(bodies.partitions(bodies.read_answer(1, 12, frame)))
 
 
 def test_messages_without_topics_name_none() -> None:
-    assert list(bodies.parts(bodies.read_request(12, 4, request("Heartbeat", 4)))) == []
+    assert list(bodies.partitions(bodies.read_request(12, 4, request("Heartbeat", 4)))) == []
 
 
 def test_what_cannot_be_read_says_so() -> None:

@@ -11,7 +11,7 @@ import pytest
 from docker.errors import DockerException
 from rich.console import Console
 
-from harness.cluster.containers import engine, images
+from harness.cluster.containers import docker_engine, images
 from harness.model.errors import PrerequisiteMissing
 from harness.run.preflight import doctor, kernel_probes
 
@@ -53,7 +53,7 @@ def test_without_an_engine_everything_else_is_still_shown(monkeypatch: pytest.Mo
             "there is no Docker engine", where="x", found="no socket", next_step="start"
         )
 
-    monkeypatch.setattr(engine, "connect", no_engine)
+    monkeypatch.setattr(docker_engine, "connect", no_engine)
     rows = {row.name: row for row in doctor.examine()}
     assert rows["Docker engine"].state == "missing"
     assert rows["Docker engine"].remedy == "start"
@@ -64,7 +64,7 @@ def test_without_an_engine_everything_else_is_still_shown(monkeypatch: pytest.Mo
 def test_without_a_toolbox_the_kernel_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "local_toolbox", lambda _client: None)
     monkeypatch.setattr(images, "local", lambda _client: None)
-    monkeypatch.setattr(engine, "ryuk_available", lambda _client: False)
+    monkeypatch.setattr(docker_engine, "ryuk_available", lambda _client: False)
     rows = {row.name: row for row in doctor.with_engine(SimpleNamespace(version=dict))}
     assert rows["iptables"].found == "not probed: no toolbox image"
     assert rows["Kafka image"].state == "limited"

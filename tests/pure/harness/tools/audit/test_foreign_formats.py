@@ -12,9 +12,9 @@ from harness.model.config.flat_files import documents
 from harness.model.config.terraform import terraform_lines
 from harness.model.errors import BadInput
 from harness.tools.audit.audit_files import audit_files
+from harness.tools.audit.config_file import ConfigFile
 from harness.tools.audit.config_reader import read_config
 from harness.tools.audit.names_in_text import inner_name, kafka_names
-from harness.tools.audit.parts import ConfigFile
 
 pytestmark = pytest.mark.pure
 
@@ -56,7 +56,7 @@ def read(folder: Path, name: str, text: str) -> ConfigFile:
 
 
 def shown(file: ConfigFile) -> dict[str, dict[str, str]]:
-    return {part.title: {one.name: one.value for one in part.entries} for part in file.parts}
+    return {section.title: {one.name: one.value for one in section.entries} for section in file.sections}
 
 
 @pytest.mark.parametrize(

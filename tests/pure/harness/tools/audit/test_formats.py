@@ -9,10 +9,10 @@ import pytest
 
 from harness.model.errors import BadInput
 from harness.tools.audit.audit_files import audit_files
+from harness.tools.audit.config_file import ConfigFile
 from harness.tools.audit.config_reader import read_config
 from harness.tools.audit.formats import formats
 from harness.tools.audit.known_settings import ClientLibrary, SettingKind, known_settings
-from harness.tools.audit.parts import ConfigFile
 from tests.support.command_line import call
 from tests.support.paths import ROOT
 
@@ -29,8 +29,8 @@ def read(folder: Path, name: str, text: str | bytes) -> ConfigFile:
 
 
 def shown(file: ConfigFile) -> dict[str, dict[str, str]]:
-    """The settings of each part, by the title of the part."""
-    return {part.title: {one.name: one.value for one in part.entries} for part in file.parts}
+    """The settings of each section, by the title of the section."""
+    return {section.title: {one.name: one.value for one in section.entries} for section in file.sections}
 
 
 def said(*paths: Path) -> set[str]:
@@ -115,9 +115,11 @@ def test_a_dump_never_contradicts_the_client_that_printed_it(
         path.write_text(
             f"10:00:00 INFO started\n10:00:01 INFO {head} values: \n{lines}\n10:00:02 WARN a = b\n"
         )
-        (part,) = read_config(path).parts
-        assert (part.kind, part.client, part.title) == (kind, ClientLibrary.JAVA, f"{kind} c-1")
-        assert [one.name for one in part.entries if one.name not in ("bootstrap.servers", "client.id")] in (
+        (section,) = read_config(path).sections
+        assert (section.kind, section.client, section.title) == (kind, ClientLibrary.JAVA, f"{kind} c-1")
+        assert [
+            one.name for one in section.entries if one.name not in ("bootstrap.servers", "client.id")
+        ] in (
             [],
             ["partition.assignment.strategy"],
         )
@@ -129,7 +131,7 @@ def test_a_dump_leaves_out_the_defaults_of_the_version_that_is_named(tmp_path: P
     path.write_text("INFO ProducerConfig values: \n\tacks = -1\n\tenable.idempotence = true\n\tretries = 5\n")
     for kafka, expected in (("2.8", {"acks", "enable.idempotence", "retries"}), ("4.3.1", {"retries"})):
         file = read_config(path, kafka=kafka)
-        assert {one.name for one in file.parts[0].entries} == expected, kafka
+        assert {one.name for one in file.sections[0].entries} == expected, kafka
         left_out = 3 - len(expected)
         assert file.notes == (f"{left_out} lines are defaults of Kafka {kafka}",) * bool(left_out)
         # With 2.8's own defaults acks=1 and no idempotence would be reported.
@@ -192,7 +194,7 @@ def test_several_dumps_in_one_log_are_told_apart(tmp_path: Path) -> None:
         + dump("AdminClientConfig", client_id="admin")
     )
     file = read(tmp_path, "app.log", text)
-    assert [part.title for part in file.parts] == [
+    assert [section.title for section in file.sections] == [
         "producer orders-1 and orders-2",
         "consumer in",
         "producer audit",
@@ -488,13 +490,13 @@ OTHERS: list[tuple[str, str, str, dict[str, dict[str, str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "format_", "parts"), OTHERS, ids=[one[2] for one in OTHERS])
+@pytest.mark.parametrize(("name", "text", "format_", "sections"), OTHERS, ids=[one[2] for one in OTHERS])
 def test_a_format_is_read_with_its_own_names_and_defaults(
-    name: str, text: str, format_: str, parts: dict[str, dict[str, str]], tmp_path: Path
+    name: str, text: str, format_: str, sections: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     for shape in (text, text.replace("\n", "\r\n"), f"\ufeff{text}"):
         file = read(tmp_path, name, shape)
-        assert (file.format, shown(file)) == (format_, parts)
+        assert (file.format, shown(file)) == (format_, sections)
 
 
 def test_what_is_recognised_and_not_read_is_refused_by_its_name(
@@ -575,7 +577,10 @@ def test_files_of_ten_megabytes(tmp_path: Path) -> None:
         "\tConfigs: \n"
         for n in range(110_000)
     )
-    assert [len(part.labels) for part in read(tmp_path, "topics.txt", rows).parts] == [55_000, 55_000]
+    assert [len(section.labels) for section in read(tmp_path, "topics.txt", rows).sections] == [
+        55_000,
+        55_000,
+    ]
     filler = "".join(f"my.own.setting.number.{n}={'x' * 40}\n" for n in range(130_000))
     file = read(tmp_path, "big.properties", f"{filler}acks=1\n")
     assert "acks-1" in {finding.rule for finding in audit_files([file]).findings}
@@ -606,7 +611,7 @@ def test_clients_of_two_libraries_keep_their_own_defaults(tmp_path: Path) -> Non
     assert "auto-commit-librdkafka" in rules
     # librdkafka's producer would not be idempotent.
     assert not {"not-idempotent", "auto-commit-java"} & rules
-    assert ClientLibrary.JAVA in {part.client for part in read_config(tmp_path / "p.yml").parts}
+    assert ClientLibrary.JAVA in {section.client for section in read_config(tmp_path / "p.yml").sections}
 
 
 def test_the_client_of_an_open_format_can_be_chosen(tmp_path: Path) -> None:

@@ -211,8 +211,8 @@ def test_every_form_of_the_catalogue_stands() -> None:
 def test_an_empty_default_of_a_placeholder_is_filled_in_later(tmp_path: Path) -> None:
     file = tmp_path / "application.yaml"
     file.write_text("spring.kafka.producer: {transaction-id-prefix: '${TX:}', acks: '${ACKS:all}'}\n")
-    (part,) = read_config(file).parts
-    values = {entry.name: entry.value for entry in part.entries}
+    (section,) = read_config(file).sections
+    values = {entry.name: entry.value for entry in section.entries}
     assert values == {"transactional.id": "${TX:}", "acks": "all"}
 
 

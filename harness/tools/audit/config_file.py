@@ -27,10 +27,10 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The settings of one client, of a topic, or of brokers; several with one configuration are one part.
+class ConfigSection:
+    """The settings of one client, of a topic, or of brokers; several with one configuration are one section.
 
-    `kind` and `client` None: told by the names. `labels` tell parts of one kind apart. `alone`: an internal
+    `kind` and `client` None: the names say it. `labels` tell sections of one kind apart. `alone`: an internal
     topic, which the clients of the same file do not write to. An entry in line 0 is a default of the format.
     `process`: what runs it, if the file says so. `silent`: names that the file sets below keys that are not
     read, so that no rule may take their defaults.
@@ -56,37 +56,39 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file, its format by name, and its parts. `notes` say what was not read of it; `clients` are all parts
-    with an id, also those that are judged once; `kafka` is the version of Kafka that the file names, with the
-    text that does: of several the oldest."""
+    """A file, its format by name, and its sections. `notes` say what was not read of it; `clients` are all
+    sections with an id, also those that are judged once; `kafka` is the version of Kafka that the file names,
+    with the text that does: of several the oldest."""
 
     path: Path
     format: str
-    parts: tuple[Part, ...]
+    sections: tuple[ConfigSection, ...]
     notes: tuple[str, ...] = ()
-    clients: tuple[Part, ...] = ()
+    clients: tuple[ConfigSection, ...] = ()
     kafka: tuple[str, str] | None = None
 
     def __str__(self) -> str:
-        titles = list(filter(None, (part.title for part in self.parts)))
+        titles = list(filter(None, (section.title for section in self.sections)))
         shown = titles if len(titles) <= 6 else [*titles[:5], f"{len(titles) - 5} others"]
-        clients = sorted({str(part.client) for part in self.parts if part.kind and part.client})
+        clients = sorted(
+            {str(section.client) for section in self.sections if section.kind and section.client}
+        )
         whose = f", client {' and '.join(clients)}" if clients else ""
         return f"{self.path}: {self.format}" + (f" ({', '.join(shown)})" if shown else "") + whose
 
 
-def without_repetition(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The parts; of several that only differ in names and addresses the first, with the labels of all."""
-    found: dict[object, Part] = {}
+def without_repetition(sections: Iterable[ConfigSection]) -> tuple[ConfigSection, ...]:
+    """The sections; of several that only differ in names and addresses the first, with the labels of all."""
+    found: dict[object, ConfigSection] = {}
     labels: dict[object, list[str]] = {}
-    for part in parts:
-        pairs = ((canonical(entry.name), entry.value.strip()) for entry in part.entries)
+    for section in sections:
+        pairs = ((canonical(entry.name), entry.value.strip()) for entry in section.entries)
         # Of two entries with one name the later one counts.
         settings = {name: str(bool(value)) if name in _OWN_NAMES else value for name, value in pairs}
-        key = (part.kind, part.client, part.alone, part.silent, frozenset(settings.items()))
-        found.setdefault(key, part)
+        key = (section.kind, section.client, section.alone, section.silent, frozenset(settings.items()))
+        found.setdefault(key, section)
         told = labels.setdefault(key, [])
         # A profile that has what all have is not told.
-        if not told or PROFILE not in part.labels[0] or PROFILE in told[0]:
-            told += part.labels
-    return tuple(replace(part, labels=tuple(labels[key])) for key, part in found.items())
+        if not told or PROFILE not in section.labels[0] or PROFILE in told[0]:
+            told += section.labels
+    return tuple(replace(section, labels=tuple(labels[key])) for key, section in found.items())

@@ -18,7 +18,7 @@ from docker.models.images import Image
 from docker.utils import parse_repository_tag
 from testcontainers.core.config import testcontainers_config
 
-from harness.cluster.containers.exec import EngineClient
+from harness.cluster.containers.exec import DockerExecClient
 from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
 from harness.model.host.processes import owner_has_ended, owner_label
 from harness.model.progress import report_progress
@@ -64,7 +64,7 @@ def connect() -> DockerClient:
     """
     where = address()
     try:
-        client: DockerClient = EngineClient.from_env(timeout=CONNECT_SECONDS)
+        client: DockerClient = DockerExecClient.from_env(timeout=CONNECT_SECONDS)
         client.ping()
     except (DockerException, OSError) as error:
         raise unreachable(error, where) from error

@@ -12,7 +12,7 @@ import pytest
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from testcontainers.core.config import testcontainers_config
 
-from harness.cluster.containers import engine
+from harness.cluster.containers import docker_engine
 from harness.model.errors import PrerequisiteMissing
 from harness.model.host import processes
 
@@ -53,8 +53,8 @@ def client_with(
 
 
 def ours(cluster: str, owner: str | None) -> dict[str, str]:
-    labels = {engine.LABEL: "1", engine.CLUSTER_LABEL: cluster}
-    return labels if owner is None else {**labels, engine.OWNER_LABEL: owner}
+    labels = {docker_engine.LABEL: "1", docker_engine.CLUSTER_LABEL: cluster}
+    return labels if owner is None else {**labels, docker_engine.OWNER_LABEL: owner}
 
 
 GONE = f"{socket.gethostname()}/{os.getpid()}/0"
@@ -62,10 +62,10 @@ ALIVE = processes.owner_label(os.getpid())
 
 
 def test_labels_name_project_cluster_and_a_living_owner() -> None:
-    labels = engine.labels("blue")
-    assert labels[engine.LABEL] == "1"
-    assert labels[engine.CLUSTER_LABEL] == "blue"
-    assert not processes.owner_has_ended(labels[engine.OWNER_LABEL])
+    labels = docker_engine.labels("blue")
+    assert labels[docker_engine.LABEL] == "1"
+    assert labels[docker_engine.CLUSTER_LABEL] == "blue"
+    assert not processes.owner_has_ended(labels[docker_engine.OWNER_LABEL])
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_default_sweep_takes_what_has_lost_its_owner_and_nothing_else() -> None:
     by_hand = FakeThing("by-hand", ours("c", None))
     foreign = FakeThing("foreign", {"other": "1"})
     network = FakeThing("net", ours("a", GONE))
-    swept = engine.sweep(client_with(lost, kept, by_hand, foreign, networks=(network,)))
-    assert swept == engine.SweepResult(containers=1, networks=1)
+    swept = docker_engine.sweep(client_with(lost, kept, by_hand, foreign, networks=(network,)))
+    assert swept == docker_engine.SweepResult(containers=1, networks=1)
     assert lost.removed == {"v": True, "force": True}
     assert kept.removed is None
     assert by_hand.removed is None
@@ -117,7 +117,7 @@ def test_default_sweep_takes_what_has_lost_its_owner_and_nothing_else() -> None:
 def test_a_cluster_is_in_use_until_its_owner_has_ended(
     things: list[dict[str, str]], recorded: dict[str, str], in_use: set[str]
 ) -> None:
-    assert engine.clusters_in_use(things, recorded) == in_use
+    assert docker_engine.clusters_in_use(things, recorded) == in_use
 
 
 def test_a_sidecar_of_an_ended_child_stays_with_its_cluster() -> None:
@@ -125,7 +125,7 @@ def test_a_sidecar_of_an_ended_child_stays_with_its_cluster() -> None:
     external, lost = FakeThing("beside", ours("own", GONE)), FakeThing("lost", ours("b", GONE))
     volume = FakeThing("clock", ours("a", GONE))
     client = client_with(node, sidecar, external, lost, volumes=(volume,))
-    assert engine.sweep(client, recorded={"own": ALIVE}) == engine.SweepResult(containers=1)
+    assert docker_engine.sweep(client, recorded={"own": ALIVE}) == docker_engine.SweepResult(containers=1)
     assert [one.removed for one in (node, sidecar, external, volume)] == [None] * 4
     assert lost.removed == {"v": True, "force": True}
 
@@ -134,15 +134,15 @@ def test_sweep_of_one_cluster_and_of_everything_ask_no_owner() -> None:
     blue, red = FakeThing("blue", ours("blue", ALIVE)), FakeThing("red", ours("red", ALIVE))
     volume = FakeThing("v", ours("red", ALIVE))
     client = client_with(blue, red, volumes=(volume,))
-    assert engine.sweep(client, cluster="blue") == engine.SweepResult(containers=1)
+    assert docker_engine.sweep(client, cluster="blue") == docker_engine.SweepResult(containers=1)
     assert red.removed is None
-    assert engine.sweep(client, everything=True) == engine.SweepResult(containers=2, volumes=1)
+    assert docker_engine.sweep(client, everything=True) == docker_engine.SweepResult(containers=2, volumes=1)
 
 
 def test_sweep_counts_what_vanished_meanwhile_and_names_what_stays() -> None:
     gone = FakeThing("gone", ours("a", GONE), NotFound("no such container"))
     stuck = FakeThing("stuck", ours("a", GONE), APIError("device busy"))
-    swept = engine.sweep(client_with(gone, stuck))
+    swept = docker_engine.sweep(client_with(gone, stuck))
     assert swept.containers == 1
     assert swept.left == ("container stuck: device busy",)
 
@@ -159,7 +159,7 @@ def test_sweep_counts_what_vanished_meanwhile_and_names_what_stays() -> None:
 def test_failures_to_connect_say_what_and_what_next(cause: OSError, what: str) -> None:
     # docker-py wraps the cause in the arguments of a urllib3 and a requests error.
     wrapped = DockerException("Error while fetching server API version", ConnectionError("aborted", cause))
-    error = engine.unreachable(wrapped, "unix:///x.sock")
+    error = docker_engine.unreachable(wrapped, "unix:///x.sock")
     assert error.what == what
     assert error.where == "unix:///x.sock"
     assert error.next_step
@@ -168,7 +168,7 @@ def test_failures_to_connect_say_what_and_what_next(cause: OSError, what: str) -
 def test_connect_without_a_socket(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_folder}/docker.sock")
     with pytest.raises(PrerequisiteMissing, match="there is no Docker engine") as caught:
-        engine.connect()
+        docker_engine.connect()
     assert caught.value.found == "no such socket"
 
 
@@ -181,7 +181,7 @@ def test_connect_without_permission(monkeypatch: pytest.MonkeyPatch, socket_fold
     monkeypatch.setattr(socket, "socket", Closed)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_folder}/docker.sock")
     with pytest.raises(PrerequisiteMissing, match="no permission"):
-        engine.connect()
+        docker_engine.connect()
 
 
 def test_connect_to_a_socket_that_stays_silent(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
@@ -190,9 +190,9 @@ def test_connect_to_a_socket_that_stays_silent(monkeypatch: pytest.MonkeyPatch, 
         listener.bind(str(path))
         listener.listen()
         monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
-        monkeypatch.setattr(engine, "CONNECT_SECONDS", 0.2)
+        monkeypatch.setattr(docker_engine, "CONNECT_SECONDS", 0.2)
         with pytest.raises(PrerequisiteMissing, match="does not answer"):
-            engine.connect()
+            docker_engine.connect()
 
 
 def client_pulling(events: Iterator[dict[str, str]]) -> Any:
@@ -201,13 +201,13 @@ def client_pulling(events: Iterator[dict[str, str]]) -> Any:
 
 def test_pull_that_works_returns_nothing(caplog: pytest.LogCaptureFixture) -> None:
     events = iter([{"status": "Pulling from a/b"}, {"status": "Done"}])
-    assert engine.pull(client_pulling(events), "a/b:1") is None
+    assert docker_engine.pull(client_pulling(events), "a/b:1") is None
     assert caplog.messages == ["pulling a/b:1"]
 
 
 def test_pull_that_fails_midway_says_why() -> None:
     events = iter([{"status": "Pulling"}, {"error": "unexpected  EOF"}])
-    assert engine.pull(client_pulling(events), "a/b:1") == "unexpected EOF"
+    assert docker_engine.pull(client_pulling(events), "a/b:1") == "unexpected EOF"
 
 
 def test_pull_from_a_silent_registry_ends() -> None:
@@ -217,7 +217,10 @@ def test_pull_from_a_silent_registry_ends() -> None:
         release.wait()
         yield {}
 
-    assert engine.pull(client_pulling(silent()), "a/b:1", answer=0.05) == "no registry answered within 0.05 s"
+    assert (
+        docker_engine.pull(client_pulling(silent()), "a/b:1", answer=0.05)
+        == "no registry answered within 0.05 s"
+    )
     release.set()
 
 
@@ -236,8 +239,8 @@ class NoImages:
 @pytest.mark.usefixtures("ryuk_setting")
 def test_testcontainers_goes_without_ryuk_where_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     testcontainers_config.ryuk_disabled = False
-    monkeypatch.setattr(engine, "pull", lambda *_a: "no registry")
-    assert engine.configure_testcontainers(SimpleNamespace(images=NoImages())) is False
+    monkeypatch.setattr(docker_engine, "pull", lambda *_a: "no registry")
+    assert docker_engine.configure_testcontainers(SimpleNamespace(images=NoImages())) is False
     assert testcontainers_config.ryuk_disabled is True
 
 
@@ -245,15 +248,15 @@ def test_testcontainers_goes_without_ryuk_where_it_cannot_be_had(monkeypatch: py
 def test_testcontainers_keeps_ryuk_where_it_is_local() -> None:
     testcontainers_config.ryuk_disabled = False
     client = SimpleNamespace(images=SimpleNamespace(get=lambda _reference: object()))
-    assert engine.configure_testcontainers(client) is True
+    assert docker_engine.configure_testcontainers(client) is True
 
 
 def test_tail_of_a_container_that_is_gone_is_empty() -> None:
     def logs(**_options: Any) -> bytes:
         raise NotFound("gone")
 
-    assert engine.tail(SimpleNamespace(logs=logs), 5) == ""
-    assert engine.tail(SimpleNamespace(logs=lambda **o: b"x" * o["tail"]), 5) == "xxxxx"
+    assert docker_engine.tail(SimpleNamespace(logs=logs), 5) == ""
+    assert docker_engine.tail(SimpleNamespace(logs=lambda **o: b"x" * o["tail"]), 5) == "xxxxx"
 
 
 def test_containers_that_are_meant_to_last_are_not_passing() -> None:
@@ -262,9 +265,15 @@ def test_containers_that_are_meant_to_last_are_not_passing() -> None:
 
     asked: list[Any] = []
     blue = ours("blue", ALIVE)
-    there = [listed("node", blue), listed("lasts", blue | {engine.LASTING_LABEL: "1"}), listed("left", blue)]
+    there = [
+        listed("node", blue),
+        listed("lasts", blue | {docker_engine.LASTING_LABEL: "1"}),
+        listed("left", blue),
+    ]
     client: Any = SimpleNamespace(
         api=SimpleNamespace(containers=lambda **options: asked.append(options) or there)
     )
-    assert engine.passing_containers(client, "blue", {"node"}) == ["left: bash -c 'sleep 9'"]
-    assert asked == [{"filters": {"label": f"{engine.CLUSTER_LABEL}=blue"}}], "running ones of this cluster"
+    assert docker_engine.passing_containers(client, "blue", {"node"}) == ["left: bash -c 'sleep 9'"]
+    assert asked == [{"filters": {"label": f"{docker_engine.CLUSTER_LABEL}=blue"}}], (
+        "running ones of this cluster"
+    )
