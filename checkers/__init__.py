@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from checkers.groups.one_group import group_findings
     from checkers.judgement.judge import judge
     from checkers.judgement.promise import bounds_of, check_promise, parse_promise
-    from checkers.questions.comparison import Comparison, compare_answers
+    from checkers.questions.comparison import AnswerComparison, compare_answers
     from checkers.questions.query import VIEW_DESCRIPTIONS, query_words
     from checkers.questions.views import Answer, RunViews, ask, views_of
     from checkers.rates.aggregate import Rates, rates_of_runs

@@ -1,4 +1,4 @@
-"""The check of one subject: the twin of `workloads.base.Running`, for machines without a Kafka client."""
+"""The check of one subject: the twin of `workloads.base.RunningWorkload`, without a Kafka client."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from checkers.engine.failures import engine_failures
 from checkers.evidence.counts import count_findings
 from checkers.evidence.findings import FINDINGS
 from checkers.found import Found
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.load import unknown_values, unread_sends
 from checkers.journals.views import Scratch, Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
@@ -98,7 +98,7 @@ def check_run(
             counts,
             views.meta,
             delivery_reports,
-            reads=rows_of(journals.files["final"]),
+            reads=row_count(journals.files["final"]),
             engine=engine_name(session),
             idle_faults=idle or (),
             **{name: value for one in found for name, value in one.summary.items()},

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
-from faults.shared.waiting import Measured, await_or_fail, until_answered
+from faults.shared.waiting import MeasuredInjection, await_or_fail, until_answered
 from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.broker_views import AccessRule
@@ -32,7 +32,7 @@ class Rule(Frozen):
         return AccessRule(**self.model_dump())
 
 
-class Denied(Measured, Injection):
+class Denied(MeasuredInjection, Injection):
     """Rules were added, of which the last denies. `tried`: the principal is the harness's own."""
 
     proof_seconds = 15.0

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, TopicEffect
-from faults.shared.waiting import Measured, partition_numbers
+from faults.shared.waiting import MeasuredInjection, partition_numbers
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -15,7 +15,7 @@ _MOST = 10_000
 """As many as `topic.partitions` of an experiment may be."""
 
 
-class PartitionsAdded(Measured, Injection):
+class PartitionsAdded(MeasuredInjection, Injection):
     """The topic was given partitions, from `before` to `after` of them."""
 
     proof_seconds = 60.0

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from faults.shared.dynamic_settings import OF_BROKERS, OF_TOPICS, TOPIC_NAMES
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext, TopicEffect
-from faults.shared.waiting import ANSWER_SECONDS, Measured, await_or_fail, until_answered
+from faults.shared.waiting import ANSWER_SECONDS, MeasuredInjection, await_or_fail, until_answered
 from faults.shared.words import node_name, node_names
 from faults.targets import Target
 from faults.targets.fault_cluster import FaultCluster
@@ -34,7 +34,7 @@ class Changed(Frozen):
     before: dict[str, str | None]
 
 
-class SettingsChanged(Measured, Injection):
+class SettingsChanged(MeasuredInjection, Injection):
     """Settings were changed."""
 
     proof_seconds = 15.0

@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 
 from faults.shared.fault_spec import Evidence, Injection, InjectionContext, TopicEffect
 from faults.shared.partition_fault import PartitionFault
-from faults.shared.waiting import Measured
+from faults.shared.waiting import MeasuredInjection
 from faults.shared.words import shortened
 from harness.model.errors import FaultError
 
 
-class RecordsDeleted(Measured, Injection):
+class RecordsDeleted(MeasuredInjection, Injection):
     """The records of partitions were deleted below an offset each: `below` holds (partition, offset)."""
 
     proof_seconds = 15.0

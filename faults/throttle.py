@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
-from faults.shared.waiting import Measured, await_or_fail, until_answered
+from faults.shared.waiting import MeasuredInjection, await_or_fail, until_answered
 from faults.shared.words import node_name, node_names
 from faults.targets.target_context import ClusterShape
 from harness.model.errors import ClusterError, FaultError
@@ -24,7 +24,7 @@ _BACK_SECONDS = 90.0
 _ANYONE = "client-id <default>"
 
 
-class Throttled(Measured, Injection):
+class Throttled(MeasuredInjection, Injection):
     """Quotas of clients were set; `before` holds the former values (None: there was none)."""
 
     proof_seconds = 30.0

@@ -73,7 +73,7 @@ class ArmClients(Protocol):
     readers: Readers
 
 
-class Running:
+class RunningWorkload:
     """A workload in one arm of a run, from before its topic is created to after its final read. The methods
     are called in their order here; a workload has those that it needs."""
 

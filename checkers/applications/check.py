@@ -12,7 +12,7 @@ from checkers.applications.find import find
 from checkers.applications.inputs import NS_OF_MS
 from checkers.base import SubjectCheck
 from checkers.int64 import INT64_MAX
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.journal import Journal, Readable
 from checkers.journals.views import Views
 from harness.model import application_journal, journal
@@ -25,7 +25,7 @@ def missing(meta: RunMeta, parts: Mapping[str, Readable]) -> Iterator[str]:
     if application is None or not application.read_complete or outputs.problems:
         return
     # An output of several inputs has as many rows.
-    rows = rows_of(outputs.files)
+    rows = row_count(outputs.files)
     if rows < application.records:
         yield f"the outputs journal holds {rows:,} rows, the output had {application.records:,} records"
 

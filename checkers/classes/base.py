@@ -22,7 +22,7 @@ class Facts:
         return F.col(name)
 
 
-Rule = Callable[[Facts], Column]
+ColumnRule = Callable[[Facts], Column]
 """Which rows are of the class, or the sentence about each of them."""
 
 
@@ -37,8 +37,8 @@ class FindingRule:
 
     finding: FindingClass
     subject: FindingSubject
-    rule: Rule
-    detail: Rule
+    rule: ColumnRule
+    detail: ColumnRule
 
     def definition(self) -> str:
         return self._parts()[0]
@@ -63,9 +63,11 @@ def rules_in(names: Mapping[str, object]) -> tuple[FindingRule, ...]:
     return tuple(value for value in names.values() if isinstance(value, FindingRule))
 
 
-def finding_class(detail: Rule | str, *, subject: FindingSubject = "record") -> Callable[[Rule], FindingRule]:
+def finding_class(
+    detail: ColumnRule | str, *, subject: FindingSubject = "record"
+) -> Callable[[ColumnRule], FindingRule]:
     """Decorator that makes the class of findings from its rule, a function of the class's name; see
     `FindingRule` for the arguments. `detail` may be the text of the sentence
     (`checkers.evidence.sentences`)."""
-    sentence: Rule = (lambda _: text(detail)) if isinstance(detail, str) else detail
+    sentence: ColumnRule = (lambda _: text(detail)) if isinstance(detail, str) else detail
     return lambda rule: FindingRule(FindingClass(rule.__name__), subject, rule, sentence)

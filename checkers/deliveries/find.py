@@ -26,7 +26,7 @@ from checkers.evidence.findings import as_findings
 from checkers.evidence.sentences import say, when
 from checkers.found import Found
 from checkers.journals.created_again import is_of_last, live_of_topics
-from checkers.journals.footers import distinct_values, rows_of
+from checkers.journals.footers import distinct_values, row_count
 from checkers.journals.offset_chunks import chunk_of
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views, readable
@@ -77,7 +77,7 @@ def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFr
         live = scratch.materialize("live-of-topics", live)
     before, commits = who_read_before(views, live, readers), commits_of_groups(views, live, readers)
     owing = owed(views, live, readers, before, commits, passed_over(views, live))
-    if not rows_of(views.files["live"]) and owing is None:
+    if not row_count(views.files["live"]) and owing is None:
         return None
     chunks = scratch.materialize("delivered", delivered_chunks(live, readers))
     all_sessions, delivered = sessions(chunks), by_subscriber(chunks)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from checkers.deliveries.delivered import SUBSCRIBER, in_sessions
 from checkers.journals.created_again import is_of_earlier, is_of_last
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.views import Views
 from checkers.sql import comparable
 
@@ -75,7 +75,7 @@ def who_read_before(views: Views, live: DataFrame, readers: DataFrame) -> DataFr
     had = (F.col("event") == "assigned") & (F.col("topic") == views.meta.topic)
     had &= F.col("at_ns") <= views.recreated_ns[-1]
     names = [live.where(is_of_earlier(views)).select("reader")]
-    if rows_of(views.files["assignments"]):
+    if row_count(views.files["assignments"]):
         names.append(views.assignments.where(had).select("reader"))
     found = reduce(DataFrame.unionByName, names).distinct()
     return readers.join(found, "reader").select(*SUBSCRIBER).distinct()

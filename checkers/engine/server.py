@@ -205,21 +205,21 @@ def _spark_command(choice: EngineChoice, scratch: Path, archive: Path | None) ->
 
 @dataclass
 class ConnectEngine:
-    """An engine behind a Spark Connect server: at `url`, and called `told` (None: the server is asked).
+    """An engine behind a Spark Connect server: at `url`, and called `name` (None: the server is asked).
 
     `settings` are set in the session, `send_code` gives the server's workers our code. `server`: what this
     process has started, if it has.
     """
 
     url: str
-    told: str | None = None
+    name: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     send_code: bool = False
     server: Server | None = None
 
     @cached_property
     def _session(self) -> SparkSession:
-        return open_session(self.url, name=self.told, settings=self.settings, send_code=self.send_code)
+        return open_session(self.url, name=self.name, settings=self.settings, send_code=self.send_code)
 
     def session(self) -> SparkSession:
         """Its session, the same one every time.

@@ -18,7 +18,7 @@ from checkers.groups.first_ownership import (
     owed_by_groups,
 )
 from checkers.journals.created_again import since_created
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.views import Views
 
 _KEYS = ("group", "topic_partition")
@@ -44,7 +44,7 @@ def written_before_it_knew(views: Views, live: DataFrame) -> DataFrame | None:
     at_start = meta.partitions if meta.partitions_at_start is None else meta.partitions_at_start
     bounds = meta.final_read.bounds if meta.final_read is not None else ()
     added = any(one.topic == meta.topic and one.partition >= at_start for one in bounds)
-    if not groups or not added or not rows_of(views.files["assignments"]):
+    if not groups or not added or not row_count(views.files["assignments"]):
         return None
     members, of_topic = members_of(views, groups), F.col("topic") == meta.topic
     is_new = of_topic & (F.col("partition") >= at_start)

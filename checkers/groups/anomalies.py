@@ -7,7 +7,6 @@ the engine import this module, so it imports no engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,6 @@ from harness.model.errors import first_line
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Row = dict[str, Any]
 Rules = Callable[[pa.Table], Sequence[pa.Table]]
 """From the rows of one group and partition to tables with some of the columns of `ANOMALIES`."""
 

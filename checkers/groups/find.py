@@ -15,7 +15,7 @@ from checkers.groups.anomalies import ANOMALIES, BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
 from checkers.groups.rules import OffsetRetention, ahead_rules, suspect_rules
 from checkers.int64 import INT64_MAX
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.offset_chunks import offset_chunks
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import Scratch, Views, readable
@@ -35,7 +35,7 @@ def find(views: Views, scratch: Scratch) -> Found:
 
 
 def _find(views: Views, scratch: Scratch) -> Found:
-    has_rows = any(rows_of(views.files[name]) for name in ("commits", "assignments", "offsets"))
+    has_rows = any(row_count(views.files[name]) for name in ("commits", "assignments", "offsets"))
     if not groups_of(views) or not has_rows:
         return Found()
     rules = partial(suspect_rules, retention=OffsetRetention.of(views.meta))
@@ -145,7 +145,7 @@ def _ahead_in_log(views: Views, suspects: DataFrame) -> DataFrame:
 def ownerless_times(views: Views) -> tuple[OwnerlessTime, ...]:
     """The partitions that no member of a group owned for a second or more at a time, between one owner and
     the next, by the journal of assignments; the longest times first, at most 50."""
-    if not groups_of(views) or not rows_of(views.files["assignments"]):
+    if not groups_of(views) or not row_count(views.files["assignments"]):
         return ()
     of_reader = Window.partitionBy(*BY_PARTITION, "reader").orderBy("at_ns", "session", "event")
     earlier = (

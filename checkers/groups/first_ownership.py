@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from checkers.deliveries.owed import OWED
 from checkers.journals.created_again import since_created
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.views import Views
 from checkers.sql import comparable
 
@@ -36,7 +36,7 @@ def owed_offsets(views: Views, live: DataFrame) -> DataFrame | None:
         journal of assignments.
     """
     groups = latest_groups(views)
-    if not groups or not rows_of(views.files["assignments"]):
+    if not groups or not row_count(views.files["assignments"]):
         return None
     members = members_of(views, groups)
     sent = since_created(views, views.sends.where(F.col("offset").isNotNull()), "sent_ns")

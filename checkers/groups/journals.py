@@ -9,8 +9,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from checkers.groups.anomalies import Row, rows_of_journal
+from checkers.groups.anomalies import rows_of_journal
 from checkers.int64 import INT64_MAX
+from harness.model.journal_reader import JournalRow
 
 LONGEST_COMMIT_NS = 30_000_000_000
 """A commit whose request time is not known was sent at most this long before its answer: more than twice the
@@ -39,8 +40,8 @@ class PartitionJournals:
     `reader`, `at_ns`, `first` and `offset` (the least and the greatest offset) and `count`.
     """
 
-    commits: list[Row]
-    answers: list[Row]
+    commits: list[JournalRow]
+    answers: list[JournalRow]
     ownerships: list[Ownership]
     polls: pa.Table
 
@@ -56,12 +57,12 @@ class PartitionJournals:
         )
 
     @cached_property
-    def accepted(self) -> list[Row]:
+    def accepted(self) -> list[JournalRow]:
         """The commits that were answered without an error."""
         return [one for one in self.commits if one["error"] is None]
 
     @cached_property
-    def may_be_applied(self) -> dict[int, list[Row]]:
+    def may_be_applied(self) -> dict[int, list[JournalRow]]:
         """By offset, the commits that may have been applied: all but those of aborted transactions."""
         found = defaultdict(list)
         for one in self.commits:
@@ -70,7 +71,7 @@ class PartitionJournals:
         return found
 
     @cached_property
-    def fetched(self) -> list[Row]:
+    def fetched(self) -> list[JournalRow]:
         """The answers of coordinators without an error."""
         return [one for one in self.answers if one["source"] == "fetch" and one["error"] is None]
 
@@ -84,13 +85,13 @@ class PartitionJournals:
         return found
 
 
-def ownerships_of(assignments: Iterable[Row]) -> list[Ownership]:
+def ownerships_of(assignments: Iterable[JournalRow]) -> list[Ownership]:
     """The ownerships of one partition, from its rows of the journal of assignments by time.
 
     A partition that is assigned to its owner again, as after a seek, begins a new ownership: it is not known
     whether the reader owned the partition all the time between.
     """
-    open_rows: dict[str, Row] = {}
+    open_rows: dict[str, JournalRow] = {}
     found = []
     for row in assignments:
         if begun := open_rows.pop(row["reader"], None):
@@ -105,16 +106,16 @@ def ownerships_of(assignments: Iterable[Row]) -> list[Ownership]:
     return sorted(found, key=lambda one: (one.begin, one.reader))
 
 
-def earliest_ns(commit: Row) -> int:
+def earliest_ns(commit: JournalRow) -> int:
     """The earliest time at which a commit can have been applied."""
     return int(commit["at_ns"] - LONGEST_COMMIT_NS if commit["asked_ns"] is None else commit["asked_ns"])
 
 
-def latest_ns(commit: Row) -> int:
+def latest_ns(commit: JournalRow) -> int:
     """The latest time at which a commit can have been applied; without an answer, it may still be applied."""
     return int(commit["at_ns"]) if commit["error"] is None else INT64_MAX
 
 
-def _sorted(rows: Iterable[Row], *names: str) -> list[Row]:
+def _sorted(rows: Iterable[JournalRow], *names: str) -> list[JournalRow]:
     """The rows by these columns, nulls first."""
     return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.groups.anomalies import Row
 from checkers.groups.rules import OffsetRetention, suspect_rules
 from checkers.journals.load import RunJournals, load_run
 from harness.model.errors import CheckError, first_line
+from harness.model.journal_reader import JournalRow
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath, open_parquet, scratch_in
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def group_findings(
     session: Callable[[], SparkSession], meta: RunMeta, folder: StoragePath, *, reads_folder: StoragePath
-) -> list[Row]:
+) -> list[JournalRow]:
     """Findings about the group whose members are the readers in `meta`.
 
     Args:

@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.groups.anomalies import ANOMALIES, Row, integers, offsets_of, rows_of_journal
+from checkers.groups.anomalies import ANOMALIES, integers, offsets_of, rows_of_journal
 from checkers.groups.journals import PartitionJournals, earliest_ns, latest_ns
 from checkers.int64 import INT64_MAX, INT64_MIN
+from harness.model.journal_reader import JournalRow
 from harness.model.run import RunMeta
 
 
@@ -62,7 +63,7 @@ def ahead_rules(rows: pa.Table) -> list[pa.Table]:
     most records of the log, with their `count`."""
     log = offsets_of(rows_of_journal(rows, "log"))
     suspects = rows_of_journal(rows, "suspects").to_pylist()
-    furthest: dict[str, Row] = {}
+    furthest: dict[str, JournalRow] = {}
     for row in sorted(suspects, key=lambda row: (row["at_ns"], row["offset"])):
         low, high = np.searchsorted(log, [row["first_undelivered"], row["offset"]]).tolist()
         if high - low > furthest.get(row["reader"], {"count": 0})["count"]:
@@ -70,10 +71,10 @@ def ahead_rules(rows: pa.Table) -> list[pa.Table]:
     return [pa.Table.from_pylist(list(furthest.values()), schema=ANOMALIES)]
 
 
-def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) -> Iterator[Row]:
+def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) -> Iterator[JournalRow]:
     """Stretches of consecutive answers that lack a commit which was answered before they were asked for."""
-    kept: dict[int, tuple[list[int], list[Row]]] = {}
-    answers: list[tuple[Row, Row | None]] = []
+    kept: dict[int, tuple[list[int], list[JournalRow]]] = {}
+    answers: list[tuple[JournalRow, JournalRow | None]] = []
     for answer in journals.fetched:
         # Commits are deleted with their topic, so those before it was created again are not missing.
         begun = (ended for since, ended in retention.recreated if since <= answer["at_ns"])
@@ -102,12 +103,14 @@ def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) ->
             }
 
 
-def _higher(highest: Row, commit: Row) -> Row:
+def _higher(highest: JournalRow, commit: JournalRow) -> JournalRow:
     """The commit of the higher offset; of two of the same offset the second one."""
     return commit if commit["offset"] >= highest["offset"] else highest
 
 
-def _explained(journals: PartitionJournals, commit: Row, answer: Row, retention: OffsetRetention) -> bool:
+def _explained(
+    journals: PartitionJournals, commit: JournalRow, answer: JournalRow, retention: OffsetRetention
+) -> bool:
     """Whether the answer is right although this commit came before it: it has the commit or a higher offset,
     another commit may have followed and set the answered offset, or the commit has expired."""
     since, answered, until = earliest_ns(commit), answer["offset"], answer["at_ns"]
@@ -123,7 +126,7 @@ def _explained(journals: PartitionJournals, commit: Row, answer: Row, retention:
     return any(max(later[broker]) > min(earlier[broker]) for broker in later.keys() & earlier.keys())
 
 
-def _absent_from_files(journals: PartitionJournals, commit: Row) -> bool:
+def _absent_from_files(journals: PartitionJournals, commit: JournalRow) -> bool:
     """Whether the replicas' files lack a commit and hold an earlier one. If they hold an earlier one, they
     were not compacted since, so the commit was never in them."""
     earlier = (one["offset"] for one in journals.accepted if one["at_ns"] < earliest_ns(commit))
@@ -132,7 +135,7 @@ def _absent_from_files(journals: PartitionJournals, commit: Row) -> bool:
     )
 
 
-def _early_transactions(journals: PartitionJournals) -> Iterator[Row]:
+def _early_transactions(journals: PartitionJournals) -> Iterator[JournalRow]:
     """Answers with an offset that only a transaction sets, before its commit was asked for or although it was
     aborted: the first answer of each offset."""
     offsets = {one["offset"] for one in journals.commits if one["kind"] == "transaction"}
@@ -152,7 +155,7 @@ def _early_transactions(journals: PartitionJournals) -> Iterator[Row]:
             }
 
 
-def _commits_ahead(journals: PartitionJournals) -> Iterator[Row]:
+def _commits_ahead(journals: PartitionJournals) -> Iterator[JournalRow]:
     """Commits beyond all that the members had received. Whether the log holds records between
     `first_undelivered` and the committed offset is left to `ahead_rules`."""
     # Automatic commits are made by the client while it returns records, so they may be a little ahead.
@@ -169,15 +172,15 @@ def _commits_ahead(journals: PartitionJournals) -> Iterator[Row]:
             yield {"kind": "commit_ahead", **_columns_of(commit), "first_undelivered": last + 1}
 
 
-def _columns_of(commit: Row) -> Row:
+def _columns_of(commit: JournalRow) -> JournalRow:
     """The columns of an anomaly that describe a commit."""
     at = commit["at_ns"]
     return {"reader": commit["reader"], "offset": commit["offset"], "at_ns": at, "until_ns": at}
 
 
-def _foreign_commits(journals: PartitionJournals) -> list[Row]:
+def _foreign_commits(journals: PartitionJournals) -> list[JournalRow]:
     """The first commit by each member of a partition that it did not own; `count` is the number of them."""
-    found: dict[str, Row] = {}
+    found: dict[str, JournalRow] = {}
     for commit in journals.accepted:
         reader, at, asked = commit["reader"], commit["at_ns"], commit["asked_ns"]
         # Histories of other tools may have no journal of assignments, so nothing is known of owners.
@@ -198,7 +201,7 @@ def _foreign_commits(journals: PartitionJournals) -> list[Row]:
     return list(found.values())
 
 
-def _two_owners(journals: PartitionJournals) -> Iterator[Row]:
+def _two_owners(journals: PartitionJournals) -> Iterator[JournalRow]:
     """Pairs of owners at one time that both received records then. The coordinator may have expired the
     first one: `checkers.groups.find` looks at its contacts."""
     for first, second in permutations(journals.ownerships, 2):

@@ -44,7 +44,7 @@ class JournalFile:
         return int(self.footer.num_rows)
 
 
-def rows_of(files: Iterable[JournalFile]) -> int:
+def row_count(files: Iterable[JournalFile]) -> int:
     """The number of rows in these files."""
     return sum(file.rows for file in files)
 

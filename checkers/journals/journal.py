@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from checkers.journals.footers import JournalFile, rows_of
+from checkers.journals.footers import JournalFile, row_count
 
 Files = tuple[JournalFile, ...]
 
@@ -36,4 +36,4 @@ class Readable:
     def lacks(self, rows: int | None) -> bool:
         """Whether its files, which can all be read, hold another number of rows than its writer counted
         (None: not known)."""
-        return rows is not None and not self.problems and rows_of(self.files) != rows
+        return rows is not None and not self.problems and row_count(self.files) != rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.journals.footers import JournalFile, distinct_values, rows_of
+from checkers.journals.footers import JournalFile, distinct_values, row_count
 from checkers.journals.journal import Files, Journal, Readable
 from harness.model import group_journal, journal
 from harness.model.errors import JournalError, first_line
@@ -199,12 +199,12 @@ def _missing(
     if not reads:
         problems.append("the run has no reads journal (it ended before the final read)")
     elif final is not None and parts["final"].lacks(final.records):
-        rows = rows_of(parts["final"].files)
+        rows = row_count(parts["final"].files)
         problems.append(f"the reads journal holds {rows:,} records, the final read says {final.records:,}")
     if final is not None and meta.transactional and final.committed_records is None:
         problems.append(f"{transactional} final read of committed records")
     if final is not None and parts["committed"].lacks(final.committed_records):
-        rows = rows_of(parts["committed"].files)
+        rows = row_count(parts["committed"].files)
         problems.append(
             f"the journal of committed records holds {rows:,}, the final read says "
             f"{final.committed_records:,}"
@@ -214,7 +214,7 @@ def _missing(
             problems.append(f"the metadata do not describe the live reader '{reader.name}'")
         elif reader.closed and found.lacks(reader.records):
             problems.append(
-                f"the journal of live reader '{reader.name}' holds {rows_of(found.files):,} records, "
+                f"the journal of live reader '{reader.name}' holds {row_count(found.files):,} records, "
                 f"its reader says {reader.records:,}"
             )
     if meta.transactional and not parts["txns"].files and not parts["txns"].problems:
@@ -246,7 +246,7 @@ def unknown_values(journals: RunJournals, outcomes: Iterable[str]) -> list[str]:
 def unread_sends(journals: RunJournals, sends: int) -> list[str]:
     """Whether the engine read fewer sends than the footers of the files say; `sends` is the number that it
     counted. Sends that a crash left open count once with their report."""
-    written = rows_of(journals.files["sends"])
-    if written <= sends <= written + rows_of(journals.files["opened"]):
+    written = row_count(journals.files["sends"])
+    if written <= sends <= written + row_count(journals.files["opened"]):
         return []
     return [f"the engine read {sends:,} sends of {written:,}, so the verdict is unknown"]

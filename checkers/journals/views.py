@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.footers import distinct_values, rows_of
+from checkers.journals.footers import distinct_values, row_count
 from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import number_of, topic_partition
 from checkers.judgement.policy import recreated
@@ -73,7 +73,7 @@ class Views(RunJournals):
         """All sends, with `run`, the run's id. One that a crash left open is `indeterminate`, unless a part
         file holds it too."""
         sends = self.journal("sends")
-        if rows_of(self.files["opened"]):
+        if row_count(self.files["opened"]):
             opened = self.journal("opened").withColumn("outcome", F.lit(SendOutcome.INDETERMINATE.value))
             sends = sends.unionByName(opened.join(sends, ["producer", "seq"], "left_anti"))
         return sends.withColumn("run", F.lit(self.meta.run_id).cast("bigint"))

@@ -12,22 +12,22 @@ from typing import Any
 import pyarrow as pa
 
 SHOWN = 5
-"""Rows that differ and are told."""
+"""Rows that differ and are shown."""
 _DIGITS = 12
 """Fractions that agree in as many digits are the same: engines add them up in different orders."""
 
-Row = tuple[Any, ...]
+AnswerRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AnswerComparison:
     """Whether two answers have the same rows, and sentences about it."""
 
     same: bool
     lines: tuple[str, ...]
 
 
-def compare_answers(first: pa.Table, second: pa.Table, names: tuple[str, str]) -> Comparison:
+def compare_answers(first: pa.Table, second: pa.Table, names: tuple[str, str]) -> AnswerComparison:
     """Compare two answers as collections of rows, by the values in the order of the columns.
 
     Names and types of columns, the order of rows, and the last digits of fractions make no difference; that
@@ -36,7 +36,7 @@ def compare_answers(first: pa.Table, second: pa.Table, names: tuple[str, str]) -
     one, other = names
     if first.num_columns != second.num_columns:
         line = f"{one} answers {first.num_columns} columns, {other} {second.num_columns}"
-        return Comparison(False, (line,))
+        return AnswerComparison(False, (line,))
     exact = [list(_rows(table)) for table in (first, second)]
     rounded = [[tuple(map(_rounded, row)) for row in rows] for rows in exact]
     only = [_without(rows, others) for rows, others in (rounded, rounded[::-1])]
@@ -46,18 +46,18 @@ def compare_answers(first: pa.Table, second: pa.Table, names: tuple[str, str]) -
             f"{len(rounded[1]):,}; {len(only[0]):,} are answered by {one} alone, {len(only[1]):,} by {other}"
         ]
         for name, rows in zip(names, only, strict=True):
-            lines += [f"  {name} alone: {_told(first.column_names, row)}" for row in rows[:SHOWN]]
-        return Comparison(False, tuple(lines))
+            lines += [f"  {name} alone: {_row_text(first.column_names, row)}" for row in rows[:SHOWN]]
+        return AnswerComparison(False, tuple(lines))
     notes = []
     if Counter(exact[0]) != Counter(exact[1]):
         notes.append("the last digits of fractions differ")
     if rounded[0] != rounded[1]:
         notes.append("their order differs")
-    told = f"{one} and {other} answer the same {len(rounded[0]):,} rows"
-    return Comparison(True, ("; ".join([told, *notes]),))
+    same = f"{one} and {other} answer the same {len(rounded[0]):,} rows"
+    return AnswerComparison(True, ("; ".join([same, *notes]),))
 
 
-def _rows(table: pa.Table) -> Iterable[Row]:
+def _rows(table: pa.Table) -> Iterable[AnswerRow]:
     columns = [column.to_pylist() for column in table.columns]
     return (tuple(map(_hashable, row)) for row in zip(*columns, strict=True))
 
@@ -81,7 +81,7 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def _without(rows: list[Row], others: list[Row]) -> list[Row]:
+def _without(rows: list[AnswerRow], others: list[AnswerRow]) -> list[AnswerRow]:
     """The rows, in their order, that the others lack, each as often as it is missing."""
     left, found = Counter(others), []
     for row in rows:
@@ -92,5 +92,5 @@ def _without(rows: list[Row], others: list[Row]) -> list[Row]:
     return found
 
 
-def _told(names: list[str], row: Row) -> str:
+def _row_text(names: list[str], row: AnswerRow) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in zip(names, row, strict=True))

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from checkers.engine.failures import cause_of, is_failure
 from checkers.journals.views import engine_path, is_embedded, read_files, readable_path
 from checkers.rates.counts import COUNTS
-from checkers.rates.figures import Run, figures_of
-from checkers.rates.rows import rows_of
+from checkers.rates.figures import CountedRun, figures_of
+from checkers.rates.rows import rate_rows
 from checkers.sql import ddl, union
 from checkers.statistics.rates import percentile
 from harness.model.errors import BadInput, CheckError, JournalError
@@ -30,7 +30,7 @@ _DIGITS = 4
 """
 _COUNTS = ("runs", "left_out", "runs_with_loss", *COUNTS)
 
-Groups = Mapping[tuple[str, ...], list[Run]]
+Groups = Mapping[tuple[str, ...], list[CountedRun]]
 """Runs by their values on the axes."""
 
 
@@ -62,9 +62,9 @@ def rates_of_runs(
         CheckError: the engine failed.
     """
     try:
-        runs = rows_of(spark, folder, by)
+        runs = rate_rows(spark, folder, by)
         _refuse(runs, folder, by)
-        groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+        groups: dict[tuple[str, ...], list[CountedRun]] = defaultdict(list)
         for run in runs:
             if run["known"] is not None:
                 groups[tuple(run["keys"])].append(run)
@@ -95,7 +95,7 @@ def rates_of_runs(
     return Rates(tuple(by), table.to_pylist(), out)
 
 
-def _refuse(runs: Sequence[Run], folder: StoragePath, by: Sequence[str]) -> None:
+def _refuse(runs: Sequence[CountedRun], folder: StoragePath, by: Sequence[str]) -> None:
     """Refuse no runs, runs of another version, and axes on which no run has a value."""
     if not runs:
         raise JournalError(
@@ -126,7 +126,7 @@ def _refuse(runs: Sequence[Run], folder: StoragePath, by: Sequence[str]) -> None
             )
 
 
-def columns_of(runs: Sequence[Run]) -> dict[str, float | None]:
+def columns_of(runs: Sequence[CountedRun]) -> dict[str, float | None]:
     """The figures of one group as columns: numbers of the `runs` that count and of those `left_out`, counts
     over the runs that count, the interval of the share of runs with loss, rates per million with their
     intervals (None: none), unavailable seconds."""

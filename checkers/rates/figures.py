@@ -17,7 +17,7 @@ RATES = {
     "reprocessed": "inputs",
 }
 """What is counted per million of what. Inputs are those of applications under test."""
-Run = Mapping[str, Any]
+CountedRun = Mapping[str, Any]
 """A run: its COUNTS, its `problem` (None: it counts), and its `unavailable` seconds (None: not known)."""
 
 
@@ -34,7 +34,7 @@ class Figures:
     unavailable: list[float]
 
 
-def figures_of(runs: Sequence[Run], seed: int = 0) -> Figures:
+def figures_of(runs: Sequence[CountedRun], seed: int = 0) -> Figures:
     """The figures of a group of runs; `seed` is that of the bootstrap."""
     good = [run for run in runs if run["problem"] is None]
     return Figures(
@@ -50,6 +50,6 @@ def figures_of(runs: Sequence[Run], seed: int = 0) -> Figures:
     )
 
 
-def share_with(runs: Sequence[Run], what: str) -> Share:
+def share_with(runs: Sequence[CountedRun], what: str) -> Share:
     """The share of these runs that have any of what is counted."""
     return share_of(sum(run[what] > 0 for run in runs), len(runs))

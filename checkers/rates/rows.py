@@ -42,7 +42,7 @@ ROWS = pa.schema(
 (null: it cannot be read), `keys` its values on the axes asked for, `unavailable` seconds."""
 
 
-def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> list[dict[str, Any]]:
+def rate_rows(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> list[dict[str, Any]]:
     """A row of ROWS for each run folder anywhere below `folder`, sorted by folder; tasks judge the runs.
 
     A run that is not finished, not checked, cannot be read or is of verdict `unknown` has a `problem`.
@@ -87,14 +87,14 @@ def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> list
 
     def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = [row_of(**texts, by=axes) for texts in batch.to_pylist()]
+            rows = [rate_row(**texts, by=axes) for texts in batch.to_pylist()]
             yield pa.RecordBatch.from_pylist(rows, schema=ROWS)
 
     rows: list[dict[str, Any]] = runs.mapInArrow(judged, ddl(ROWS)).toArrow().to_pylist()
     return sorted(rows, key=lambda row: row["folder"])
 
 
-def row_of(
+def rate_row(
     folder: str, run: str, summary: str | None, outcome: str | None, *, by: Sequence[str]
 ) -> dict[str, Any]:
     """The row of one run, from the contents of its files (None: the file does not exist)."""

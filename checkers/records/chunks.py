@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.views import IDENTITY, Scratch, Views, readable
 from checkers.records.facts import ordinary_send
 
@@ -75,7 +75,7 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
         F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
         F.coalesce(F.sum("repeated"), F.lit(0)).alias("repeated"),
     ).collect()[0]
-    everything = sum(rows_of(views.files[name]) for name in ("sends", "opened", "final"))
+    everything = sum(row_count(views.files[name]) for name in ("sends", "opened", "final"))
     most = found["rows"] > _MOST_SELECTED * everything
     return Chunks(None if most else differing, bits, found["differing"], found["repeated"])
 

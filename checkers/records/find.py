@@ -11,7 +11,7 @@ from checkers.evidence.leadership import acknowledger, leader_spans, with_tenure
 from checkers.evidence.same_offset import with_reports
 from checkers.evidence.windows import open_windows
 from checkers.found import Found
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.topic_partition import has_no_partition, partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views
 from checkers.judgement.summary import NOT_COMMITTED
@@ -45,7 +45,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
         facts = scratch.materialize("facts", with_context(unusual, views))
         lookups = lookups_of(facts)
     positions = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
-    if not in_order(positions, rows_of(views.files["sends"])):
+    if not in_order(positions, row_count(views.files["sends"])):
         late = scratch.materialize("late", late_records(positions))
         rest = late
         if facts is not None:
@@ -104,7 +104,7 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
             rows = rows.withColumn("topic_partition", known)
     until_the_end = lost | is_of(FindingClass.VANISHED)
     columns = {
-        "place": F.when(lost, _place()),
+        "place": F.when(lost, _at_acked_offset()),
         "held_by": held,
         "epoch_at_acked_offset": F.when(missing, F.col("epoch_at_acked_offset")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
@@ -132,7 +132,7 @@ def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:
     )
 
 
-def _place() -> Column:
+def _at_acked_offset() -> Column:
     """What is at the acknowledged offset of a lost record."""
     replaced = F.col("overwritten") | F.col("damaged_at_acked_offset")
     return (

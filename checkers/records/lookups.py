@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from checkers.evidence.findings import MOST_OFFSETS
 from checkers.journals.created_again import live_of_topics
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.offset_chunks import bits_of, chunk_of
 from checkers.journals.topic_partition import name_of
 from checkers.journals.views import IDENTITY, Views, readable
@@ -191,7 +191,7 @@ def with_lookups(
     than sent to, each as `topic-partition`.
     """
     no = F.lit(False)
-    much = lookups.absent * _MANY > rows_of(views.files["final"])
+    much = lookups.absent * _MANY > row_count(views.files["final"])
     rows, columns = join_acked_offset(
         facts, views.reads, absent_by_offset=much, rest=bool(lookups.moved or (lookups.absent and not much))
     )

@@ -69,12 +69,12 @@ def _bucket() -> Column:
     return F.shiftright("closed_ns", _BUCKET_BITS)
 
 
-def _by(sends: DataFrame, place: str, unnamed: Column) -> DataFrame:
-    """One row per `place` (a column of the sends), write `step` and `outcome` (null: never reported): whether
+def _by(sends: DataFrame, unit: str, unnamed: Column) -> DataFrame:
+    """One row per `unit` (a column of the sends), write `step` and `outcome` (null: never reported): whether
     its partition is `unnamed`, the number of `sends`, when the first was `sent` and the last report came
     (`closed`), whether one was never reported (`left_open`); and of success reports the `first`, the `last`,
     and the longest `gap` from one to the next. Times in ns."""
-    group = (place, "step")
+    group = (unit, "step")
     several = sends.groupBy(*group, "outcome", F.when(_succeeded(), _bucket()).alias("bucket")).agg(
         F.max(unnamed).alias("unnamed"),
         F.count("*").alias("sends"),
@@ -86,7 +86,7 @@ def _by(sends: DataFrame, place: str, unnamed: Column) -> DataFrame:
     )
     earlier = Window.partitionBy(*group).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
     several = several.withColumn("gap", F.try_subtract("first", F.max("last").over(earlier)))
-    return several.groupBy(F.col(place).alias("place"), "step", "outcome").agg(
+    return several.groupBy(F.col(unit).alias("unit"), "step", "outcome").agg(
         F.sum("sends").alias("sends"),
         *(F.min(name).alias(name) for name in ("sent", "first")),
         *(F.max(name).alias(name) for name in ("unnamed", "closed", "left_open", "last", "gap")),
@@ -97,23 +97,23 @@ def _while_open(sends: DataFrame, reads: DataFrame) -> DataFrame:
     """One row per partition that the final read shows of these sends, and `step`: the longest `gap` (ns)
     without a success report in which one of them was sent and not reported."""
     ours = reads.where(F.col("state") == ReadState.OK.value)
-    read = ours.groupBy(*IDENTITY).agg(F.min("topic_partition").alias("place"))
+    read = ours.groupBy(*IDENTITY).agg(F.min("topic_partition").alias("unit"))
     found = sends.where(_succeeded()).join(read, list(IDENTITY))
-    several = found.groupBy("place", "step", _bucket().alias("bucket")).agg(
+    several = found.groupBy("unit", "step", _bucket().alias("bucket")).agg(
         F.min("sent_ns").alias("sent"), F.min("closed_ns").alias("first"), F.max("closed_ns").alias("last")
     )
-    earlier = Window.partitionBy("place", "step").orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
+    earlier = Window.partitionBy("unit", "step").orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
     begun = F.greatest("sent", F.coalesce(F.max("last").over(earlier), "sent"))
     gaps = several.withColumn("gap", F.try_subtract("first", begun)).where(F.col("gap").isNotNull())
-    return gaps.groupBy("place", "step").agg(F.max("gap").alias("gap"))
+    return gaps.groupBy("unit", "step").agg(F.max("gap").alias("gap"))
 
 
 def _stretches(rows: Sequence[Row], ends: Mapping[int, int | None]) -> list[int]:
-    """The longest stretch (ns) of each place and write step, by the rows of `_by`; `ends` of the steps."""
+    """The longest stretch (ns) of each unit and write step, by the rows of `_by`; `ends` of the steps."""
     groups: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in rows:
         if row.step is not None and row.step in ends:
-            groups[row.place, row.step].append(row)
+            groups[row.unit, row.step].append(row)
     return [_longest(several, ends[step]) for (_, step), several in groups.items()]
 
 

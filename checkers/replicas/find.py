@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from checkers.classes.classify import findings_of
 from checkers.evidence.sentences import say
 from checkers.found import Found
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Scratch, Views
 from checkers.replicas import classes
@@ -31,7 +31,7 @@ _CONTENT = ("state", "control", "leader_epoch", "run", "producer", "seq", "crc")
 def find(views: Views, scratch: Scratch) -> Found:
     """Findings about replicas, one per offset at which brokers differ."""
     final = views.meta.final_read
-    if final is None or not final.bounds or not rows_of(views.files["replicas"]):
+    if final is None or not final.bounds or not row_count(views.files["replicas"]):
         return Found()
     rows = replica_rows(views)
     spans = scratch.materialize("replica-spans", broker_spans(rows))

@@ -14,7 +14,7 @@ from checkers.found import Found
 from checkers.groups.anomalies import BY_PARTITION
 from checkers.groups.by_partition import anomaly_findings, apply_rules, kinds_and_problems, with_journal
 from checkers.journals.created_again import of_topics, since_created
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.offset_chunks import bits_of, chunk_of, offset_chunks
 from checkers.journals.views import Scratch, Views
 from checkers.share import classes
@@ -35,7 +35,7 @@ def find(views: Views, scratch: Scratch) -> Found:
 
 def _find(views: Views, scratch: Scratch) -> Found:
     infos = views.meta.share
-    if not infos or not any(rows_of(views.files[name]) for name in ("deliveries", "share_offsets")):
+    if not infos or not any(row_count(views.files[name]) for name in ("deliveries", "share_offsets")):
         missing = (_missing(info, 0, start_known=False) for info in infos)
         return Found(problems=tuple(chain.from_iterable(missing)))
     of_groups = F.col("group").isin(*(info.group for info in infos))

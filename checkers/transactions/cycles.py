@@ -151,9 +151,9 @@ class _Graph:
                     paths.append(_path(before, int(target[start]), int(source[start])))
             shortest = min((path for path in paths if path), key=len, default=None)
             if shortest is not None:
-                yield self._told(search, shortest, int(sizes[number]))
+                yield self._cycle_row(search, shortest, int(sizes[number]))
 
-    def _told(self, search: Search, path: list[int], count: int) -> dict[str, Any]:
+    def _cycle_row(self, search: Search, path: list[int], count: int) -> dict[str, Any]:
         """The row of a cycle: the needed edge, from the end of `path` to its beginning, and then the path."""
         edges = [(path[-1], path[0], self._between(path[-1], path[0], (search.needs,)))]
         kinds = search.also if search.once else (search.needs, *search.also)
@@ -187,7 +187,7 @@ class _Graph:
 
     def _label(self, a: int, _: int, edge: tuple[str, tuple[int, ...]]) -> str:
         kind, (where, offset, then) = edge
-        about = "" if kind == "realtime" else f" {self._place(where)}@{offset}"
+        about = "" if kind == "realtime" else f" {self._partition_name(where)}@{offset}"
         number = int(self._nodes[a])
         more = f",{then}" if then != NULL else ""
         return f"{number >> TXN_BITS}/{number & ((1 << TXN_BITS) - 1)} {kind}{about}{more}"
@@ -197,7 +197,7 @@ class _Graph:
         first, second = self._name(a), self._name(b)
         if kind == "realtime":
             return f"{first} had ended when {second} began"
-        at = self._place(where)
+        at = self._partition_name(where)
         if kind == "wr":
             return f"{second} polled offset {offset} of {at}, which {first} wrote"
         if kind == "ww":
@@ -208,7 +208,7 @@ class _Graph:
         number = int(self._nodes[node])
         return f"transaction {number & ((1 << TXN_BITS) - 1)} of producer {number >> TXN_BITS}"
 
-    def _place(self, topic_partition: int) -> str:
+    def _partition_name(self, topic_partition: int) -> str:
         return f"{self._topics[topic_partition >> 32]}-{topic_partition & (2**32 - 1)}"
 
 

@@ -12,7 +12,7 @@ from checkers.classes.classify import findings_of
 from checkers.evidence.windows import open_windows
 from checkers.found import Found
 from checkers.groups.anomalies import FAILED
-from checkers.journals.footers import rows_of
+from checkers.journals.footers import row_count
 from checkers.journals.views import Scratch, Views, readable
 from checkers.sql import ddl
 from checkers.transactions import classes
@@ -27,7 +27,7 @@ _ABOUT = ("topic_partition", "offset", "next_offset")
 def find(views: Views, scratch: Scratch) -> Found:
     """Findings about the transactions of producers that poll in them."""
     readers = [reader for reader in views.readers if reader.producer is not None]
-    if not readers or not rows_of(views.files["txns"]):
+    if not readers or not row_count(views.files["txns"]):
         return Found()
     rules = partial(cycle_rules, topics=views.topics)
     edges = edges_of(views, scratch, readers).withColumn("all", F.lit(0))

@@ -12,7 +12,7 @@ from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
 from faults.network.namespaces import address, run_script, run_undoing
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
-from faults.shared.waiting import Measured, await_rejoined, in_parallel
+from faults.shared.waiting import MeasuredInjection, await_rejoined, in_parallel
 from faults.shared.words import node_name, node_names
 from faults.targets import Target, surely_within
 from faults.targets.target_context import ClusterShape
@@ -22,7 +22,7 @@ from harness.model.node_layout import CLIENT
 _DEAF = "the client's machine answers no ICMP echoes"
 
 
-class OnLinks(Measured):
+class OnLinks(MeasuredInjection):
     """An injection on links."""
 
     proof_seconds = 8.0

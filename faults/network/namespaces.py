@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from faults.network.links import Link
 from faults.shared.fault_spec import InjectionContext
-from faults.shared.waiting import Measured, in_parallel, unless_ended
+from faults.shared.waiting import MeasuredInjection, in_parallel, unless_ended
 from faults.shared.words import node_name
 from faults.targets.fault_cluster import CommandOutput
 from harness.model.errors import FaultError
@@ -111,7 +111,7 @@ class IptablesRule(NamedTuple):
         return f"{self.chain} {self.match} -m comment --comment {tag}/{self.name}{jump}"
 
 
-class IptablesInjection(Measured):
+class IptablesInjection(MeasuredInjection):
     """Rules in the network namespaces of its `holders`. A namespace dies with its container, and its rules
     with it, so a node that restarts gets them again."""
 

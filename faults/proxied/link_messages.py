@@ -17,7 +17,7 @@ from faults.network.link_fault import LinkFault, OnLinks, describe_link
 from faults.network.link_probe import Echoes, bounds, enough_for, judge_share
 from faults.network.links import Link, ways
 from faults.network.namespaces import run_script
-from faults.proxied.message_probe import Answers, Asking, ask_from_here, ask_script, parse_answers
+from faults.proxied.message_probe import Asking, ProbeAnswers, ask_from_here, ask_script, parse_answers
 from faults.proxied.rules import WithRules, seed_of
 from faults.shared.fault_spec import Evidence, FaultSpec, Injection, InjectionContext
 from faults.shared.waiting import in_parallel
@@ -75,7 +75,7 @@ class OnMessages(OnLinks, WithRules):
         return Asking(200, 10, 4.0)
 
     @abstractmethod
-    def judge(self, link: Link, answers: Answers, echoes: Echoes) -> tuple[bool, str]:
+    def judge(self, link: Link, answers: ProbeAnswers, echoes: Echoes) -> tuple[bool, str]:
         """Whether what came back shows the effect on this link, and what was measured."""
 
     def measure(self, context: InjectionContext) -> Evidence:
@@ -105,28 +105,28 @@ class OnMessages(OnLinks, WithRules):
         good = 0 < total.acted == total.matched
         return good, f"{total.acted:,} of {total.matched:,} messages acted on"
 
-    def ask(self, context: InjectionContext) -> dict[Link, Answers]:
+    def ask(self, context: InjectionContext) -> dict[Link, ProbeAnswers]:
         """What comes back over each round trip; links with an end that has gone meanwhile are left out."""
 
-        def from_node(node: int) -> dict[Link, Answers]:
+        def from_node(node: int) -> dict[Link, ProbeAnswers]:
             return {link: found for link in trips[node] if (found := self._over(context, link)) is not None}
 
         trips = self.trips(context)
         asked = in_parallel((node for node in trips if trips[node]), from_node)
         return {link: found for each in asked.values() for link, found in each.items()}
 
-    def _over(self, context: InjectionContext, link: Link) -> Answers | None:
+    def _over(self, context: InjectionContext, link: Link) -> ProbeAnswers | None:
         cluster, how = context.cluster, self.how(link)
         if link.receiver == CLIENT:
             # Clients have no listeners: they ask. A controller has none for them.
             if link.sender not in cluster.broker_ids:
-                return Answers()
+                return ProbeAnswers()
             host, port = cluster.endpoint(link.sender)
             return ask_from_here(partial(cluster.client_socket, link.sender), f"{host}:{port}", how)
         port = INTERNAL_PORT if link.receiver in cluster.broker_ids else CONTROLLER_PORT
         there = f"{cluster.address(link.receiver)}:{port}"
         output = run_script(context, link.sender, ask_script([there], how))
-        return None if output is None else parse_answers(output.text, [there]) or Answers()
+        return None if output is None else parse_answers(output.text, [there]) or ProbeAnswers()
 
 
 class DelayedMessages(OnMessages):
@@ -141,7 +141,7 @@ class DelayedMessages(OnMessages):
         rounds = max(1, min(10, round(3 / longest)))
         return Asking(20 * rounds, 20, 3 + 1.5 * longest * rounds)
 
-    def judge(self, link: Link, answers: Answers, echoes: Echoes) -> tuple[bool, str]:  # noqa: ARG002
+    def judge(self, link: Link, answers: ProbeAnswers, echoes: Echoes) -> tuple[bool, str]:  # noqa: ARG002
         before = next((trip for *ends, trip in self.baseline if Link(*ends) == link), 0.0)
         directions = ways(self.links, link)
         asked, seen = directions * self.delay_ms, echoes.median_ms - before
@@ -177,7 +177,7 @@ class SlowedMessages(OnMessages):
         size = Asking(1, 1, 1, padding).request_bytes
         return Asking(3, 1, 5.0, padding, max(1, round(enough / size)))
 
-    def judge(self, link: Link, answers: Answers, echoes: Echoes) -> tuple[bool, str]:
+    def judge(self, link: Link, answers: ProbeAnswers, echoes: Echoes) -> tuple[bool, str]:
         how, (requests, responses) = self.how(link), self._slow(link)
         sizes = (how.burst * how.request_bytes * requests, how.burst * answers.response_bytes * responses)
         # Where both are slow they pass at the same time, but for the first and the last.
@@ -205,7 +205,7 @@ class ReorderedMessages(OnMessages):
     def how(self, link: Link) -> Asking:  # noqa: ARG002
         return Asking(min(_MOST_ASKED, enough_for(self.percent / 100)), 10, 6.0)
 
-    def judge(self, link: Link, answers: Answers, echoes: Echoes) -> tuple[bool, str]:  # noqa: ARG002
+    def judge(self, link: Link, answers: ProbeAnswers, echoes: Echoes) -> tuple[bool, str]:  # noqa: ARG002
         trips = [trip / 1e3 for _, trip in echoes.answers]
         quick = sum(trip < self.delay_ms / 2 for trip in trips)
         _, most = bounds(len(trips), (self.percent / 100) ** ways(self.links, link))
@@ -223,7 +223,7 @@ class LostMessages(OnMessages):
     def how(self, link: Link) -> Asking:  # noqa: ARG002
         return Asking(min(_MOST_ASKED, enough_for(self.percent / 100)), 25, 8.0)
 
-    def judge(self, link: Link, answers: Answers, echoes: Echoes) -> tuple[bool, str]:  # noqa: ARG002
+    def judge(self, link: Link, answers: ProbeAnswers, echoes: Echoes) -> tuple[bool, str]:  # noqa: ARG002
         trips = [trip / 1e3 for _, trip in echoes.answers]
         late = sum(trip > _LATE_MS for trip in trips)
         least, _ = bounds(len(trips), 1 - (1 - self.percent / 100) ** ways(self.links, link))

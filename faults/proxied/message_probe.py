@@ -81,7 +81,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ProbeAnswers:
     """What came back from each place that was asked, and the size of a response in bytes (0: none came)."""
 
     echoes: Mapping[str, Echoes] = field(default_factory=dict)
@@ -94,14 +94,14 @@ def ask_script(listeners: Sequence[str], how: Asking) -> str:
     return f"perl -e '{_ASK}' {numbers} {' '.join(listeners)}\n"
 
 
-def parse_answers(text: str, listeners: Sequence[str]) -> Answers | None:
+def parse_answers(text: str, listeners: Sequence[str]) -> ProbeAnswers | None:
     """What the script printed; None: it did not finish."""
     found = parse_pings(text, listeners)
     size = _SIZE.search(text)
-    return None if found is None else Answers(found, int(size[1]) if size else 0)
+    return None if found is None else ProbeAnswers(found, int(size[1]) if size else 0)
 
 
-def ask_from_here(connect: Callable[[float], socket.socket], where: str, how: Asking) -> Answers:
+def ask_from_here(connect: Callable[[float], socket.socket], where: str, how: Asking) -> ProbeAnswers:
     """Asks a broker from this machine over connections that `connect` opens within these seconds; no answers
     if it does not answer. `where` is what the answers are named by."""
     deadline = time.monotonic() + how.seconds
@@ -122,7 +122,7 @@ def ask_from_here(connect: Callable[[float], socket.socket], where: str, how: As
 
     with ThreadPoolExecutor(max_workers=how.connections) as pool:
         list(pool.map(ask, range(how.connections)))
-    return Answers({where: Echoes(how.count, tuple(trips))}, sizes[-1] if sizes else 0)
+    return ProbeAnswers({where: Echoes(how.count, tuple(trips))}, sizes[-1] if sizes else 0)
 
 
 def _request(number: int, padding: int) -> bytes:

@@ -26,7 +26,7 @@ _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that the brokers need for groups and transactions; a broker answers for those that exist."""
 
 
-class Measured(Injection):
+class MeasuredInjection(Injection):
     """An injection whose effect is measured until it is seen, for at most `proof_seconds`, with a pause of
     `proof_pause` seconds after each measurement."""
 

@@ -96,7 +96,7 @@ def topic_frame(
     )
     read_ns = time.time_ns()
     rows = records.mapInArrow(
-        lambda batches: (rows_of(batch, run_id, read_ns) for batch in batches), from_arrow_schema(READS)
+        lambda batches: (reads_of(batch, run_id, read_ns) for batch in batches), from_arrow_schema(READS)
     )
     return rows.sortWithinPartitions("producer", "seq", "offset")
 
@@ -111,7 +111,7 @@ def offsets(bounds: tuple[PartitionBounds, ...]) -> tuple[str, str]:
     return json.dumps(starting), json.dumps(ending)
 
 
-def rows_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:
+def reads_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:
     """Rows of READS from records as `topic_frame` selects them; `identity` is the header of that name."""
     count = batch.num_rows
     values = batch.column("value").to_pylist()

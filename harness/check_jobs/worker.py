@@ -183,14 +183,14 @@ def differences(first: Summary, second: Summary) -> list[str]:
     """A sentence for each field in which two summaries of one run differ."""
     ours, theirs = first.model_dump(mode="json"), second.model_dump(mode="json")
     return [
-        f"the engines differ in {name}: {_told(ours[name], theirs[name])} by {first.engine}, "
-        f"{_told(theirs[name], ours[name])} by {second.engine}"
+        f"the engines differ in {name}: {_differing(ours[name], theirs[name])} by {first.engine}, "
+        f"{_differing(theirs[name], ours[name])} by {second.engine}"
         for name in ours
         if name not in _OWN and ours[name] != theirs[name]
     ]
 
 
-def _told(value: Any, other: Any) -> str:
+def _differing(value: Any, other: Any) -> str:
     """A field's value; for a table or list only the entries that the other summary lacks."""
     if isinstance(value, dict):
         other = other or {}

@@ -38,7 +38,7 @@ from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import redact
 
 
-class Command(TyperCommand):
+class CliCommand(TyperCommand):
     """A command whose help shows no type beside an option that takes no value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -46,7 +46,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """All commands; options as in `Command`."""
+    """All commands; options as in `CliCommand`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types_of_flags(super().get_params(ctx))
@@ -273,7 +273,7 @@ for group, commands in _GROUPS.items():
         EXAMPLES[name] = f"kafka-chaos {name} {arguments}".rstrip()
         app.command(
             name,
-            cls=Command,
+            cls=CliCommand,
             rich_help_panel=group,
             epilog=f"Example: {EXAMPLES[name]}",
             hidden=name == "images",

@@ -9,7 +9,7 @@ from docker import DockerClient
 from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
-from harness.cluster.containers import capabilities, engine
+from harness.cluster.containers import capabilities, docker_engine
 from harness.cluster.containers.node_volumes import CLOCK_DIR, create_clocks, create_log_dirs
 from harness.cluster.node_plan import Node
 from harness.model.host.ports import HOST
@@ -34,7 +34,7 @@ def new_container(
     container.with_name(f"{cluster}-{node.name}").with_kwargs(
         **capabilities.NODE,
         hostname=node.name,
-        labels=engine.labels(cluster),
+        labels=docker_engine.labels(cluster),
         network=cluster,
         networking_config=dict(endpoint),
     )

@@ -93,7 +93,7 @@ def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tupl
     for thing in found:
         if thing in before or _is_declared(thing):
             continue
-        former = next((one for one in missing if _subject(one) == _subject(thing)), None)
+        former = next((one for one in missing if _changed_thing(one) == _changed_thing(thing)), None)
         if former is not None:
             missing.remove(former)
         expected = kind.expected if former is None else f"{former}, {kind.expected}"
@@ -102,8 +102,8 @@ def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tupl
         yield f"{name} still lacks {kind.called}: {thing}; expected: {kind.expected}; next: {kind.next_step}"
 
 
-def _subject(thing: str) -> str:
-    """The subject of a trace: the limit `cpu.max`, the interface `eth0`, the setting before its `=`."""
+def _changed_thing(thing: str) -> str:
+    """What a trace is about: the limit `cpu.max`, the interface `eth0`, the setting before its `=`."""
     return thing.partition(" ")[0].partition("=")[0]
 
 

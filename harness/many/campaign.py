@@ -16,7 +16,7 @@ from typing import Generic, Self, TypeVar
 
 from harness.many.docker_backend import DockerBackend
 from harness.many.run_store import RunStore, awaits_check, set_aside
-from harness.many.work_queue import Run, WorkQueue
+from harness.many.work_queue import AnyQueuedRun, WorkQueue
 from harness.many.workers import (
     RequestFinished,
     RunRequest,
@@ -33,7 +33,7 @@ from harness.spec.experiment import Experiment
 _LOOK_SECONDS = 0.2
 
 
-class Campaign(Generic[Run]):
+class Campaign(Generic[AnyQueuedRun]):
     """Has workers make runs. Use it as a context manager: at the end every cluster has been removed.
 
     `request` says what a worker is asked to do for a run (None: nothing is left to do). Workers for whom
@@ -42,12 +42,12 @@ class Campaign(Generic[Run]):
     def __init__(
         self,
         workers: Workers,
-        request: Callable[[Run, Worker], RunRequest | None],
+        request: Callable[[AnyQueuedRun, Worker], RunRequest | None],
         *,
         keep_idle: bool = False,
     ) -> None:
         self._workers = workers
-        self._queue = WorkQueue[Run]([], request, keep_idle=keep_idle)
+        self._queue = WorkQueue[AnyQueuedRun]([], request, keep_idle=keep_idle)
 
     def __enter__(self) -> Self:
         self._workers.__enter__()
@@ -59,7 +59,7 @@ class Campaign(Generic[Run]):
         self._workers.__exit__(kind, error, trace)
 
     @property
-    def waiting(self) -> list[Run]:
+    def waiting(self) -> list[AnyQueuedRun]:
         """Runs that no worker has yet; it may be changed at any time."""
         return self._queue.waiting
 
@@ -73,7 +73,7 @@ class Campaign(Generic[Run]):
         """The spec of the first worker's cluster."""
         return self._workers.workers[0].spec
 
-    def add(self, runs: Iterable[Run]) -> None:
+    def add(self, runs: Iterable[AnyQueuedRun]) -> None:
         """Have these made when workers are free, after those added before."""
         self.waiting.extend(runs)
 
@@ -85,7 +85,7 @@ class Campaign(Generic[Run]):
         """
         self._queue.hand_out(self._workers.workers)
 
-    def messages(self) -> Iterator[tuple[Run, Worker, WorkerMessage]]:
+    def messages(self) -> Iterator[tuple[AnyQueuedRun, Worker, WorkerMessage]]:
         """What workers say within a moment, and of which run."""
         for worker, message in self._workers.messages(_LOOK_SECONDS):
             yield self._queue.run_of[worker], worker, message

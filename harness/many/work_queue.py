@@ -20,10 +20,10 @@ class QueuedRun(Protocol):
     def alone(self) -> bool: ...
 
 
-Run = TypeVar("Run", bound=QueuedRun)
+AnyQueuedRun = TypeVar("AnyQueuedRun", bound=QueuedRun)
 
 
-class WorkQueue(Generic[Run]):
+class WorkQueue(Generic[AnyQueuedRun]):
     """Gives idle workers what is best for them; `waiting` may be changed at any time.
 
     `request` says what a worker is asked to do for a run (None: nothing is left to do). Workers for whom
@@ -32,13 +32,13 @@ class WorkQueue(Generic[Run]):
 
     def __init__(
         self,
-        waiting: list[Run],
-        request: Callable[[Run, Worker], RunRequest | None],
+        waiting: list[AnyQueuedRun],
+        request: Callable[[AnyQueuedRun, Worker], RunRequest | None],
         *,
         keep_idle: bool = False,
     ) -> None:
         self.waiting = waiting
-        self.run_of: dict[Worker, Run] = {}
+        self.run_of: dict[Worker, AnyQueuedRun] = {}
         """What each worker makes, or made last."""
         self._request = request
         self._keep_idle = keep_idle

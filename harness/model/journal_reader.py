@@ -16,6 +16,8 @@ PARTS = "part-*.parquet"
 """The finished files of a journal, as a pattern of the shell."""
 BATCH_ROWS = 1 << 17
 """The most rows that one batch holds."""
+JournalRow = dict[str, Any]
+"""A row of a journal: its values by the names of their columns."""
 
 
 def journal_batches(

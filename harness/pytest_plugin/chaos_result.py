@@ -256,9 +256,9 @@ class ChaosResult:
         self.failures.append(message)
         return AssertionError(message)
 
-    def _last_error(self, told: object) -> str | None:
+    def _last_error(self, reported: object) -> str | None:
         """The last error of the application under test, as far as it is known."""
-        found = told() if callable(told) else told
+        found = reported() if callable(reported) else reported
         if isinstance(found, BaseException):
             return f"{type(found).__name__}: {found}"
         if found is not None:

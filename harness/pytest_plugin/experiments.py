@@ -14,7 +14,7 @@ from harness.model.errors import BadInput
 from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
 
-Run = Sequence[str] | Mapping[str, Any]
+RunCommand = Sequence[str] | Mapping[str, Any]
 """A command with its arguments, or `run` as an experiment file has it."""
 
 
@@ -41,7 +41,7 @@ def load_experiment(named: str | Path | dict[str, Any] | Experiment, beside: Pat
 
 
 def experiment_around(
-    run: Run,
+    run: RunCommand,
     faults: Sequence[Mapping[str, Any]],
     seconds: float,
     rate: float,

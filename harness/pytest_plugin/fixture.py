@@ -18,7 +18,7 @@ from harness.model.result import FailedTest
 from harness.pytest_plugin.background_run import Running, ThreadErrors
 from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.pytest_plugin.cluster_pool import SessionClusters
-from harness.pytest_plugin.experiments import Run, experiment_around, load_experiment
+from harness.pytest_plugin.experiments import RunCommand, experiment_around, load_experiment
 from harness.pytest_plugin.marks import ChaosMarker
 from harness.pytest_plugin.messages import failure, note_failed_test, readable
 from harness.pytest_plugin.settings import Settings
@@ -78,7 +78,7 @@ class Chaos:
 
     def application(
         self,
-        run: Run,
+        run: RunCommand,
         *,
         faults: Sequence[dict[str, Any]] = (),
         seconds: float = 10.0,

@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +26,7 @@ from harness.model.group_journal import (
     OFFSETS_DIR,
 )
 from harness.model.journal import LIVE_DIR, READS, READS_DIR, SENDS_DIR, ReadState
+from harness.model.journal_reader import JournalRow
 from harness.model.run import ReaderInfo, RunMeta
 from harness.pytest_plugin.delivery_report import Committed
 from workloads.groups.offset_rows import answer_row
@@ -38,8 +38,6 @@ FOLDER = "own-groups"
 _AGAIN_SECONDS = 10.0
 _EVERY_SECONDS = 0.5
 _NOT_KNOWN = -1
-
-Row = dict[str, Any]
 
 
 def group_problems(
@@ -62,11 +60,11 @@ def group_problems(
         BadInput: two journals have one group and member.
         CheckError: a rule failed.
     """
-    found: list[Row] = []
+    found: list[JournalRow] = []
     for group in sorted({one.group for one in journals}):
         members = [one for one in journals if one.group == group]
         _refuse_namesakes(group, [one.member for one in members])
-        folder, answers = run / FOLDER / group, list[Row]()
+        folder, answers = run / FOLDER / group, list[JournalRow]()
         deadline = time.monotonic() + _AGAIN_SECONDS
         while True:
             answers += _answers(group, meta.topic, members, committed)
@@ -94,7 +92,9 @@ def _refuse_namesakes(group: str, names: list[str]) -> None:
         )
 
 
-def _problems(meta: RunMeta, folder: Path, members: Sequence[ConsumerJournal], reads: Path) -> list[Row]:
+def _problems(
+    meta: RunMeta, folder: Path, members: Sequence[ConsumerJournal], reads: Path
+) -> list[JournalRow]:
     """The findings that break the progress of a group, by partition."""
     readers = tuple(
         ReaderInfo(name=one.member, group=one.group, session_ms=one.session_ms) for one in members
@@ -112,7 +112,7 @@ def _answers(
     topic: str,
     members: Sequence[ConsumerJournal],
     committed: Callable[[], Committed | str | None],
-) -> list[Row]:
+) -> list[JournalRow]:
     """Rows of OFFSETS: a coordinator's answers now, if one can be asked, for partitions that have commits."""
     asked_ns = time.time_ns()
     answer = committed()
@@ -132,15 +132,15 @@ def _answers(
     ]
 
 
-def _write(folder: Path, topic: str, members: Sequence[ConsumerJournal], answers: list[Row]) -> None:
+def _write(folder: Path, topic: str, members: Sequence[ConsumerJournal], answers: list[JournalRow]) -> None:
     """Write the journals of a group, in place of those of an earlier question."""
     shutil.rmtree(folder, ignore_errors=True)
     # The check wants a journal of sends, even if there are none in it.
     (folder / SENDS_DIR).mkdir(parents=True)
-    assignments: list[Row] = []
-    commits: list[Row] = []
+    assignments: list[JournalRow] = []
+    commits: list[JournalRow] = []
     for one in members:
-        given: list[Row] = []
+        given: list[JournalRow] = []
         for event in one.events:
             row = {"reader": one.member, "session": 0, "at_ns": event.at_ns, "topic": topic}
             places = [row | {"partition": partition, "offset": offset} for partition, offset in event.places]
@@ -158,5 +158,5 @@ def _write(folder: Path, topic: str, members: Sequence[ConsumerJournal], answers
     _write_journal(folder / OFFSETS_DIR, answers, OFFSETS)
 
 
-def _write_journal(folder: Path, rows: list[Row], schema: pa.Schema) -> None:
+def _write_journal(folder: Path, rows: list[JournalRow], schema: pa.Schema) -> None:
     PartWriter(folder).write(pa.Table.from_pylist(rows, schema=schema))

@@ -22,7 +22,7 @@ _WORDS = {
 """What a transaction does to the one that its arrow leads to."""
 
 
-class Step(NamedTuple):
+class CycleEdge(NamedTuple):
     """An edge of a cycle: from a transaction ("producer/number") to the next one of the cycle."""
 
     txn: str
@@ -30,7 +30,7 @@ class Step(NamedTuple):
     about: str
 
     @classmethod
-    def of(cls, text: str) -> Step:
+    def of(cls, text: str) -> CycleEdge:
         """Read a text of `harness.model.result.Example.cycle`, such as "0/3 ww t-0@4,7"."""
         txn, kind, *rest = text.split(" ", 2)
         where, _, offsets = rest[0].rpartition("@") if rest else ("", "", "")
@@ -50,10 +50,10 @@ def _blocks(example: Example) -> Iterator[Block]:
     allowed = ", which Kafka allows" if example.finding.breaks is Breaks.NEVER else ""
     name = f"`{example.finding.value}`{allowed}"
     yield Text(f"{name}. Each arrow leads to what comes after, with partition (p0, p1, ...) and offsets.")
-    yield Drawing(drawn([Step.of(text) for text in example.cycle]))
+    yield Drawing(drawn([CycleEdge.of(text) for text in example.cycle]))
 
 
-def drawn(steps: Sequence[Step]) -> Markup:
+def drawn(steps: Sequence[CycleEdge]) -> Markup:
     """The cycle as SVG, its transactions on an ellipse, clockwise."""
     count = len(steps)
     height = 200 if count == 2 else min(520, 140 + 70 * count)
@@ -67,7 +67,7 @@ def drawn(steps: Sequence[Step]) -> Markup:
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], step: Step) -> Markup:
+def _arrow(start: tuple[float, float], end: tuple[float, float], step: CycleEdge) -> Markup:
     """A curve that bends to the left of its direction, with its point and its text in the middle."""
     across, down = end[0] - start[0], end[1] - start[1]
     length = hypot(across, down) or 1.0
@@ -89,7 +89,7 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], step: Step) -> 
     )
 
 
-def _box(at: tuple[float, float], step: Step) -> Markup:
+def _box(at: tuple[float, float], step: CycleEdge) -> Markup:
     producer, _, number = step.txn.partition("/")
     return Markup(
         '<rect class="step" x="{:.1f}" y="{:.1f}" width="{}" height="{}"/>'

@@ -25,10 +25,10 @@ from harness.run.reads.final_read import FinalReadTarget, final_read, merge_read
 from harness.run.run_clients import RunClients
 from harness.run.sampler import Sampler
 from harness.run.workloads import properties_of, workloads_of
-from workloads.base import ArmProducers, Running
+from workloads.base import ArmProducers, RunningWorkload
 from workloads.records.journal.row_journal import RowJournal, TableFile
 
-_Workload = TypeVar("_Workload", bound=Running)
+_Workload = TypeVar("_Workload", bound=RunningWorkload)
 _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
 
@@ -227,7 +227,7 @@ class ArmRun(ArmSetting):
         topic = self.experiment.topic
         reads = []
         for number, name in enumerate(self.written):
-            subject = FinalReadTarget(
+            target = FinalReadTarget(
                 name,
                 self.partitions if name == self.topic else topic.partitions,
                 topic.replication_factor,
@@ -238,5 +238,5 @@ class ArmRun(ArmSetting):
                 first_part=number * self.partitions,
             )
             with progress_under(f"{self.experiment.name} · {self.arm.name}"):
-                reads.append(final_read(self.cluster, subject, self.folder))
+                reads.append(final_read(self.cluster, target, self.folder))
         return merge_reads(reads)

@@ -11,12 +11,12 @@ from confluent_kafka import Producer
 from harness.cluster.live import LiveCluster
 from harness.model.host.fetched import confluent_kafka
 from harness.run.arm_setting import ArmSetting
-from workloads.base import ArmClients, ArmProducers, Running
+from workloads.base import ArmClients, ArmProducers, RunningWorkload
 from workloads.records.config.reader_spec import ReaderSpec
 from workloads.records.producer.producers import Producers, transactional_id
 from workloads.records.reader.consumer_process import ConsumerProcess
 
-MakeProducers: TypeAlias = Callable[[ArmSetting, ArmClients, Sequence[Running]], ArmProducers]
+MakeProducers: TypeAlias = Callable[[ArmSetting, ArmClients, Sequence[RunningWorkload]], ArmProducers]
 """Makes what writes in an arm: from the setting, the clients with their journals, and the arm's workloads."""
 Properties: TypeAlias = Callable[[ArmSetting], Mapping[str, Any]]
 """The configuration of the producers of an arm, by the client's own names."""
@@ -27,7 +27,7 @@ MakeConsumer: TypeAlias = Callable[[ReaderSpec, LiveCluster], Callable[..., Any]
 def producers(
     setting: ArmSetting,
     clients: ArmClients,
-    running: Sequence[Running],
+    running: Sequence[RunningWorkload],
     *,
     connect: Callable[[], Callable[..., Any]] = lambda: Producer,
 ) -> Producers:

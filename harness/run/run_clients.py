@@ -12,7 +12,7 @@ from harness.model.journal import LIVE_DIR, SENDS_DIR, TRANSACTIONS, TRANSACTION
 from harness.run.arm_setting import ArmSetting
 from harness.run.client_factory import reader_clients
 from harness.run.workloads import CONSUMERS, PRODUCERS
-from workloads.base import ArmProducers, Running
+from workloads.base import ArmProducers, RunningWorkload
 from workloads.records.journal.parquet_parts import ClosesAtEnd
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.producer.send_journal import SendJournal
@@ -28,7 +28,7 @@ _READY_SECONDS = 60.0
 class AnsweredCommits:
     """Passes rows of commits on to a journal, and those without an error to an arm's workloads."""
 
-    def __init__(self, sink: RowSink, running: Sequence[Running]) -> None:
+    def __init__(self, sink: RowSink, running: Sequence[RunningWorkload]) -> None:
         self._sink = sink
         self._running = running
 
@@ -49,7 +49,7 @@ class RunClients(ClosesAtEnd):
         BadInput: the client refuses the settings of producers or readers.
     """
 
-    def __init__(self, setting: ArmSetting, running: Sequence[Running] = ()) -> None:
+    def __init__(self, setting: ArmSetting, running: Sequence[RunningWorkload] = ()) -> None:
         spec, cluster, topic, folder = setting.workload_spec, setting.cluster, setting.topic, setting.folder
         self._running = running
         self.delivery_seconds = setting.arm.producer.delivery_timeout_ms / 1000
@@ -103,11 +103,11 @@ class RunClients(ClosesAtEnd):
         # read_committed readers wait at an open transaction until its coordinator ends it.
         seconds = _CATCH_UP_SECONDS + (self._transaction_seconds or 0.0)
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
-        places = "; ".join(self.readers.places)
+        unread = "; ".join(self.readers.unread)
         self.readers.close()
         problems = [problem for one in self._running for problem in one.end()]
         if not caught_up:
-            problems.append(f"not every reader reached the end of the topic within {seconds:g} s: {places}")
+            problems.append(f"not every reader reached the end of the topic within {seconds:g} s: {unread}")
         return problems
 
     def abort(self) -> None:

@@ -11,7 +11,7 @@ from harness.run.client_factory import MakeConsumer, MakeProducers, Properties
 from harness.spec.experiment import Arm, Experiment
 from workloads.applications.arm_application import ArmApplication
 from workloads.applications.launch import prepare
-from workloads.base import Running
+from workloads.base import RunningWorkload
 from workloads.groups.group_offsets import GroupOffsets
 from workloads.java import java_clients
 from workloads.own.own_programs import OwnPrograms, own_producers
@@ -33,7 +33,7 @@ PROPERTIES: Mapping[str, Properties] = {
 """The configuration of producers that are not librdkafka, by the arm's `client`."""
 CONSUMERS: Mapping[str, MakeConsumer] = {"java": java_clients.java_consumer}
 """What makes the consumer of a reader that is not librdkafka, by its `client`."""
-WORKLOADS: tuple[Callable[[ArmSetting], Running | None], ...] = (
+WORKLOADS: tuple[Callable[[ArmSetting], RunningWorkload | None], ...] = (
     OwnPrograms.of,
     Processors.of,
     PollingTransactions.of,
@@ -54,7 +54,7 @@ def properties_of(setting: ArmSetting) -> Mapping[str, Any]:
     return PROPERTIES.get(setting.workload_spec.client, client_factory.producer_properties)(setting)
 
 
-def workloads_of(setting: ArmSetting) -> tuple[Running, ...]:
+def workloads_of(setting: ArmSetting) -> tuple[RunningWorkload, ...]:
     """The workloads that an arm asks for."""
     return tuple(one for one in (of(setting) for of in WORKLOADS) if one is not None)
 

@@ -30,10 +30,10 @@ def with_faults(experiment: Experiment, faults: Mapping[str, FaultSpec]) -> Expe
     data = experiment.model_dump(by_alias=True)
     for where, fault in faults.items():
         *way, last = re.findall(r"\w+", where if where.endswith(".fault") else f"{where}.fault")
-        place: Any = data
+        node: Any = data
         for key in way:
-            place = place[int(key)] if key.isdigit() else place[key]
-        place[last] = fault.model_dump(by_alias=True)
+            node = node[int(key)] if key.isdigit() else node[key]
+        node[last] = fault.model_dump(by_alias=True)
     return Experiment.model_validate(data)
 
 
@@ -106,8 +106,8 @@ def open_before(experiment: Experiment, index: int) -> tuple[Begun, ...]:
     def steady(number: int) -> bool:
         """Whether no leader can have changed since the first of them, but for faults that are still open."""
         between = range(first, number)
-        injects = {place for place in between if experiment.steps[place].inject is not None}
-        return injects <= numbers and all(_keeps_leaders(experiment.steps[place].action) for place in between)
+        injects = {node for node in between if experiment.steps[node].inject is not None}
+        return injects <= numbers and all(_keeps_leaders(experiment.steps[node].action) for node in between)
 
     return tuple(
         Begun(opened[f"steps[{number}].inject"].fault, ("step", number), steady(number))

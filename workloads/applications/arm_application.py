@@ -30,13 +30,13 @@ from workloads.applications.outputs.identity_spec import Identity
 from workloads.applications.running_application import RunningApplication
 from workloads.applications.source_input import open_source
 from workloads.applications.source_read import source_read
-from workloads.base import Running
+from workloads.base import RunningWorkload
 from workloads.records.journal.row_journal import RowJournal
 
 _TIMESTAMPS = "message.timestamp.type"
 
 
-class ArmApplication(Running):
+class ArmApplication(RunningWorkload):
     """The application of one arm.
 
     `topic` is its output topic, derived from the arm's; None: its output is a table. It is on the

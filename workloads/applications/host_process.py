@@ -28,7 +28,7 @@ _KILLED = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class InstanceCommand:
     """What starts one instance: arguments, and variables that are added to the environment."""
 
     arguments: tuple[str, ...]
@@ -42,7 +42,7 @@ class HostProcess:
     cluster (`faults.targets.fault_cluster.FaultCluster`), so that faults can be aimed at it.
     """
 
-    def __init__(self, name: str, command: Command, log: Path, mark: str) -> None:
+    def __init__(self, name: str, command: InstanceCommand, log: Path, mark: str) -> None:
         self.name, self._command, self._log, self._mark = name, command, log, mark
         self._process: subprocess.Popen[bytes] | None = None
         self._started_ns = 0

@@ -27,7 +27,7 @@ from workloads.applications.container_instance import (
     require_image,
 )
 from workloads.applications.group_watch import GroupWatch
-from workloads.applications.host_process import Command, HostProcess
+from workloads.applications.host_process import HostProcess, InstanceCommand
 from workloads.applications.outputs.identity_spec import CallableIdentity, HeaderIdentity, JsonIdentity
 from workloads.applications.outputs.output_identity import OutputIdentity
 from workloads.applications.outputs.templated_values import input_by_template
@@ -195,7 +195,9 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     )
 
 
-def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[Command]) -> list[Instance]:
+def _instances(
+    spec: ApplicationSpec, around: Surroundings, commands: Sequence[InstanceCommand]
+) -> list[Instance]:
     logs = [around.folder / APPLICATION_DIR / f"instance-{number}.log" for number in range(len(commands))]
     if spec.run.container is None:
         # Its processes carry this in their environment, so that they are found when this process is gone.
@@ -252,7 +254,7 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
     }
 
 
-def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> Command:
+def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> InstanceCommand:
     """The command line of an instance."""
 
     def filled(text: str) -> str:
@@ -266,8 +268,10 @@ def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> Command:
         assert prepared.options is not None
         if prepared.jars:
             environment = {JARS_VARIABLE: os.pathsep.join(map(str, prepared.jars)), **environment}
-        return Command(command_line(prepared.built_in.name, placeholders, prepared.options), environment)
-    return Command(tuple(map(filled, spec.run.texts)), environment)
+        return InstanceCommand(
+            command_line(prepared.built_in.name, placeholders, prepared.options), environment
+        )
+    return InstanceCommand(tuple(map(filled, spec.run.texts)), environment)
 
 
 def group_of(topic: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.model.group_journal import OFFSETS, OFFSETS_DIR
 from harness.model.run import ReaderInfo
 from harness.run.arm_setting import ArmSetting
-from workloads.base import ArmClients, Running
+from workloads.base import ArmClients, RunningWorkload
 from workloads.groups.group_steps import AskOffsets
 from workloads.groups.memberless_commits import MemberlessCommits
 from workloads.groups.offset_rows import journal_logged_commits
@@ -18,7 +18,7 @@ from workloads.records.journal.row_journal import RowJournal
 from workloads.transactions.processor import reader_spec_of
 
 
-class GroupOffsets(Running):
+class GroupOffsets(RunningWorkload):
     """Asks for the committed offsets of the groups of an arm, and commits for groups without members."""
 
     def __init__(self, setting: ArmSetting) -> None:

@@ -22,7 +22,7 @@ class NewAnswers:
 
     def __init__(self, sink: RowSink) -> None:
         self._sink = sink
-        self._told: dict[tuple[str, TopicPartition], tuple[int, CommittedOffset]] = {}
+        self._newest: dict[tuple[str, TopicPartition], tuple[int, CommittedOffset]] = {}
 
     def append(
         self,
@@ -33,9 +33,9 @@ class NewAnswers:
         times_ns: tuple[int, int],
     ) -> None:
         """Journal an answer; `times_ns` is when it was asked for and when it came."""
-        if self._told.get((group, partition)) == (broker, answer):
+        if self._newest.get((group, partition)) == (broker, answer):
             return
-        self._told[group, partition] = (broker, answer)
+        self._newest[group, partition] = (broker, answer)
         self._sink.append(answer_row(group, partition, broker, answer, times_ns))
 
 

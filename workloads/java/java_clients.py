@@ -13,7 +13,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.run.arm_setting import ArmSetting
 from harness.run.client_factory import producers
-from workloads.base import ArmClients, Running
+from workloads.base import ArmClients, RunningWorkload
 from workloads.groups.group_offsets import GroupOffsets
 from workloads.java.java_settings import java_properties, scripted_properties
 from workloads.records.config.producer_settings import ProducerSettings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def java_producers(
     setting: ArmSetting,
     clients: ArmClients,
-    running: Sequence[Running],
+    running: Sequence[RunningWorkload],
 ) -> Producers:
     """Producers like those of librdkafka, of the Java client of the cluster's version.
 
@@ -61,7 +61,7 @@ def _java_producer(settings: ProducerSettings, cluster: LiveCluster) -> Callable
 def driven_producers(
     setting: ArmSetting,
     clients: ArmClients,
-    running: Sequence[Running],
+    running: Sequence[RunningWorkload],
 ) -> PyScriptedProducers:
     """Producers that make their calls one by one, as drive steps say.
 

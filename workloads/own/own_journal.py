@@ -132,7 +132,7 @@ class OwnJournal:
             self._reported += 1
         self.last_ns = at_ns
 
-    def transaction(self, ended: OpenTransaction, outcome: TxnOutcome, *, answered: bool = True) -> None:
+    def transaction(self, ended: BegunTransaction, outcome: TxnOutcome, *, answered: bool = True) -> None:
         """Journal a transaction that has ended; `answered` tells whether a broker said so."""
         event = {
             "event": outcome.value,
@@ -176,7 +176,7 @@ class OwnJournal:
 
 
 @dataclass(slots=True)
-class OpenTransaction:
+class BegunTransaction:
     """The transaction that a producer has begun."""
 
     number: int
@@ -189,13 +189,13 @@ class OwnTransactions:
     """Journals the transactions of one producer. `open` is the one that is open; None: there is none."""
 
     def __init__(self, journal: OwnJournal) -> None:
-        self.open: OpenTransaction | None = None
+        self.open: BegunTransaction | None = None
         self._journal = journal
         self._number = 0
 
     def begun(self) -> None:
         """A transaction was begun."""
-        self.open = OpenTransaction(self._number, time.time_ns())
+        self.open = BegunTransaction(self._number, time.time_ns())
         self._number += 1
 
     def commit_requested(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.run.arm_setting import ArmSetting
-from workloads.base import ArmClients, Running
+from workloads.base import ArmClients, RunningWorkload
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 
 
-class OwnPrograms(Running):
+class OwnPrograms(RunningWorkload):
     """The folder that the user's programs wait for."""
 
     def __init__(self, setting: ArmSetting) -> None:
@@ -30,7 +30,7 @@ class OwnPrograms(Running):
 def own_producers(
     setting: ArmSetting,
     clients: ArmClients,
-    _running: Sequence[Running],
+    _running: Sequence[RunningWorkload],
 ) -> OwnProducers:
     """The user's producers, by what their programs write into the folder."""
     folder = ProducerFolder(setting.folder / PRODUCERS_DIR)

@@ -18,7 +18,7 @@ BEGIN_SECONDS = 30.0
 
 
 @dataclass(eq=False, repr=False)
-class ShareGroup:
+class ShareGroupMembers:
     """The members of one share group, which may be replaced until `close` ends them.
 
     `settings` makes the settings of a client from the name and number of its session.

@@ -21,13 +21,13 @@ from harness.model.share_journal import (
     SHARE_OFFSETS_DIR,
 )
 from harness.run.arm_setting import ArmSetting
-from workloads.base import ArmClients, Running
+from workloads.base import ArmClients, RunningWorkload
 from workloads.records.journal.row_journal import RowJournal
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
 from workloads.share.share_admin import ShareStart, move_share_starts, share_starts
 from workloads.share.share_client import share_client
-from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
+from workloads.share.share_group import BEGIN_SECONDS, ShareGroupMembers
 from workloads.share.share_markers import MarkersLeft
 from workloads.share.share_spec import ShareSpec
 from workloads.share.share_step import AlterShareGroup
@@ -43,14 +43,14 @@ _SESSION_SECONDS = 45.0
 """group.share.session.timeout.ms: the partitions of a killed member are without one until then."""
 
 
-class ShareGroups(Running):
+class ShareGroups(RunningWorkload):
     """All share groups of an arm."""
 
     def __init__(self, setting: ArmSetting, specs: Sequence[ShareSpec]) -> None:
         self._setting = setting
         self._specs = specs
         self._cluster = cluster = setting.cluster
-        self._members: tuple[ShareGroup, ...] = ()
+        self._members: tuple[ShareGroupMembers, ...] = ()
         self._journals = ExitStack()
         session = cluster.spec.properties.get("group.share.session.timeout.ms", "")
         self._session_seconds = int(session) / 1000 if session.isdigit() else _SESSION_SECONDS
@@ -119,7 +119,7 @@ class ShareGroups(Running):
         finally:
             group.start_members()
 
-    def _move(self, group: ShareGroup, start: str | int) -> list[str]:
+    def _move(self, group: ShareGroupMembers, start: str | int) -> list[str]:
         """Move the start offsets of a group whose members have left; returns problems."""
         state = self._leaders()
         ends = {number: one.high_watermark or 0 for number, one in state.items()}
@@ -194,7 +194,7 @@ class ShareGroups(Running):
     def problems(self) -> tuple[str, ...]:
         return tuple(problem for group in self._members for problem in group.problems)
 
-    def _group(self, spec: ShareSpec, sinks: ShareSinks) -> ShareGroup:
+    def _group(self, spec: ShareSpec, sinks: ShareSinks) -> ShareGroupMembers:
         setting, cluster = self._setting, self._cluster
         group_id = spec.group_id(setting.run_id)
         security = cluster.access.properties if spec.client == "librdkafka" else None
@@ -214,7 +214,7 @@ class ShareGroups(Running):
                 more=more,
             )
 
-        return ShareGroup(
+        return ShareGroupMembers(
             spec,
             group_id=group_id,
             topic=setting.topic,
@@ -224,7 +224,7 @@ class ShareGroups(Running):
             brokers=cluster.spec.properties,
         )
 
-    def _ask(self, group: ShareGroup, *, last: bool = False) -> tuple[ShareStart, ...]:
+    def _ask(self, group: ShareGroupMembers, *, last: bool = False) -> tuple[ShareStart, ...]:
         """Ask the group's coordinator and journal what is new, or everything with `last`."""
         asked_ns = time.time_ns()
         topic, partitions = self._setting.topic, range(self._setting.partitions)
@@ -263,7 +263,7 @@ class ShareGroups(Running):
             return all(ends.get(one.partition) == one.start for one in starts)
         return False
 
-    def _only_markers_left(self, group: ShareGroup, starts: Sequence[ShareStart]) -> bool:
+    def _only_markers_left(self, group: ShareGroupMembers, starts: Sequence[ShareStart]) -> bool:
         """Whether the group has finished every record, and its lag is markers of transactions."""
         quiet = time.time_ns() - group.last_delivery_ns > _SURE_SECONDS * 1e9
         if self._setting.transaction_seconds is None or not quiet:
@@ -283,7 +283,7 @@ class ShareGroups(Running):
             if state.leader == broker.broker
         }
 
-    def _quiet(self, group: ShareGroup, begun: float, begun_ns: int) -> bool:
+    def _quiet(self, group: ShareGroupMembers, begun: float, begun_ns: int) -> bool:
         """Whether nothing was given for two locks, and for as long as what else may hold records back."""
         spec = group.spec
         needed = max(2 * group.lock_seconds, _QUIET_SECONDS) + spec.hold

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from harness.run.arm_setting import ArmSetting
-from workloads.base import ArmClients, Running
+from workloads.base import ArmClients, RunningWorkload
 from workloads.records.config.workload_spec import TransactionSpec
 from workloads.records.reader.live_reader import LiveReader
 from workloads.transactions.polls import Polls
 
 
-class PollingTransactions(Running):
+class PollingTransactions(RunningWorkload):
     """The readers of an arm's producers."""
 
     def __init__(self, setting: ArmSetting, transactions: TransactionSpec) -> None:

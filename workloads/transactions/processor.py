@@ -22,7 +22,7 @@ from workloads.records.clients import purge_and_close
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.reader_spec import ReaderSpec
 from workloads.records.config.workload_spec import ProcessSpec, TransactionSpec, WorkloadSpec
-from workloads.records.producer.orders import Stream
+from workloads.records.producer.orders import RecordStream
 from workloads.records.producer.producers import make_client, transactional_id
 from workloads.records.producer.reports import DeliveryReports, Tally
 from workloads.records.producer.send_journal import SendBatch, SendJournal
@@ -70,7 +70,7 @@ class Processor(LiveReader):
         source: Source,
         *,
         process: ProcessSpec,
-        stream: Stream,
+        stream: RecordStream,
         output: ProcessorOutput,
         connect: Callable[[], Any],
     ) -> None:
@@ -225,7 +225,7 @@ def processors(process: ProcessSpec, output: ProcessorOutput, source: Source) ->
                 name,
                 source,
                 process=process,
-                stream=Stream(number, output.topic, source.partitions, source.run_id, seed),
+                stream=RecordStream(number, output.topic, source.partitions, source.run_id, seed),
                 output=output,
                 connect=partial(make_client, Producer, output.settings, config),
             )

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from harness.run.arm_setting import ArmSetting
-from workloads.base import ArmClients, Running
+from workloads.base import ArmClients, RunningWorkload
 from workloads.records.config.workload_spec import ProcessSpec
 from workloads.transactions.processor import GROUP, ProcessorOutput, processors, reader_spec_of
 
 
-class Processors(Running):
+class Processors(RunningWorkload):
     """The processors of an arm's topic."""
 
     def __init__(self, setting: ArmSetting, process: ProcessSpec) -> None:

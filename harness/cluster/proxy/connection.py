@@ -17,8 +17,8 @@ from harness.cluster.proxy.frames import FETCH, RequestHead
 from harness.cluster.proxy.lane import Lane, Waiting
 from harness.cluster.proxy.listeners import ListenerSpec, Traffic
 from harness.cluster.proxy.rule_book import ActiveRule, Fitting
-from harness.cluster.proxy.sides import Answers, Requests
-from harness.cluster.proxy.streams import Stream
+from harness.cluster.proxy.sides import AnswerStream, RequestStream
+from harness.cluster.proxy.streams import FrameStream
 from harness.model.kafka_protocol import api_name
 from harness.model.node_layout import CLIENT
 from harness.model.request_rules import NamedPartition
@@ -35,7 +35,7 @@ class Connection:
         self.asked: deque[Asked] = deque()
         self.swallowed: set[int] = set()
         self.next_spare = -2
-        self.client, self.broker = Requests(self), Answers(self)
+        self.client, self.broker = RequestStream(self), AnswerStream(self)
         self.client.other, self.broker.other = self.broker, self.client
         self.requests = Lane(shared.budget, self.broker.write)
         self.answers = Lane(shared.budget, self.client.write)
@@ -82,7 +82,7 @@ class Connection:
             if stream.transport is not None:
                 stream.transport.close()
 
-    def lost(self, stream: Stream) -> None:
+    def lost(self, stream: FrameStream) -> None:
         """One of the two has ended. What waits for the broker still goes there, and what waits for the client
         goes to the client."""
         if self.closed:
@@ -103,7 +103,7 @@ class Connection:
         self.traffic.last_refusal = what
         self.close()
 
-    def has_room(self, stream: Stream, lane: Lane, size: int) -> bool:
+    def has_room(self, stream: FrameStream, lane: Lane, size: int) -> bool:
         if lane.bytes and lane.bytes + size > self.shared.lane_bytes:
             return False
         if self.shared.budget.has_room(size):

@@ -9,7 +9,7 @@ from harness.cluster.proxy.asked import Asked, Shared
 from harness.cluster.proxy.frames import SASL_HANDSHAKE, AnswerHead, RequestHead, answer_head, request_head
 from harness.cluster.proxy.lane import Lane
 from harness.cluster.proxy.listeners import Traffic
-from harness.cluster.proxy.streams import Stream, Treatment
+from harness.cluster.proxy.streams import FrameStream, Treatment
 from harness.model.kafka_protocol import api_name
 
 
@@ -27,14 +27,14 @@ class Pair(Protocol):
     client_lost: bool
 
     def opened(self) -> None: ...
-    def lost(self, stream: Stream) -> None: ...
+    def lost(self, stream: FrameStream) -> None: ...
     def refuse(self, what: str) -> None: ...
-    def has_room(self, stream: Stream, lane: Lane, size: int) -> bool: ...
+    def has_room(self, stream: FrameStream, lane: Lane, size: int) -> bool: ...
     def act_on_request(self, head: RequestHead, frame: bytes) -> None: ...
     def flush(self) -> None: ...
 
 
-class Requests(Stream):
+class RequestStream(FrameStream):
     """What comes from the client."""
 
     def __init__(self, pair: Pair) -> None:
@@ -86,7 +86,7 @@ class Requests(Stream):
         self._pair.lost(self)
 
 
-class Answers(Stream):
+class AnswerStream(FrameStream):
     """What comes from the broker."""
 
     def __init__(self, pair: Pair) -> None:

@@ -22,12 +22,12 @@ class Treatment(Enum):
     DISCARD = 3
 
 
-class Stream(asyncio.Protocol):
+class FrameStream(asyncio.Protocol):
     """One of the two TCP connections of a pair: what it receives goes to the other, frame by frame."""
 
     def __init__(self) -> None:
         self.transport: Any = None
-        self.other: Stream
+        self.other: FrameStream
         self.opaque = False
         """What comes is passed on unread from now on."""
         self._left = 0

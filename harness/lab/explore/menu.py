@@ -12,7 +12,7 @@ from faults.schedules.entries import NAME, Choice, IfImpossible
 from faults.schedules.problems import Problem
 from faults.shared.fault_spec import FaultSpec
 from harness.lab.explore.trial import Trial, TrialFault
-from harness.lab.explore.waiting import MORE_SECONDS, PlannedFault, last_end
+from harness.lab.explore.waiting import MORE_SECONDS, DueFault, last_end
 from harness.model.config.yaml_files import FileKind, label_of
 from harness.model.errors import located_words_of
 from harness.model.frozen import Frozen, Setting
@@ -178,7 +178,7 @@ def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
     for one in trial.faults:
         fault = menu.fault(one.name).fault
         takes, downs = fault.seconds_to_effect(shape), fault.max_brokers_down(shape)
-        planned.append(PlannedFault(one.at, one.lasting, takes, downs))
+        planned.append(DueFault(one.at, one.lasting, takes, downs))
     rest = menu.rest if trial.rest is None else trial.rest
     return max(1.0, last_end(planned, menu.at_most_down) + rest)
 

@@ -15,7 +15,7 @@ that never began makes the verdict unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedFault:
+class DueFault:
     """A fault due at `at` that takes effect after `takes` seconds, lasts for `lasting`, and has at most
     `downs` brokers down."""
 
@@ -25,7 +25,7 @@ class PlannedFault:
     downs: int = 0
 
 
-def last_end(faults: Iterable[PlannedFault], most_down: int | None) -> float:
+def last_end(faults: Iterable[DueFault], most_down: int | None) -> float:
     """Seconds until the last of these faults has ended. As in a schedule, one that would have more than
     `most_down` brokers down waits until others are back, and is not overtaken by others of that kind."""
     end = turn = 0.0

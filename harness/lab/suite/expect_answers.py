@@ -16,7 +16,8 @@ from kio.schema.errors import ErrorCode
 
 from harness.cluster.protocol.connection import error_name
 from harness.lab.suite.expectations import Expectation, between, exactly, format_value
-from harness.lab.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow, required
+from harness.lab.suite.run_evidence import EvidenceMissing, FinishedRun, required
+from harness.model.journal_reader import JournalRow
 
 _ANY: dict[str, Any] = {}
 _MARK = "Completed request:"

@@ -13,8 +13,9 @@ from itertools import groupby
 from operator import itemgetter
 
 from harness.lab.suite.expectations import Expectation, between, exactly, format_value
-from harness.lab.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
+from harness.lab.suite.run_evidence import SECOND, FinishedRun, required
 from harness.model.journal import CHECKPOINTS_DIR, REPLICAS_DIR
+from harness.model.journal_reader import JournalRow
 from workloads.records.log_format.checkpoints import EPOCH_FILE
 
 _RECORD = itemgetter("partition", "offset", "leader_epoch", "producer", "seq")

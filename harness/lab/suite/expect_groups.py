@@ -8,10 +8,11 @@ from operator import itemgetter
 
 from harness.lab.suite.expect_records import findings
 from harness.lab.suite.expectations import Expectation, between, exactly, precondition
-from harness.lab.suite.run_evidence import SECOND, FinishedRun, JournalRow, required
+from harness.lab.suite.run_evidence import SECOND, FinishedRun, required
 from harness.model import application_journal, group_journal, journal
 from harness.model.application_meta import ApplicationMeta
 from harness.model.finding_class import FindingClass
+from harness.model.journal_reader import JournalRow
 from harness.model.share_journal import DELIVERIES_DIR
 from workloads.records.producer.outcomes import FENCED
 

@@ -9,10 +9,11 @@ from itertools import pairwise
 from operator import itemgetter
 
 from harness.lab.suite.expectations import Expectation, between, exactly, format_value
-from harness.lab.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow, required
+from harness.lab.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, required
 from harness.model.finding_class import FindingClass
 from harness.model.group_journal import COMMITS_DIR
 from harness.model.journal import LIVE_DIR, SendOutcome
+from harness.model.journal_reader import JournalRow
 
 _DELIVERY = itemgetter("partition", "offset", "producer", "seq")
 

@@ -12,8 +12,9 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
-from harness.lab.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+from harness.lab.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 from harness.model.journal import REPLICAS_DIR, SAMPLES_DIR
+from harness.model.journal_reader import JournalRow
 from harness.spec.experiment import Experiment
 from harness.spec.run_plan import plan_of
 

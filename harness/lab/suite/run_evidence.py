@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,11 @@ import pyarrow.compute as pc
 from harness.model import application_journal, group_journal, journal
 from harness.model.broker_views import newest_rows, newness
 from harness.model.finding_class import FindingClass
-from harness.model.journal_reader import fault_events, journal_batches, journal_rows
+from harness.model.journal_reader import JournalRow, fault_events, journal_batches, journal_rows
 from harness.model.result import ArmResult, Summary
 from harness.model.run import RunMeta, StepInfo
 
 SECOND = 10**9
-JournalRow = dict[str, Any]
 Found = TypeVar("Found")
 _BELIEF = itemgetter("broker", "leader", "leader_epoch")
 _ORDERS = {

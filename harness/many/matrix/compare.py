@@ -26,7 +26,7 @@ SMALLEST_SECONDS = 0.5
 """Medians of unavailable seconds that differ by less are not worse, however certain the difference is."""
 
 
-class Measured(Frozen):
+class MeasureComparison(Frozen):
     """One measure of one arm in both results. `p` is the chance to see the new so much worse if nothing had
     changed; `verdict`: `worse` (p at most the level), `no worse`, or `cannot tell` (no p could have been so
     small with so few runs). `gap` is new less base, with its 95 % interval (None: too few runs)."""
@@ -52,7 +52,7 @@ class SloBreach(Frozen):
     found: float
 
 
-class Comparison(Frozen):
+class MatrixComparison(Frozen):
     """The result of `compare`. `level` is what each of the `tests` that count was judged at. `missing` arms
     are in one result only, or have no run that counts in one of them."""
 
@@ -61,14 +61,14 @@ class Comparison(Frozen):
     level: float
     tests: int
     alpha: float
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasureComparison, ...]
     breaches: tuple[SloBreach, ...]
     missing: tuple[str, ...]
     left_out: tuple[str, ...]
     runs_for_a_verdict: int | None
 
     @property
-    def worse(self) -> tuple[Measured, ...]:
+    def worse(self) -> tuple[MeasureComparison, ...]:
         return tuple(one for one in self.measured if one.verdict == "worse")
 
     def exit_code(self) -> int:
@@ -94,8 +94,8 @@ class _Measure:
         records = self.records(run)
         return self.events(run) / records if records else 0.0
 
-    def told_by(self, runs: Sequence[RunRow]) -> list[RunRow]:
-        """The runs that tell it: of some it is not known how long nothing was acknowledged."""
+    def known_runs(self, runs: Sequence[RunRow]) -> list[RunRow]:
+        """The runs of which it is known: of some it is not known how long nothing was acknowledged."""
         return [run for run in runs if self.findings or run.unavailable_seconds is not None]
 
     def events(self, run: RunRow) -> int:
@@ -116,7 +116,7 @@ _MEASURES = (
 
 def compare(
     base: MatrixResult, new: MatrixResult, *, alpha: float = ALPHA, names: tuple[str, str]
-) -> Comparison:
+) -> MatrixComparison:
     """Compare the arms that both results have.
 
     For each arm and measure an exact one-sided rank test over runs (of "lost in some runs or none" it is
@@ -150,14 +150,14 @@ def compare(
             missing.append(f"{name} has no run that counts in {names[1] if before else names[0]}")
             continue
         for measure in _MEASURES:
-            told = [
-                (where, measure.told_by(runs)) for where, runs in zip(names, (before, after), strict=True)
+            known = [
+                (where, measure.known_runs(runs)) for where, runs in zip(names, (before, after), strict=True)
             ]
             missing += [
-                f"{measure.name} of {name} are not known in {where}" for where, runs in told if not runs
+                f"{measure.name} of {name} are not known in {where}" for where, runs in known if not runs
             ]
-            if all(runs for _, runs in told):
-                drafts.append((name, measure, told[1][1], told[0][1]))
+            if all(runs for _, runs in known):
+                drafts.append((name, measure, known[1][1], known[0][1]))
     spec = MatrixSpec.model_validate(new.spec)
     missing += undecided(spec, new.arms)
     tests = [
@@ -172,7 +172,7 @@ def compare(
     )
     varied = sum(test.least < 1 for test in tests)
     blind = any(one.verdict == "cannot tell" for one in measured)
-    return Comparison(
+    return MatrixComparison(
         base=names[0],
         new=names[1],
         level=level,
@@ -193,7 +193,7 @@ def compare(
 
 def _measured(
     draft: tuple[str, _Measure, list[RunRow], list[RunRow]], p: float, least: float, level: float
-) -> Measured:
+) -> MeasureComparison:
     name, measure, new, base = draft
     sides = _gap(measure, new, base)
     verdict: Literal["worse", "no worse", "cannot tell"] = "no worse"
@@ -202,7 +202,7 @@ def _measured(
         verdict = "cannot tell"
     elif p <= level and sides["new"] - sides["base"] >= (0 if measure.findings else SMALLEST_SECONDS):
         verdict = "worse"
-    return Measured(arm=name, measure=measure.name, p=p, least_p=least, verdict=verdict, **sides)
+    return MeasureComparison(arm=name, measure=measure.name, p=p, least_p=least, verdict=verdict, **sides)
 
 
 def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class RunRow(Frozen):
         return any(reason.startswith(f"{finding.value}: promised ") for reason in self.reasons)
 
 
-def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
+def run_row(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
     """The outcome of a run that was checked."""
     meta, summary, judgement = result.meta, result.summary, result.judgement
     ended = meta.ended_ns or meta.started_ns

@@ -14,7 +14,7 @@ from harness.many.consecutive_failures import ConsecutiveFailures, broken_reason
 from harness.many.docker_backend import DockerBackend, Feasibility
 from harness.many.matrix.figures import ArmState, arm_results, loss_width
 from harness.many.matrix.plan import MatrixPlan
-from harness.many.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, RunRow, row_of
+from harness.many.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, RunRow, run_row
 from harness.many.run_time import RunTimes, format_duration
 from harness.many.workers import RequestFinished
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
@@ -172,7 +172,7 @@ class MatrixRun:
             if wait or run.check.done():
                 path, labels = self._store.path_of(run.arm, run.repeat), self._labels[run.arm]
                 result = run.check.result()
-                self._keep(row_of(result, arm=run.arm, labels=labels, repeat=run.repeat, folder=path))
+                self._keep(run_row(result, arm=run.arm, labels=labels, repeat=run.repeat, folder=path))
                 self._made.remove(run)
 
     def _width(self, name: str) -> float:

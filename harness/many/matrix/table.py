@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from checkers import difference
-from harness.many.matrix.compare import Comparison, Measured
+from harness.many.matrix.compare import MatrixComparison, MeasureComparison
 from harness.many.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 from harness.report.page.blocks import AnyCell, Block, Cell, Lines, Status, Table, grid, text_of
@@ -135,7 +135,7 @@ def _rates(figures: ArmFigures) -> str:
     return ", ".join(parts)
 
 
-def comparison(base: MatrixResult, new: MatrixResult, found: Comparison) -> tuple[Block, ...]:
+def comparison(base: MatrixResult, new: MatrixResult, found: MatrixComparison) -> tuple[Block, ...]:
     """Runs with loss in both results, every measure that was compared, and the result in sentences."""
     return _compared_shares(base, new), _compared_measures(found), Lines(list(_sentences(found)))
 
@@ -155,7 +155,7 @@ def _compared_shares(base: MatrixResult, new: MatrixResult) -> Table:
     return Table(columns, rows, title="Runs with loss", right=columns[1:], no_wrap=columns, cards=True)
 
 
-def _compared_measures(found: Comparison) -> Table:
+def _compared_measures(found: MatrixComparison) -> Table:
     columns, rows = grid(
         {
             "arm": one.arm,
@@ -179,7 +179,7 @@ def _compared_measures(found: Comparison) -> Table:
     )
 
 
-def _sentences(found: Comparison) -> Iterator[str]:
+def _sentences(found: MatrixComparison) -> Iterator[str]:
     """The result of the comparison in sentences."""
     for breach in found.breaches:
         bounds = f"{breach.bound} is {three_digits(breach.found)}, allowed {three_digits(breach.allowed)}"
@@ -201,7 +201,7 @@ def _sentences(found: Comparison) -> Iterator[str]:
         yield f"no arm is worse ({each})"
 
 
-def _gap(one: Measured) -> str:
+def _gap(one: MeasureComparison) -> str:
     if one.gap is None:
         return "-"
     if one.low is None or one.high is None:

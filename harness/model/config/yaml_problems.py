@@ -80,11 +80,11 @@ def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadI
     """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
     problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
     # A value that several arms share is wrong in each of them, but is reported once.
-    told: dict[Any, tuple[int | None, _Found]] = {}
+    problem_of: dict[Any, tuple[int | None, _Found]] = {}
     for one in problems:
         line = _line_and_node(file.root, one.path)[0]
-        told.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
-    by_line = sorted(told.values(), key=lambda one: one[0] or 0)
+        problem_of.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
+    by_line = sorted(problem_of.values(), key=lambda one: one[0] or 0)
     first, *others = (
         BadInput(one.what, where=file.where(line, one.path), expected=one.expected, found=one.found)
         for line, one in by_line[:MOST_SHOWN]

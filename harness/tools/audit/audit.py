@@ -61,17 +61,17 @@ def audit(
     chosen = client_of(entries) if client is None else client
     last = {(entry.file, canonical(entry.name)): entry for entry in entries}
     counting = [entry for entry in entries if last[entry.file, canonical(entry.name)] is entry]
-    subject = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
-    refused = {canonical(name): one for name, one in _refused_values(counting, subject)}
+    effective = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
+    refused = {canonical(name): one for name, one in _refused_values(counting, effective)}
     unsaid = {*silent, *refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
-    rules = [rule for rule in RULES if unsaid.isdisjoint(rule.settings) and rule.speaks(subject)]
+    rules = [rule for rule in RULES if unsaid.isdisjoint(rule.settings) and rule.speaks(effective)]
     findings = [
         *refused.values(),
-        *(_finding_of(rule, subject) for rule in rules),
-        *_comments(counting, refused, subject.kafka),
-        *_cut_numbers(counting, refused, subject),
+        *(_finding_of(rule, effective) for rule in rules),
+        *_comments(counting, refused, effective.kafka),
+        *_cut_numbers(counting, refused, effective),
     ]
-    names = known_settings(subject.kafka)
+    names = known_settings(effective.kafka)
     return Audit(
         client=chosen,
         kafka=kafka,
@@ -81,7 +81,7 @@ def audit(
             if canonical(one.name) in names
         ),
         findings=by_severity(findings),
-        unknown=tuple(_unknown(entries, subject)),
+        unknown=tuple(_unknown(entries, effective)),
     )
 
 
@@ -97,29 +97,29 @@ def _audited_setting(entry: PropertyLine, refused: Container[str], last: Propert
     value = None if name in refused else entry.value.strip().lower()
     says = promise.by_value.get(str(value), promise.says) if promise else None
     if promise and last is not entry:
-        says = f"has no effect: {_place(last)} sets it again"
+        says = f"has no effect: {_location(last)} sets it again"
     return AuditedSetting(
         name=entry.name,
         value=masked(entry.name, entry.value),
-        where=_place(entry),
+        where=_location(entry),
         promise=says,
         source=promise.source if promise else None,
     )
 
 
-def _place(entry: PropertyLine) -> str:
+def _location(entry: PropertyLine) -> str:
     return f"{entry.file}:{entry.line}" if entry.line else entry.file
 
 
-def _unknown(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[UnknownSetting]:
-    client, kinds = subject.client, subject.declared
-    names = known_settings(subject.kafka)
+def _unknown(entries: Iterable[PropertyLine], effective: EffectiveSettings) -> Iterable[UnknownSetting]:
+    client, kinds = effective.client, effective.declared
+    names = known_settings(effective.kafka)
     guesses = _MOST_GUESSES
     for entry in entries:
         known = names.get(entry.name) or names.get(canonical(entry.name))
         changed, close = None, None
         if known is None or (client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS)):
-            changed = change_of_name(entry.name, client, subject.kafka)
+            changed = change_of_name(entry.name, client, effective.kafka)
         if known is None and changed is None:
             guesses -= 1
             close = closest_setting(entry.name) if guesses >= 0 else None
@@ -139,11 +139,11 @@ def _unknown(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Ite
             says = "its value is filled in later, so no rule about it was applied"
         else:
             continue
-        yield UnknownSetting(name=entry.name, where=_place(entry), did_you_mean=close, says=says)
+        yield UnknownSetting(name=entry.name, where=_location(entry), did_you_mean=close, says=says)
 
 
 def _refused_values(
-    entries: Iterable[PropertyLine], subject: EffectiveSettings
+    entries: Iterable[PropertyLine], effective: EffectiveSettings
 ) -> Iterable[tuple[str, AuditFinding]]:
     """A setting's name and a finding for each value that the client's, the topic's or the broker's own
     validator refuses."""
@@ -151,7 +151,7 @@ def _refused_values(
         value = entry.value.strip()
         if masked(entry.name, value) != value:
             continue
-        refused = expected_values(entry.name, value, subject.client, subject.kinds, subject.kafka)
+        refused = expected_values(entry.name, value, effective.client, effective.kinds, effective.kafka)
         if refused is not None:
             expected, kind = refused
             remedy = _OWN_LINE if _COMMENT.search(value) else "correct the value in {}, line {}"
@@ -162,19 +162,19 @@ def _refused_values(
                     severity=Severity.REFUSED,
                     says=f"{entry.name} cannot be {value!r}: it is {expected}",
                     do=remedy.format(entry.file, entry.line),
-                    source=source_of(subject.client, kind),
+                    source=source_of(effective.client, kind),
                     settings={entry.name: value},
                 ),
             )
 
 
 def _cut_numbers(
-    entries: Iterable[PropertyLine], refused: Container[str], subject: EffectiveSettings
+    entries: Iterable[PropertyLine], refused: Container[str], effective: EffectiveSettings
 ) -> Iterable[AuditFinding]:
     """One finding for each value that librdkafka takes for another number than is written there."""
     for entry in entries:
         value = entry.value.strip()
-        found = read_as_number(entry.name, value, subject.client, subject.kafka)
+        found = read_as_number(entry.name, value, effective.client, effective.kafka)
         if found is not None and canonical(entry.name) not in refused:
             yield AuditFinding(
                 rule="number-cut",
@@ -204,14 +204,14 @@ def _comments(
             )
 
 
-def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
-    values = {name: _value(name, subject) for name in rule.settings}
-    plain = {name: masked(name, subject.value(name) or "") for name in rule.settings}
+def _finding_of(rule: AuditRule, effective: EffectiveSettings) -> AuditFinding:
+    values = {name: _value(name, effective) for name in rule.settings}
+    plain = {name: masked(name, effective.value(name) or "") for name in rule.settings}
     return AuditFinding(
         rule=rule.id,
         severity=rule.severity,
         says=re.sub(r"\{([a-z.]+)\}", lambda match: plain.get(match[1]) or "?", rule.says),
-        do=rule.do if isinstance(rule.do, str) else rule.do(subject),
+        do=rule.do if isinstance(rule.do, str) else rule.do(effective),
         source=rule.source,
         settings={name: value for name, value in values.items() if value},
         versions=rule.versions,
@@ -221,9 +221,11 @@ def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
     )
 
 
-def _value(name: str, subject: EffectiveSettings) -> str:
+def _value(name: str, effective: EffectiveSettings) -> str:
     """A setting's value, fit to be shown; empty: it has none."""
-    if name in subject.written:
-        return masked(name, subject.written[name]) or MASK
-    known, default = known_settings(subject.kafka).get(name), subject.value(name)
-    return f"{default} ({known.default_words(subject.client, subject.kafka)})" if known and default else ""
+    if name in effective.written:
+        return masked(name, effective.written[name]) or MASK
+    known, default = known_settings(effective.kafka).get(name), effective.value(name)
+    return (
+        f"{default} ({known.default_words(effective.client, effective.kafka)})" if known and default else ""
+    )

@@ -96,7 +96,7 @@ def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
     if any(section.kind in SERVER_KINDS for section in sections):
         return
     version = read_version(kafka)
-    subjects = [
+    effective_settings = [
         EffectiveSettings(
             section.entries,
             section.client or client_of(section.entries),
@@ -105,9 +105,11 @@ def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
         )
         for section in sections
     ]
-    stored = any(not one.kinds.isdisjoint(SERVER_KINDS) or _LEAST in one.written for one in subjects)
+    stored = any(
+        not one.kinds.isdisjoint(SERVER_KINDS) or _LEAST in one.written for one in effective_settings
+    )
     told = stored or not _silent(sections).isdisjoint((_LEAST, "acks"))
-    if not told and any(one.producing and one.acks == "all" for one in subjects):
+    if not told and any(one.producing and one.acks == "all" for one in effective_settings):
         yield _NO_LEAST
 
 

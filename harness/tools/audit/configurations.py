@@ -62,7 +62,7 @@ def repeated(found: Sequence[Unit]) -> Iterator[str]:
         names = _shared(one, other)
         if not names:
             continue
-        files = [_place(unit, names[0]) for unit in (one, other)]
+        files = [_file_of(unit, names[0]) for unit in (one, other)]
         what = next((str(unit.section.kind) for unit in (one, other) if unit.section.kind), "client")
         others = "another name" if len(names) == 2 else f"{len(names) - 1} other names"
         rest = f" and {others} are" if len(names) > 1 else " is"
@@ -159,6 +159,6 @@ def _library(entries: Sequence[PropertyLine], given: ClientLibrary | None) -> Cl
     return given or (None if of_servers else client_of(entries))
 
 
-def _place(one: Unit, name: str) -> str:
+def _file_of(one: Unit, name: str) -> str:
     entries: Iterable[PropertyLine] = one.section.entries
     return next(entry.file for entry in entries if canonical(entry.name) == name and entry.line)

@@ -21,7 +21,7 @@ _MEASURE = re.compile(r"(?:PT)?(\d+)(ms|[smhd]|[SMH]|[KMG]?B)")
 _TRUTH = {"on": "true", "yes": "true", "off": "false", "no": "false"}
 
 
-class Row(Frozen):
+class LineRule(Frozen):
     """Which lines, and what they set; formats.yaml explains the fields."""
 
     pattern: str = Field(alias="is")
@@ -57,11 +57,11 @@ class Format(Frozen):
     source: str = ""
     always: tuple[SettingKind, ...] = ()
     defaults: dict[SettingKind, dict[str, str]] = {}
-    rows: tuple[Row, ...] = ()
+    rows: tuple[LineRule, ...] = ()
     not_read: str | None = None
     instead: str | None = None
 
-    def row_of(self, name: str, value: str) -> tuple[Row, dict[str, str]] | None:
+    def row_of(self, name: str, value: str) -> tuple[LineRule, dict[str, str]] | None:
         """The row for a line, and the groups of its expression."""
         for row in self.rows:
             match = re.fullmatch(row.pattern, name)

@@ -36,21 +36,24 @@ _HANDLERS = {
 given counts, and the source."""
 
 
-def _is_sink(subject: EffectiveSettings) -> bool:
+def _is_sink(effective: EffectiveSettings) -> bool:
     return (
-        "connector.topics" in subject.written or "sink" in subject.written.get("connector.class", "").lower()
+        "connector.topics" in effective.written
+        or "sink" in effective.written.get("connector.class", "").lower()
     )
 
 
-def _tolerates_all(subject: EffectiveSettings) -> bool:
-    return subject.says("errors.tolerance", "all")
+def _tolerates_all(effective: EffectiveSettings) -> bool:
+    return effective.says("errors.tolerance", "all")
 
 
-def _goes_on(names: tuple[str, ...], subject: EffectiveSettings) -> bool:
+def _goes_on(names: tuple[str, ...], effective: EffectiveSettings) -> bool:
     """Whether the handler continues, and keeps the record nowhere. Kafka's own ones write to a topic of dead
     letters if there is one, since Kafka 4.2 (KIP-1034)."""
-    handler = next((subject.written[name] for name in names if name in subject.written), "")
-    kept = handler.startswith(_KAFKAS_OWN) and subject.kafka >= (4, 2) and subject.written.get(_DEAD_LETTERS)
+    handler = next((effective.written[name] for name in names if name in effective.written), "")
+    kept = (
+        handler.startswith(_KAFKAS_OWN) and effective.kafka >= (4, 2) and effective.written.get(_DEAD_LETTERS)
+    )
     return _CONTINUES.search(handler) is not None and not kept
 
 

@@ -60,7 +60,7 @@ SERVER_KINDS = (SettingKind.TOPIC, SettingKind.BROKER)
 """Both clients have the same settings of these."""
 
 
-_Place = tuple[ClientLibrary, SettingKind]
+_DefaultsKey = tuple[ClientLibrary, SettingKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class KnownSetting:
     """A known name in one version of Kafka; `defaults`, the possible `values` (as settings.tsv words them)
     and all `changes`, oldest first, are by client and kind (for topics and brokers: Java)."""
 
-    defaults: dict[_Place, str]
-    values: dict[_Place, str]
-    changes: dict[_Place, tuple[SettingChange, ...]] = field(default_factory=dict)
+    defaults: dict[_DefaultsKey, str]
+    values: dict[_DefaultsKey, str]
+    changes: dict[_DefaultsKey, tuple[SettingChange, ...]] = field(default_factory=dict)
 
     @property
     def clients(self) -> set[ClientLibrary]:
@@ -96,20 +96,20 @@ class KnownSetting:
 
     def default(self, client: ClientLibrary) -> str | None:
         """The default in this client, else in topics, else in brokers; None: there is none, or a long one."""
-        return self.defaults.get(self._place(client))
+        return self.defaults.get(self._defaults_key(client))
 
     def default_words(self, client: ClientLibrary, kafka: VersionNumbers) -> str:
         """`default`, with the versions of Kafka that have it, if others have another one."""
-        changes = [one for one in self.changes.get(self._place(client), ()) if one.what == "default"]
+        changes = [one for one in self.changes.get(self._defaults_key(client), ()) if one.what == "default"]
         later = next((one.version for one in changes if one.is_after(kafka)), None)
         if later is not None:
             return f"default before Kafka {later}"
         return f"default since Kafka {changes[-1].version}" if changes else "default"
 
-    def _place(self, client: ClientLibrary) -> _Place:
-        places = [(client, kind) for kind in SettingKind]
-        places += [(ClientLibrary.JAVA, kind) for kind in SERVER_KINDS]
-        return next((one for one in places if self.defaults.get(one)), places[0])
+    def _defaults_key(self, client: ClientLibrary) -> _DefaultsKey:
+        keys = [(client, kind) for kind in SettingKind]
+        keys += [(ClientLibrary.JAVA, kind) for kind in SERVER_KINDS]
+        return next((one for one in keys if self.defaults.get(one)), keys[0])
 
 
 def canonical(name: str) -> str:
@@ -126,7 +126,7 @@ def listed_name(name: str) -> str:
 
 
 @cache
-def _catalogue() -> tuple[tuple[_Place, str, str, str, tuple[SettingChange, ...]], ...]:
+def _catalogue() -> tuple[tuple[_DefaultsKey, str, str, str, tuple[SettingChange, ...]], ...]:
     """The lines of settings.tsv: place, name, default, values and changes."""
     found = []
     for line in (resources.files("harness.tools.audit") / "settings.tsv").read_text().splitlines():

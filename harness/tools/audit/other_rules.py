@@ -22,35 +22,35 @@ _LATEST = ("latest", "largest", "end")
 _BY_DURATION = "by_duration:"
 
 
-def _by_brokers(subject: EffectiveSettings) -> bool:
+def _by_brokers(effective: EffectiveSettings) -> bool:
     """Whether brokers assign partitions (KIP-848): a group then hears of new ones with a heartbeat, not with
     the next refresh of metadata."""
-    return subject.has("group.protocol", "consumer")
+    return effective.has("group.protocol", "consumer")
 
 
-def _discovery_ms(subject: EffectiveSettings) -> int:
+def _discovery_ms(effective: EffectiveSettings) -> int:
     """How long a group may not know of a new partition."""
-    return subject.number(
-        "group.consumer.heartbeat.interval.ms" if _by_brokers(subject) else "metadata.max.age.ms",
-        5_000 if _by_brokers(subject) else 300_000,
+    return effective.number(
+        "group.consumer.heartbeat.interval.ms" if _by_brokers(effective) else "metadata.max.age.ms",
+        5_000 if _by_brokers(effective) else 300_000,
     )
 
 
-def _starts_too_late(subject: EffectiveSettings) -> bool:
+def _starts_too_late(effective: EffectiveSettings) -> bool:
     """Whether a group goes back by less than the time in which it may not know of a new partition."""
-    value = subject.written.get("auto.offset.reset", "")
+    value = effective.written.get("auto.offset.reset", "")
     back = seconds_of(value.removeprefix(_BY_DURATION)) if value.startswith(_BY_DURATION) else None
-    return back is not None and back * 1000 < _discovery_ms(subject)
+    return back is not None and back * 1000 < _discovery_ms(effective)
 
 
-def _instead_of_latest(subject: EffectiveSettings) -> str:
+def _instead_of_latest(effective: EffectiveSettings) -> str:
     """What keeps a group from passing over records: by_duration is Java's since Kafka 4.0 (KIP-1106)."""
-    if subject.client is ClientLibrary.LIBRDKAFKA or subject.kafka < (4,):
+    if effective.client is ClientLibrary.LIBRDKAFKA or effective.kafka < (4,):
         return "set auto.offset.reset=earliest where every record counts"
-    if _by_brokers(subject):
-        time, longer = f"PT{-(-_discovery_ms(subject) // 1000)}S", "group.consumer.heartbeat.interval.ms"
+    if _by_brokers(effective):
+        time, longer = f"PT{-(-_discovery_ms(effective) // 1000)}S", "group.consumer.heartbeat.interval.ms"
     else:
-        time, longer = f"PT{_discovery_ms(subject) // 60_000 + 1}M", "metadata.max.age.ms and a rebalance"
+        time, longer = f"PT{_discovery_ms(effective) // 60_000 + 1}M", "metadata.max.age.ms and a rebalance"
     return (
         "set auto.offset.reset=earliest where every record counts. Where old records are not wanted, set "
         f"auto.offset.reset={_BY_DURATION}{time}, which is longer than {longer}: a new partition is then "
@@ -58,14 +58,14 @@ def _instead_of_latest(subject: EffectiveSettings) -> str:
     )
 
 
-def _other_mechanism(subject: EffectiveSettings) -> bool:
+def _other_mechanism(effective: EffectiveSettings) -> bool:
     """Whether SASL is used with a mechanism that librdkafka does not know, or that is in another case. The
     Java client may have mechanisms of its own."""
-    name = subject.value("sasl.mechanism") or ""
+    name = effective.value("sasl.mechanism") or ""
     unknown = name not in _MECHANISMS and (
-        subject.client is ClientLibrary.LIBRDKAFKA or name.upper() in _MECHANISMS
+        effective.client is ClientLibrary.LIBRDKAFKA or name.upper() in _MECHANISMS
     )
-    return unknown and is_plain(name) and subject.has("security.protocol", "sasl_plaintext", "sasl_ssl")
+    return unknown and is_plain(name) and effective.has("security.protocol", "sasl_plaintext", "sasl_ssl")
 
 
 RULES: tuple[AuditRule, ...] = (

@@ -13,28 +13,30 @@ _TRIES = 3
 twice."""
 
 
-def _too_many_in_flight(subject: EffectiveSettings) -> bool:
-    return _IN_FLIGHT in subject.written and subject.number(_IN_FLIGHT) > 5
+def _too_many_in_flight(effective: EffectiveSettings) -> bool:
+    return _IN_FLIGHT in effective.written and effective.number(_IN_FLIGHT) > 5
 
 
-def _may_repeat(subject: EffectiveSettings) -> bool:
+def _may_repeat(effective: EffectiveSettings) -> bool:
     """Whether a record that was sent again may be in the log twice."""
-    may = subject.producing and not subject.idempotent and subject.acks != "0"
-    return may and subject.number("retries") > 0
+    may = effective.producing and not effective.idempotent and effective.acks != "0"
+    return may and effective.number("retries") > 0
 
 
-def _gives_up_at_once(subject: EffectiveSettings) -> bool:
-    return subject.written.get("retries") == "0" and subject.acks != "0" and not subject.wants_idempotence
+def _gives_up_at_once(effective: EffectiveSettings) -> bool:
+    return (
+        effective.written.get("retries") == "0" and effective.acks != "0" and not effective.wants_idempotence
+    )
 
 
-def _short_delivery(subject: EffectiveSettings) -> bool:
-    needed = subject.number("linger.ms") + subject.number("request.timeout.ms")
-    return "delivery.timeout.ms" in subject.written and subject.number("delivery.timeout.ms") < needed
+def _short_delivery(effective: EffectiveSettings) -> bool:
+    needed = effective.number("linger.ms") + effective.number("request.timeout.ms")
+    return "delivery.timeout.ms" in effective.written and effective.number("delivery.timeout.ms") < needed
 
 
-def _acks_all(subject: EffectiveSettings) -> str:
+def _acks_all(effective: EffectiveSettings) -> str:
     """The topic's minimum ISR is advised only where it is known to be 1."""
-    alone = subject.number("min.insync.replicas") == 1
+    alone = effective.number("min.insync.replicas") == 1
     return "set acks=all and min.insync.replicas=2" if alone else "set acks=all"
 
 

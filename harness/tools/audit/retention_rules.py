@@ -28,41 +28,41 @@ _OLDEST = (
 """Brokers refuse records that are older; the second pair was removed in Kafka 4.0."""
 
 
-def _first(subject: EffectiveSettings, names: tuple[str, ...], otherwise: int) -> int:
+def _first(effective: EffectiveSettings, names: tuple[str, ...], otherwise: int) -> int:
     """The topic's value, else the broker's for its topics."""
-    return next((subject.number(name, otherwise) for name in names if name in subject.written), otherwise)
+    return next((effective.number(name, otherwise) for name in names if name in effective.written), otherwise)
 
 
-def _text(subject: EffectiveSettings, names: tuple[str, ...], otherwise: str) -> str:
-    return next((subject.written[name] for name in names if name in subject.written), otherwise)
+def _text(effective: EffectiveSettings, names: tuple[str, ...], otherwise: str) -> str:
+    return next((effective.written[name] for name in names if name in effective.written), otherwise)
 
 
-def _retention(subject: EffectiveSettings) -> int:
+def _retention(effective: EffectiveSettings) -> int:
     """The milliseconds that records are kept for; -1: they are not deleted by their age."""
-    if "retention.ms" in subject.written:
-        return subject.number("retention.ms", -1)
-    given = next((name for name in _BROKERS_RETENTION if name in subject.written), None)
+    if "retention.ms" in effective.written:
+        return effective.number("retention.ms", -1)
+    given = next((name for name in _BROKERS_RETENTION if name in effective.written), None)
     if given is None:
         return _WEEK
-    kept = subject.number(given, -1)
+    kept = effective.number(given, -1)
     return kept * _BROKERS_RETENTION[given] if kept >= 0 else -1
 
 
-def _ages_by_producers(subject: EffectiveSettings) -> bool:
+def _ages_by_producers(effective: EffectiveSettings) -> bool:
     """Whether records are deleted by the time that their producer gave them, however old that is."""
-    kept = _retention(subject)
+    kept = _retention(effective)
     return (
         kept >= 0
-        and _text(subject, _TYPES, "CreateTime") == "CreateTime"
-        and "delete" in _text(subject, _POLICIES, "delete")
-        and _first(subject, _OLDEST, _NO_LIMIT) > kept
+        and _text(effective, _TYPES, "CreateTime") == "CreateTime"
+        and "delete" in _text(effective, _POLICIES, "delete")
+        and _first(effective, _OLDEST, _NO_LIMIT) > kept
     )
 
 
-def _local_above_total(subject: EffectiveSettings, what: str) -> bool:
-    total = subject.number(f"retention.{what}", -1)
-    local = subject.number(f"local.retention.{what}", _BY_RETENTION)
-    tiered = subject.says("remote.storage.enable", "true")
+def _local_above_total(effective: EffectiveSettings, what: str) -> bool:
+    total = effective.number(f"retention.{what}", -1)
+    local = effective.number(f"local.retention.{what}", _BY_RETENTION)
+    tiered = effective.says("remote.storage.enable", "true")
     return tiered and total != -1 and (local == -1 or local > total)
 
 

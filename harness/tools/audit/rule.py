@@ -81,13 +81,13 @@ class AuditRule:
         ]
         return ", ".join(words) or None
 
-    def speaks(self, subject: EffectiveSettings) -> bool:
+    def speaks(self, effective: EffectiveSettings) -> bool:
         """Whether it is about this client and version, and applies."""
         return (
-            self.client in (None, subject.client)
-            and (self.since is None or subject.kafka >= numbers(self.since))
-            and (self.before is None or subject.kafka < numbers(self.before))
-            and self.applies(subject)
+            self.client in (None, effective.client)
+            and (self.since is None or effective.kafka >= numbers(self.since))
+            and (self.before is None or effective.kafka < numbers(self.before))
+            and self.applies(effective)
         )
 
 

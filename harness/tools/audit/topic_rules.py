@@ -19,38 +19,38 @@ from harness.tools.audit.rule import (
 _COPIES = ("min.insync.replicas", "replication.factor", "default.replication.factor")
 
 
-def _storing(subject: EffectiveSettings) -> bool:
+def _storing(effective: EffectiveSettings) -> bool:
     """Whether the configuration has settings of topics or brokers."""
-    return not subject.kinds.isdisjoint(SERVER_KINDS) or "min.insync.replicas" in subject.written
+    return not effective.kinds.isdisjoint(SERVER_KINDS) or "min.insync.replicas" in effective.written
 
 
-def _acks_all(subject: EffectiveSettings) -> bool:
-    return subject.producing and subject.acks == "all"
+def _acks_all(effective: EffectiveSettings) -> bool:
+    return effective.producing and effective.acks == "all"
 
 
-def _copies(subject: EffectiveSettings) -> int | None:
+def _copies(effective: EffectiveSettings) -> int | None:
     """The number of replicas, if it is configured; -1 means the brokers' default."""
     for name in ("replication.factor", "default.replication.factor"):
-        if name in subject.written and (copies := subject.number(name, -1)) != -1:
+        if name in effective.written and (copies := effective.number(name, -1)) != -1:
             return copies
     return None
 
 
-def _least(subject: EffectiveSettings) -> int:
+def _least(effective: EffectiveSettings) -> int:
     """The minimum ISR; 0: not known."""
-    return subject.number("min.insync.replicas")
+    return effective.number("min.insync.replicas")
 
 
-def _is_no_controller(subject: EffectiveSettings) -> bool:
+def _is_no_controller(effective: EffectiveSettings) -> bool:
     """Whether this is the file of a broker in KRaft mode whose controllers are nodes of their own."""
-    roles = subject.listed("process.roles")
+    roles = effective.listed("process.roles")
     return "broker" in roles and "controller" not in roles
 
 
-def _asks_for_all(subject: EffectiveSettings) -> bool:
+def _asks_for_all(effective: EffectiveSettings) -> bool:
     """Whether acks=all needs every replica, of several; more than there are means all since Kafka 3.7."""
-    copies, least = _copies(subject) or 0, _least(subject)
-    return copies > 1 and (least == copies or (least > copies and subject.kafka >= (3, 7)))
+    copies, least = _copies(effective) or 0, _least(effective)
+    return copies > 1 and (least == copies or (least > copies and effective.kafka >= (3, 7)))
 
 
 def _kept_by_one(

@@ -174,13 +174,13 @@ def _without_effect(
 def _arm(
     experiment: Experiment, entries: Sequence[PropertyLine], path: Path, client: ClientLibrary | None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    subject = EffectiveSettings(tuple(entries), client or client_of(entries))
-    fields, left_out = _to_librdkafka(subject)
+    effective = EffectiveSettings(tuple(entries), client or client_of(entries))
+    fields, left_out = _to_librdkafka(effective)
     values = {entry.name: entry.value for entry in entries}
-    transactional_id = "own" if subject.transactional else None
+    transactional_id = "own" if effective.transactional else None
     try:
         settings = ProducerSettings.model_validate(fields)
-        if subject.transactional:
+        if effective.transactional:
             settings.check_transactional()
         given = settings.to_librdkafka("127.0.0.1:1", transactional_id)
         Producer({**given, "log_level": 0}, logger=client_logger())
@@ -190,28 +190,28 @@ def _arm(
         reason: Any = error.args[0] if error.args else error
         message = reason.str() if isinstance(error, KafkaException) else str(reason)
         raise _refused(path, message, values) from None
-    idempotent = settings.enable_idempotence or subject.transactional
+    idempotent = settings.enable_idempotence or effective.transactional
     arm = Arm(
         name=ARM,
         producer=settings,
-        workload=_workload(experiment, subject.transactional),
+        workload=_workload(experiment, effective.transactional),
         promise={"lost": "0", "duplicate": "0" if idempotent else "any"},
     )
     return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), left_out
 
 
-def _to_librdkafka(subject: EffectiveSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _to_librdkafka(effective: EffectiveSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The configuration as fields of `ProducerSettings`, for librdkafka, and the unused settings, each with
     the reason. A Java configuration keeps the Java client's defaults (idempotence, and 5 requests in flight),
     to reproduce its behaviour."""
-    java = subject.client is ClientLibrary.JAVA
+    java = effective.client is ClientLibrary.JAVA
     settings: dict[str, str] = {}
     if java:
-        settings["enable.idempotence"] = str(subject.idempotent).lower()
+        settings["enable.idempotence"] = str(effective.idempotent).lower()
         settings["max.in.flight.requests.per.connection"] = str(_JAVA_IN_FLIGHT)
     extra: dict[str, str] = {}
     left_out = []
-    for name, value in subject.written.items():
+    for name, value in effective.written.items():
         why = _reason_unused(name, java)
         if why is not None:
             left_out.append(f"{name}: {why}")
@@ -226,7 +226,7 @@ def _to_librdkafka(subject: EffectiveSettings) -> tuple[dict[str, Any], tuple[st
             extra[_OTHER_NAMES.get(name, name)] = value
     if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
         # Java's setting is how long the client waits for an answer: librdkafka's socket.timeout.ms.
-        waiting = subject.number("request.timeout.ms", _LONGEST_SOCKET_MS)
+        waiting = effective.number("request.timeout.ms", _LONGEST_SOCKET_MS)
         settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
     return {**settings, "extra": extra}, tuple(left_out)
 

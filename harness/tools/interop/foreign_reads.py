@@ -21,7 +21,7 @@ from harness.tools.interop.topic_dumps import parse_dump
 from harness.tools.interop.verifiable_events import (
     CONSUMER,
     RECORD,
-    Lines,
+    LineCounts,
     ascii_text,
     count_damaged,
     decode_text,
@@ -55,7 +55,7 @@ class ForeignReads:
         self.topic = topic
         self.keyless = 0
         self._dump_ms = dump_ms
-        self.lines = Lines()
+        self.lines = LineCounts()
         self.unlisted = self.of_other_topics = self.records = 0
         self.ends: Counter[int] = Counter()
         self.read_to: Counter[int] = Counter()

@@ -18,7 +18,7 @@ import pyarrow as pa
 from harness.model.journal import SENDS, SendOutcome
 from harness.tools.interop.verifiable_events import (
     PRODUCER,
-    Lines,
+    LineCounts,
     decode_text,
     key_id,
     librdkafka_error,
@@ -39,7 +39,7 @@ _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(slots=True)
-class Numbers:
+class ReportedNumbers:
     """Which numbers of one producer have been reported, and the keys of these records: the highest (-1: none
     has a key), and whether keys are repeated (`wraps`)."""
 
@@ -66,7 +66,7 @@ class Numbers:
             self.wraps = self.wraps or key < seq
 
 
-_NOTHING = Numbers()
+_NOTHING = ReportedNumbers()
 
 
 class ForeignSends:
@@ -80,8 +80,8 @@ class ForeignSends:
 
     def __init__(self, acks: str, *, topic: str | None = None, keys: int | None = None) -> None:
         self.topic = topic
-        self.lines = Lines()
-        self.numbers: dict[int, Numbers] = {}
+        self.lines = LineCounts()
+        self.numbers: dict[int, ReportedNumbers] = {}
         self.foreign = self.reported_again = self.of_other_topics = 0
         self.first_ms: int | None = None
         self.last_ms = 0
@@ -130,7 +130,7 @@ class ForeignSends:
         return pa.Table.from_pylist(rows, schema=SENDS)
 
     def _row(self, event: dict[str, Any], producer: int, seq: int) -> dict[str, Any] | None:
-        numbers = self.numbers.setdefault(producer, Numbers())
+        numbers = self.numbers.setdefault(producer, ReportedNumbers())
         if not numbers.mark_reported(seq):
             self.reported_again += 1
             return None

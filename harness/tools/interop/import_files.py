@@ -43,7 +43,7 @@ _RENAME = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class ContainerLines:
     """The lines of one container in a file; of all of them, if the file names none (`source` empty).
     `tools` printed them, `prefixes` stand before them. `alone`: no line of the file has another source."""
 
@@ -60,7 +60,7 @@ class Stream:
         return self.path.name if self.alone or not self.source else f"{self.path.name} ({self.source})"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """As `name`, with the file's path."""
         return f"{self.path}{self.name.removeprefix(self.path.name)}"
 
@@ -82,7 +82,7 @@ class _Source:
     prefixes: set[str] = field(default_factory=set)
 
 
-def streams_of(path: Path, wanted: tuple[str, ...], stack: ExitStack) -> list[Stream]:
+def streams_of(path: Path, wanted: tuple[str, ...], stack: ExitStack) -> list[ContainerLines]:
     """The lines of each container of a file that printed what is wanted.
 
     Args:
@@ -113,7 +113,9 @@ def streams_of(path: Path, wanted: tuple[str, ...], stack: ExitStack) -> list[St
         if tools.keys() != {_ANY}:
             raise _refusal(path, wanted, tools, strange)
     return [
-        Stream(path, content, frozenset(one.tools), tuple(sorted(one.prefixes)), name, len(sources) == 1)
+        ContainerLines(
+            path, content, frozenset(one.tools), tuple(sorted(one.prefixes)), name, len(sources) == 1
+        )
         for name, one in found.items()
     ]
 

@@ -15,15 +15,15 @@ from harness.tools.interop.foreign_deliveries import ForeignDeliveries
 from harness.tools.interop.foreign_reads import ForeignReads
 from harness.tools.interop.foreign_sends import ForeignSends
 from harness.tools.interop.import_acks import Acks
-from harness.tools.interop.import_files import Stream
-from harness.tools.interop.verifiable_events import Lines
+from harness.tools.interop.import_files import ContainerLines
+from harness.tools.interop.verifiable_events import LineCounts
 
 RUN_ID = 1
 """Text values contain no run id, so any number serves."""
 _MS = 1_000_000
 
-Reads = list[tuple[Stream, ForeignReads]]
-Sends = list[tuple[Stream, ForeignSends]]
+Reads = list[tuple[ContainerLines, ForeignReads]]
+Sends = list[tuple[ContainerLines, ForeignSends]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def summarize_import(sends: Sends, reads: Reads) -> ImportSummary:
     return ImportSummary(tuple(file_lines), tuple(problems), tuple(gaps))
 
 
-def _file_line(stream: Stream, lines: Lines, odd: list[tuple[int, str]]) -> str:
+def _file_line(stream: ContainerLines, lines: LineCounts, odd: list[tuple[int, str]]) -> str:
     first = "" if lines.first_damaged is None else f" (the first: line {lines.first_damaged})"
     damaged = (lines.damaged, f"damaged lines{first}")
     counts = [(lines.events, "events"), (lines.other, "other lines"), damaged, *odd]
@@ -104,10 +104,10 @@ def _file_line(stream: Stream, lines: Lines, odd: list[tuple[int, str]]) -> str:
     shown += [f"without the prefix of {prefix}" for prefix in stream.prefixes]
     shown += ["times without a zone are taken as UTC"] * lines.zoneless
     shown += ["times without a date are taken as of 1970-01-01"] * lines.dateless
-    return f"{stream.place}: {', '.join(shown)}"
+    return f"{stream.location}: {', '.join(shown)}"
 
 
-def _client(lines: list[Lines]) -> str:
+def _client(lines: list[LineCounts]) -> str:
     """The library of the tools: those of librdkafka write times without a zone."""
     return "librdkafka" if any(one.zoneless for one in lines) else "java"
 

@@ -108,7 +108,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
     with running_cluster(spec, folder) as cluster:
         partitions, replicas = _shape(cluster, target.topic)
         topic_config = cluster.admin().config(target.topic)
-        subject = FinalReadTarget(
+        topic_to_read = FinalReadTarget(
             target.topic,
             partitions,
             replicas,
@@ -133,7 +133,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
             versions={"python": platform.python_version(), "kafka-chaos": version("kafka-chaos")},
             started_ns=began,
             steps=(StepInfo(index=0, name="imported", kind="write", started_ns=began, ended_ns=wrote),),
-            final_read=final_read(cluster, subject, folder),
+            final_read=final_read(cluster, topic_to_read, folder),
             finished=True,
             problems=problems,
             skipped=cluster.remarks(),

@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any
 
-from harness.tools.interop.verifiable_events import RECORD, Lines, count_damaged, has_fields
+from harness.tools.interop.verifiable_events import RECORD, LineCounts, count_damaged, has_fields
 
 KCAT, CONSOLE = "kcat -J", "kafka-console-consumer"
 JSON_DUMP = "JSON lines with partition, offset and value"
@@ -40,7 +40,7 @@ def dump_tool(line: bytes) -> str | None:
 
 
 def parse_dump(
-    line: str | bytes | None, lines: Lines, topic: str | None, at_ms: int
+    line: str | bytes | None, lines: LineCounts, topic: str | None, at_ms: int
 ) -> dict[str, Any] | None:
     """The `record_data` event of one line, counted in `lines`; None: it is no such line, and not counted.
 

@@ -88,7 +88,7 @@ _PLAIN_DIGITS = 18
 
 
 @dataclass(slots=True)
-class Lines:
+class LineCounts:
     """Counts of the lines of one file. `elsewhere` are those of other containers, `first_damaged` is the
     number of the first damaged line, from 1, `last_ms` the time of the last event, `zoneless` and `dateless`
     tell that times without a zone (read as UTC) or without a date (read as 1970-01-01) were seen."""
@@ -107,7 +107,7 @@ class Lines:
         return self.events + self.other + self.damaged + self.elsewhere
 
 
-def parse(line: str | bytes | None, known: dict[str, _Fields], lines: Lines) -> dict[str, Any] | None:
+def parse(line: str | bytes | None, known: dict[str, _Fields], lines: LineCounts) -> dict[str, Any] | None:
     """The event of one line (None: it contains none). Counts the line in `lines`; its text never raises.
 
     Args:
@@ -148,7 +148,7 @@ def parse(line: str | bytes | None, known: dict[str, _Fields], lines: Lines) -> 
     return event
 
 
-def _time_ms(text: object, lines: Lines) -> int | None:
+def _time_ms(text: object, lines: LineCounts) -> int | None:
     """`_time` in ms; that of the event before, if there is none; None: it is no time."""
     if text is None:
         return lines.last_ms
@@ -171,7 +171,7 @@ def _is_part(part: dict[str, Any], name: str) -> bool:
     return has_fields(part, _PARTS[name]) and all(has_fields({"offset": one}, _OFFSET) for one in offsets)
 
 
-def count_damaged(lines: Lines) -> None:
+def count_damaged(lines: LineCounts) -> None:
     """Count a line as damaged."""
     lines.damaged += 1
     if lines.first_damaged is None:

@@ -26,7 +26,13 @@ from harness.tools.interop.foreign_deliveries import ForeignDeliveries
 from harness.tools.interop.foreign_reads import FINAL, ForeignReads, Once
 from harness.tools.interop.foreign_sends import ForeignSends
 from harness.tools.interop.import_acks import acks_of
-from harness.tools.interop.import_files import CONSUMER_TOOL, PRODUCER_TOOL, SHARE_TOOL, Stream, streams_of
+from harness.tools.interop.import_files import (
+    CONSUMER_TOOL,
+    PRODUCER_TOOL,
+    SHARE_TOOL,
+    ContainerLines,
+    streams_of,
+)
 from harness.tools.interop.import_share import described_group, share_group
 from harness.tools.interop.import_summary import (
     RUN_ID,
@@ -111,12 +117,12 @@ def _refuse_shared(sends: Sends) -> None:
             if producer in owner:
                 raise BadInput(
                     "two producers wrote the same values",
-                    where=f"{owner[producer]} and {stream.place}",
+                    where=f"{owner[producer]} and {stream.location}",
                     expected="a --value-prefix of its own for each producer",
                     found=f"both have the prefix {producer}" if producer else "both have no prefix, or 0",
                     next_step="import them as two runs, or run the producers again with prefixes",
                 )
-            owner[producer] = stream.place
+            owner[producer] = stream.location
 
 
 def _read(
@@ -173,15 +179,15 @@ def _read(
     return live, finals, records
 
 
-def _reader_of(stream: Stream) -> type[ForeignReads]:
+def _reader_of(stream: ContainerLines) -> type[ForeignReads]:
     return ForeignDeliveries if SHARE_TOOL in stream.tools else ForeignReads
 
 
-def _refuse_silent(stream: Stream, one: ForeignReads) -> None:
+def _refuse_silent(stream: ContainerLines, one: ForeignReads) -> None:
     if one.unlisted and not one.records:
         raise BadInput(
             "this consumer did not print which records it received",
-            where=stream.place,
+            where=stream.location,
             expected='a "record_data" line for each record',
             found=f"{one.unlisted:,} records, which are only counted",
             next_step="run the tool with --verbose; those of librdkafka and Go list no records, so read the "
@@ -189,9 +195,9 @@ def _refuse_silent(stream: Stream, one: ForeignReads) -> None:
         )
 
 
-def _dump_lacks(stream: Stream, lacks: str, found: str, next_step: str) -> BadInput:
+def _dump_lacks(stream: ContainerLines, lacks: str, found: str, next_step: str) -> BadInput:
     what = f"this dump does not contain {lacks}"
-    return BadInput(what, where=stream.place, found=found, next_step=next_step)
+    return BadInput(what, where=stream.location, found=found, next_step=next_step)
 
 
 def _names(wanted: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ from faults.proxied.link_messages import (
     SlowedMessages,
     link_rules,
 )
-from faults.proxied.message_probe import Answers, Asking, parse_answers
+from faults.proxied.message_probe import Asking, ProbeAnswers, parse_answers
 from faults.shared.fault_spec import KINDS, FaultSpec
 from faults.targets.target_context import ClusterShape
 from harness.model.request_rules import RequestRule, RuleCounts
@@ -122,36 +122,36 @@ DELAY = rules(action="delay", delay_ms=100)
 )
 def test_a_delay_is_seen_in_each_direction(links: Any, trips: list[float], seen: bool) -> None:
     injection = DelayedMessages(links=links, rules=DELAY, delay_ms=100, baseline=((1, 2, 2.0),))
-    assert injection.judge(LINK, Answers(), echoes(*trips))[0] is seen
+    assert injection.judge(LINK, ProbeAnswers(), echoes(*trips))[0] is seen
 
 
 def test_delays_that_do_not_vary_are_no_jitter() -> None:
     injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=100, spread_ms=50)
     even = [50 + 100 * number / 199 for number in range(200)]
-    assert injection.judge(LINK, Answers(), echoes(*even))[0]
-    assert not injection.judge(LINK, Answers(), echoes(*[100.0] * 200))[0]
-    assert not injection.judge(LINK, Answers(), echoes(*[400.0] * 200))[0]
+    assert injection.judge(LINK, ProbeAnswers(), echoes(*even))[0]
+    assert not injection.judge(LINK, ProbeAnswers(), echoes(*[100.0] * 200))[0]
+    assert not injection.judge(LINK, ProbeAnswers(), echoes(*[400.0] * 200))[0]
 
 
 def test_a_rate_is_seen_in_the_time_that_bytes_take() -> None:
     slow = SlowedMessages(links=ONE_WAY, rules=rules(action="bandwidth", bytes_per_second=100_000))
     how = slow.how(LINK)
     assert how.burst * how.request_bytes == pytest.approx(15_000, rel=0.01)
-    assert slow.judge(LINK, Answers({}, 400), echoes(150, 155, 160))[0]
-    assert not slow.judge(LINK, Answers({}, 400), echoes(3, 4, 5))[0]
-    assert not slow.judge(LINK, Answers({}, 400), echoes(300, 310, 320))[0]
+    assert slow.judge(LINK, ProbeAnswers({}, 400), echoes(150, 155, 160))[0]
+    assert not slow.judge(LINK, ProbeAnswers({}, 400), echoes(3, 4, 5))[0]
+    assert not slow.judge(LINK, ProbeAnswers({}, 400), echoes(300, 310, 320))[0]
     to_client = SlowedMessages(links=(Link(1, -1),), rules=slow.rules)
     assert to_client.how(Link(1, -1)).padding == 0, "the client asks, and responses are slow"
     back = SlowedMessages(links=(Link(2, 1),), rules=slow.rules)
     assert back.how(LINK).padding == 0
     assert back.how(LINK).burst * 400 == pytest.approx(15_000, rel=0.05)
-    assert back.judge(LINK, Answers({}, 400), echoes(150, 155, 160))[0]
+    assert back.judge(LINK, ProbeAnswers({}, 400), echoes(150, 155, 160))[0]
 
 
 def test_no_more_requests_are_quick_than_went_at_once() -> None:
     injection = ReorderedMessages(links=ONE_WAY, rules=DELAY, percent=25, delay_ms=20)
-    assert injection.judge(LINK, Answers(), echoes(*([2.0] * 250 + [22.0] * 750)))[0]
-    assert not injection.judge(LINK, Answers(), echoes(*([2.0] * 1000)))[0]
+    assert injection.judge(LINK, ProbeAnswers(), echoes(*([2.0] * 250 + [22.0] * 750)))[0]
+    assert not injection.judge(LINK, ProbeAnswers(), echoes(*([2.0] * 1000)))[0]
     assert injection.judge_counts(RuleCounts(1000, 750))[0]
     assert not injection.judge_counts(RuleCounts(1000, 1000))[0]
     assert not injection.judge_counts(RuleCounts())[0]
@@ -160,15 +160,15 @@ def test_no_more_requests_are_quick_than_went_at_once() -> None:
 def test_no_fewer_requests_are_late_than_were_lost() -> None:
     injection = LostMessages(links=ONE_WAY, rules=rules(action="lose", share=0.2), percent=20)
     late = [2.0] * 800 + [202.0] * 160 + [602.0] * 40
-    assert injection.judge(LINK, Answers(), echoes(*late))[0]
-    assert not injection.judge(LINK, Answers(), echoes(*([2.0] * 1000)))[0]
+    assert injection.judge(LINK, ProbeAnswers(), echoes(*late))[0]
+    assert not injection.judge(LINK, ProbeAnswers(), echoes(*([2.0] * 1000)))[0]
     assert injection.judge_counts(RuleCounts(1000, 200))[0]
     assert not injection.judge_counts(RuleCounts(1000, 20))[0]
 
 
 def test_the_proxies_counters_are_part_of_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=100)
-    monkeypatch.setattr(DelayedMessages, "ask", lambda *_: {LINK: Answers({"a": echoes(101, 102)})})
+    monkeypatch.setattr(DelayedMessages, "ask", lambda *_: {LINK: ProbeAnswers({"a": echoes(101, 102)})})
     proxies = FakeProxies()
     at = context(FakeCluster([quiet()], proxies=proxies))
     assert injection.measure(at).what == "0 of 0 messages acted on"
@@ -190,7 +190,7 @@ def test_lost_messages_are_sent_again_as_often_as_they_are_lost() -> None:
 
 def test_a_link_without_an_answer_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=100)
-    monkeypatch.setattr(DelayedMessages, "ask", lambda *_: {LINK: Answers()})
+    monkeypatch.setattr(DelayedMessages, "ask", lambda *_: {LINK: ProbeAnswers()})
     evidence = injection.measure(context(FakeCluster([quiet()], proxies=FakeProxies())))
     assert not evidence.seen
     assert "broker 1 and broker 2: no request was answered" in evidence.what
@@ -199,7 +199,7 @@ def test_a_link_without_an_answer_is_no_proof(monkeypatch: pytest.MonkeyPatch) -
 def test_what_the_probe_printed_is_read() -> None:
     text = "echo 0 1 2000\necho 0 0 3000\nsize 424\nsent 2\n"
     found = parse_answers(text, ["a:1"])
-    assert found == Answers({"a:1": Echoes(2, ((1, 2000), (0, 3000)))}, 424)
+    assert found == ProbeAnswers({"a:1": Echoes(2, ((1, 2000), (0, 3000)))}, 424)
     assert parse_answers("no connection to a:1", ["a:1"]) is None
     assert "'" not in message_probe._ASK, "it stands between single quotes"
     assert Asking(1, 1, 1, padding=5).request_bytes == len(message_probe._request(0, 5))

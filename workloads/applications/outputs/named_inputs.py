@@ -39,14 +39,14 @@ JsonStep = str | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class InputNumbers:
     """An input by its numbers: it is one of this run."""
 
     producer: int
     seq: int
 
 
-NamedInput = bytes | Numbers
+NamedInput = bytes | InputNumbers
 
 
 class UnusableAnswer(ValueError):
@@ -84,7 +84,7 @@ def _one(found: Any) -> NamedInput | None:
     if isinstance(found, tuple) and len(found) == 2 and all(type(number) is int for number in found):
         producer, seq = found
         if 0 <= producer < 2**31 and 0 <= seq < 2**63:
-            return Numbers(producer, seq)
+            return InputNumbers(producer, seq)
     return None
 
 
@@ -101,7 +101,7 @@ def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
     An identity of 28 bytes without the rest of its value has nothing that its checksum could be compared to,
     and is accepted as it is.
     """
-    values = [None if isinstance(one, Numbers) else one for one in inputs]
+    values = [None if isinstance(one, InputNumbers) else one for one in inputs]
     decoded = decode_unchanged(values, run)
     for index in np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist():
         alone = _alone(values[index])
@@ -111,7 +111,7 @@ def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
             decoded.seq[index] = claimed["seq"]
             decoded.state[index] = OK if int(claimed["run"]) == run else FOREIGN
     for index, one in enumerate(inputs):
-        if isinstance(one, Numbers):
+        if isinstance(one, InputNumbers):
             decoded.set_known(index, run, one.producer, one.seq)
     return decoded
 

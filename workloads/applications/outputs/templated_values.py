@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from workloads.applications.outputs.named_inputs import JsonStep, Numbers, at_path
+from workloads.applications.outputs.named_inputs import InputNumbers, JsonStep, at_path
 from workloads.records.config.payload_spec import PLACEHOLDER
 from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.producer.payloads import filled, json_bytes
@@ -19,7 +19,7 @@ from workloads.records.record.identity import HEAD, MAGIC, PREFIX
 
 _FORMS = {"seq": r"\d+", "producer": r"\d+", "key": r"\d+|None", "identity": rf"[0-9a-f]{{{2 * PREFIX}}}"}
 
-InputOf = Callable[[bytes | None, int], Numbers | None]
+InputOf = Callable[[bytes | None, int], InputNumbers | None]
 """The input of the run with this id of which a value is; None: it is not the value of one."""
 
 
@@ -40,7 +40,7 @@ def input_by_template(workload: WorkloadSpec) -> InputOf | None:
     ):
         return None
 
-    def input_of(value: bytes | None, run: int) -> Numbers | None:
+    def input_of(value: bytes | None, run: int) -> InputNumbers | None:
         try:
             document = json.loads(value or b"")
             told = {name: _at(document, *place) for name, place in places.items() if place is not None}
@@ -55,7 +55,7 @@ def input_by_template(workload: WorkloadSpec) -> InputOf | None:
         key = None if workload.keys is None else seq % workload.keys
         names = {"seq": seq, "producer": producer, "key": key, "identity": told.get("identity")}
         same = document == filled(template, names) and producer < workload.producers and seq < 2**63
-        return Numbers(producer, seq) if same else None
+        return InputNumbers(producer, seq) if same else None
 
     return input_of
 

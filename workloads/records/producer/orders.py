@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class RecordStream:
     """Where one producer writes, and the identity of its records."""
 
     producer: int

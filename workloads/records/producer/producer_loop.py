@@ -14,7 +14,7 @@ from harness.model.journal import RowSink, TxnOutcome
 from workloads.records.clients import flush, poll, purge_and_close
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
-from workloads.records.producer.orders import Polled, StepOrder, Stream
+from workloads.records.producer.orders import Polled, RecordStream, StepOrder
 from workloads.records.producer.record_sender import RecordSender
 from workloads.records.producer.reports import DeliveryReports, Tally
 from workloads.records.producer.send_journal import SendJournal
@@ -43,7 +43,7 @@ class ProducerLoop:
     def __init__(
         self,
         connect: Callable[[Callable[[KafkaError], None]], Any],
-        stream: Stream,
+        stream: RecordStream,
         spec: WorkloadSpec,
         settings: ProducerSettings,
         journal: SendJournal,

@@ -17,7 +17,7 @@ from workloads.records.clients import client_logger
 from workloads.records.config.producer_settings import ProducerSettings
 from workloads.records.config.workload_spec import WorkloadSpec
 from workloads.records.journal.parquet_parts import ClosesAtEnd
-from workloads.records.producer.orders import Polled, RivalOrder, StepOrder, Stream
+from workloads.records.producer.orders import Polled, RecordStream, RivalOrder, StepOrder
 from workloads.records.producer.producer_loop import ProducerLoop
 from workloads.records.producer.reports import Progress, total
 from workloads.records.producer.send_journal import SendJournal
@@ -66,7 +66,7 @@ class Producers(ClosesAtEnd):
             name = None if spec.transactions is None else transactional_id(named)
             config = settings.to_librdkafka(bootstrap, name, security)
             connect = partial(make_client, client, settings, config)
-            stream = Stream(number, topic, partitions, run_id, seed * 1_000_003 + number)
+            stream = RecordStream(number, topic, partitions, run_id, seed * 1_000_003 + number)
             reader = (polled or {}).get(number)
             return ProducerLoop(connect, stream, spec, settings, journal, transactions, reader)
 

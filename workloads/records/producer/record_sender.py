@@ -11,7 +11,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from workloads.records.config.workload_spec import WorkloadSpec
-from workloads.records.producer.orders import Stream
+from workloads.records.producer.orders import RecordStream
 from workloads.records.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record
 from workloads.records.producer.reports import DeliveryReports, Tally
 from workloads.records.producer.send_journal import NO_KEY, NO_TXN, SendBatch, SendJournal
@@ -25,7 +25,12 @@ class RecordSender:
     """Sends records in the order of their numbers; only the producer's thread may use it."""
 
     def __init__(
-        self, stream: Stream, spec: WorkloadSpec, journal: SendJournal, reports: DeliveryReports, tally: Tally
+        self,
+        stream: RecordStream,
+        spec: WorkloadSpec,
+        journal: SendJournal,
+        reports: DeliveryReports,
+        tally: Tally,
     ) -> None:
         self._stream = stream
         self._spec = spec

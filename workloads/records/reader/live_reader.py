@@ -83,7 +83,7 @@ class LiveReader:
         return self._journal.records
 
     @property
-    def place(self) -> str:
+    def unread(self) -> str:
         """What it has not read to its end, in words: where it is in which partitions, and its last error."""
         error = f" (last error: {self.last_error})" if self.last_error else ""
         return f"{self.name} is {self._assignment.words(self.caught_up)}{error}"

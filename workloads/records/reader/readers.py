@@ -118,9 +118,9 @@ class Readers(ClosesAtEnd):
         return True
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def unread(self) -> tuple[str, ...]:
         """Where the members are that `catch_up` waits for, in words."""
-        return tuple(reader.place for reader in self._behind())
+        return tuple(reader.unread for reader in self._behind())
 
     def _behind(self) -> list[LiveReader]:
         """The live members of readers and groups that have not read each partition to its end."""

@@ -11,7 +11,7 @@ import grpc
 import pyarrow as pa
 import pytest
 
-from harness.check_jobs.spark_topic_reader import KEPT_BYTES, offsets, read_topic, rows_of
+from harness.check_jobs.spark_topic_reader import KEPT_BYTES, offsets, read_topic, reads_of
 from harness.model.errors import CheckError, JournalError
 from harness.model.journal import READS
 from harness.model.run import FinalRead, PartitionBounds
@@ -43,7 +43,7 @@ def batch(
 
 
 def rows(*records: tuple[bytes | None, bytes | None]) -> list[dict[str, Any]]:
-    out = rows_of(batch(*records), RUN, 5)
+    out = reads_of(batch(*records), RUN, 5)
     assert out.schema == READS
     found: list[dict[str, Any]] = out.to_pylist()
     return found
@@ -81,13 +81,13 @@ def test_one_row_a_record_whatever_it_holds() -> None:
 
 def test_an_identity_in_a_header_is_found() -> None:
     carried = carry(b"{}", RUN, 2, 5)
-    out = rows_of(batch((None, b"{}"), (None, b"{}"), identities=(carried.header,)), RUN, 5)
+    out = reads_of(batch((None, b"{}"), (None, b"{}"), identities=(carried.header,)), RUN, 5)
     found = [(row["state"], row["producer"], row["seq"]) for row in out.to_pylist()]
     assert found == [("ok", 2, 5), ("undecodable", None, None)]
 
 
 def test_no_records_no_rows() -> None:
-    assert rows_of(batch(), RUN, 5).num_rows == 0
+    assert reads_of(batch(), RUN, 5).num_rows == 0
 
 
 def test_the_bounds_of_every_partition_are_asked_for() -> None:

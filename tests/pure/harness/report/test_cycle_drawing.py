@@ -9,7 +9,7 @@ import pytest
 from harness.model.finding_class import FindingClass
 from harness.model.result import Example
 from harness.report.arms_table import example_lines
-from harness.report.cycle_drawing import Step, cycles_section, drawn
+from harness.report.cycle_drawing import CycleEdge, cycles_section, drawn
 from harness.report.page.blocks import Drawing, Text
 from tests.support.builders.experiments import summary_with
 from tests.support.history import run_meta
@@ -43,18 +43,18 @@ def example(finding: FindingClass, *cycle: str) -> Example:
 @pytest.mark.parametrize(
     ("text", "step"),
     [
-        ("0/3 wr a-topic-2@41", Step("0/3", "wr", "p2: 41")),
-        ("10/30 ww t-0@4,7", Step("10/30", "ww", "p0: 4, 7")),
-        ("0/3 realtime", Step("0/3", "realtime", "")),
+        ("0/3 wr a-topic-2@41", CycleEdge("0/3", "wr", "p2: 41")),
+        ("10/30 ww t-0@4,7", CycleEdge("10/30", "ww", "p0: 4, 7")),
+        ("0/3 realtime", CycleEdge("0/3", "realtime", "")),
     ],
 )
-def test_the_texts_of_edges_are_read(text: str, step: Step) -> None:
-    assert Step.of(text) == step
+def test_the_texts_of_edges_are_read(text: str, step: CycleEdge) -> None:
+    assert CycleEdge.of(text) == step
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 12])
 def test_every_transaction_and_edge_is_drawn_within_the_picture(count: int) -> None:
-    steps = [Step(f"{number}/7", "wr", "p0: 1") for number in range(count)]
+    steps = [CycleEdge(f"{number}/7", "wr", "p0: 1") for number in range(count)]
     svg = ET.fromstring(drawn(steps))
     texts = [text.text for text in svg.iter("text")]
     assert texts[:count] == ["is polled by (p0: 1)"] * count

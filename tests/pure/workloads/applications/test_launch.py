@@ -28,7 +28,7 @@ from workloads.applications.container_instance import (
     bootstrap_of,
     require_image,
 )
-from workloads.applications.host_process import Command
+from workloads.applications.host_process import InstanceCommand
 from workloads.applications.launch import (
     Prepared,
     Surroundings,
@@ -103,7 +103,7 @@ def test_the_file_of_a_container_is_mounted(tmp_path: Path) -> None:
     cluster = SimpleNamespace(name="kc", client=client, toolbox=None, spare_address=lambda _: "10.0.0.9")
     mounts = {str(tmp_path): {"bind": "/input", "mode": "ro"}}
     containers = ApplicationContainers(cast(ManagedCluster, cluster), 1, mounts)
-    containers.make(containers.nodes[0].id, ContainerApplication(image="i"), Command((), {}))
+    containers.make(containers.nodes[0].id, ContainerApplication(image="i"), InstanceCommand((), {}))
     assert made["volumes"] == mounts
 
 

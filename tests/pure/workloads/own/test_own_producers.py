@@ -13,7 +13,7 @@ import pytest
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
-from workloads.own.own_journal import OpenTransaction, OwnJournal
+from workloads.own.own_journal import BegunTransaction, OwnJournal
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import TARGET_FILE, ProducerFolder, ProducerTarget
 from workloads.records.journal.row_journal import RowJournal
@@ -128,7 +128,7 @@ def test_transactions_are_taken_over_if_the_experiment_expects_them(
 ) -> None:
     producer = opened(folder)
     sent(producer, 0, None, 1, txn=0)
-    producer.transaction(OpenTransaction(0, 1, commit_requested=True), TxnOutcome.COMMITTED)
+    producer.transaction(BegunTransaction(0, 1, commit_requested=True), TxnOutcome.COMMITTED)
     producer.close()
     unexpected = OwnProducers(folder, 1, journal, None)
     unexpected.close(LONG)

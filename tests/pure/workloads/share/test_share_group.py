@@ -13,7 +13,7 @@ import pytest
 
 from workloads.share.member_loop import MemberSettings
 from workloads.share.member_process import ShareSinks
-from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
+from workloads.share.share_group import BEGIN_SECONDS, ShareGroupMembers
 from workloads.share.share_spec import ShareSpec
 
 pytestmark = pytest.mark.pure
@@ -38,7 +38,7 @@ class _Rows(list[dict[str, Any]]):
     """Takes rows, from several threads."""
 
 
-def _group(tmp_path: Path, *, dies: bool = False, **changes: Any) -> tuple[ShareGroup, _Rows, _Rows]:
+def _group(tmp_path: Path, *, dies: bool = False, **changes: Any) -> tuple[ShareGroupMembers, _Rows, _Rows]:
     script = tmp_path / "member.py"
     script.write_text(MEMBER)
     deliveries, events = _Rows(), _Rows()
@@ -56,7 +56,7 @@ def _group(tmp_path: Path, *, dies: bool = False, **changes: Any) -> tuple[Share
             more={"dies": dies},
         )
 
-    group = ShareGroup(
+    group = ShareGroupMembers(
         ShareSpec(name="q", members=2, **changes),
         group_id="q-1",
         topic="t",
@@ -67,7 +67,7 @@ def _group(tmp_path: Path, *, dies: bool = False, **changes: Any) -> tuple[Share
     return group, deliveries, events
 
 
-def _start(group: ShareGroup) -> None:
+def _start(group: ShareGroupMembers) -> None:
     group.start_members()
     group.await_members(time.monotonic() + BEGIN_SECONDS)
     group.begin()

@@ -190,7 +190,7 @@ def test_catching_up_is_bounded_and_told(tmp_path: Path) -> None:
     lost = LiveReaders(tmp_path / "lost", "127.0.0.1:1", "nowhere", ReaderSpec(name="plain"))
     lost.readers.start()
     assert not lost.readers.catch_up(time.monotonic() + 0.3)
-    assert lost.readers.places[0].startswith("plain is at 0 of partition 0")
+    assert lost.readers.unread[0].startswith("plain is at 0 of partition 0")
     lost.close()
     (info,) = lost.readers.infos()
     assert (info.records, info.closed) == (0, True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cluster.proxy.frames import AnswerHead, NotKafka, answer_head
-from harness.cluster.proxy.streams import Stream, Treatment
+from harness.cluster.proxy.streams import FrameStream, Treatment
 
 pytestmark = pytest.mark.pure
 
@@ -36,7 +36,7 @@ class Transport:
         self.paused = False
 
 
-class Sorted(Stream):
+class Sorted(FrameStream):
     """Treats a frame by its number modulo 3; `room` is whether it may collect."""
 
     def __init__(self) -> None:

@@ -8,14 +8,14 @@ from faults.restart import Restart
 from faults.targets.target_context import ClusterShape
 from harness.lab.explore.menu import seconds_of
 from harness.lab.explore.trial import Trial, TrialFault
-from harness.lab.explore.waiting import BACK_SECONDS, PlannedFault, last_end
+from harness.lab.explore.waiting import BACK_SECONDS, DueFault, last_end
 from tests.support.fake_explore_backend import menu_of
 
 pytestmark = pytest.mark.pure
 
 
-def kill(at: float, lasting: float, downs: int = 1) -> PlannedFault:
-    return PlannedFault(at, lasting, downs=downs)
+def kill(at: float, lasting: float, downs: int = 1) -> DueFault:
+    return DueFault(at, lasting, downs=downs)
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def kill(at: float, lasting: float, downs: int = 1) -> PlannedFault:
         ([kill(2, 3), kill(3, 1, downs=3)], 2, 5.0 + BACK_SECONDS + 1.0),
         # What takes no broker down waits for nothing.
         ([kill(2, 3), kill(3, 4, downs=0)], 1, 7.0),
-        ([PlannedFault(2, 1, takes=24, downs=1), kill(3, 1)], 1, 27.0 + BACK_SECONDS + 1.0),
+        ([DueFault(2, 1, takes=24, downs=1), kill(3, 1)], 1, 27.0 + BACK_SECONDS + 1.0),
     ],
 )
-def test_when_the_last_fault_has_ended(faults: list[PlannedFault], most: int | None, end: float) -> None:
+def test_when_the_last_fault_has_ended(faults: list[DueFault], most: int | None, end: float) -> None:
     assert last_end(faults, most) == pytest.approx(end)
     assert last_end(reversed(faults), most) == pytest.approx(end)
 

@@ -341,9 +341,9 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds, doubts: s
     monkeypatch.setattr(final_read, "gap_reasons", lambda *_, **__: [])
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
     monkeypatch.setattr(final_read.time, "sleep", lambda _: None)
-    subject = FinalReadTarget("t", 1, 1, 7, None)
+    target = FinalReadTarget("t", 1, 1, 7, None)
     return final_read.final_read(
-        cast(ManagedCluster, Doubting(*filter(None, [doubts]))), subject, Path("nowhere")
+        cast(ManagedCluster, Doubting(*filter(None, [doubts]))), target, Path("nowhere")
     )
 
 

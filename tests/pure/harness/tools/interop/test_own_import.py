@@ -22,7 +22,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.tools.interop import own_import
 from harness.tools.interop.own_import import OwnImport, import_own
 from tests.support.builders.views import quiet, view
-from workloads.own.own_journal import OpenTransaction, OwnJournal
+from workloads.own.own_journal import BegunTransaction, OwnJournal
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 
 pytestmark = pytest.mark.pure
@@ -56,15 +56,15 @@ class StandIn:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    """Stand-ins for the cluster and its final read, whose subject they keep."""
+    """Stand-ins for the cluster and its final read, whose target they keep."""
     cluster = StandIn()
 
     @contextmanager
     def running(_spec: ClusterSpec, _logs: Path) -> Iterator[StandIn]:
         yield cluster
 
-    def read(_cluster: StandIn, subject: FinalReadTarget, _folder: Path) -> FinalRead:
-        cluster.subject = subject  # type: ignore[attr-defined]
+    def read(_cluster: StandIn, target: FinalReadTarget, _folder: Path) -> FinalRead:
+        cluster.target = target  # type: ignore[attr-defined]
         return FinalRead(complete=True, records=3)
 
     monkeypatch.setattr(own_import, "running_cluster", running)
@@ -113,7 +113,7 @@ def test_a_run_folder_comes_of_it(cluster: StandIn, tmp_path: Path) -> None:
         (8, 0, "indeterminate"),
     ]
     assert not (target / TRANSACTIONS_DIR).exists()
-    assert cluster.subject == FinalReadTarget("t", 1, 3, 5)  # type: ignore[attr-defined]
+    assert cluster.target == FinalReadTarget("t", 1, 3, 5)  # type: ignore[attr-defined]
     names = {"target.json", "0.jsonl", "in-the-folder.jsonl"}
     assert {one.name for one in folder.iterdir()} == names, "the source stays as it is"
     assert not list(tmp_path.glob(".*importing"))
@@ -124,11 +124,11 @@ def test_transactions_make_a_transactional_run(cluster: StandIn, tmp_path: Path)
     number, file = ProducerFolder(folder).claim()
     journal = OwnJournal(file, number, ProducerFolder(folder).target())
     journal.sent(time.time_ns(), 0, None, 1, txn=0)
-    journal.transaction(OpenTransaction(0, 1, commit_requested=True), TxnOutcome.COMMITTED)
+    journal.transaction(BegunTransaction(0, 1, commit_requested=True), TxnOutcome.COMMITTED)
     journal.close()
     meta = import_own(OwnImport((folder,), SERVERS, transaction_timeout_ms=9000), tmp_path / "run")
     assert (meta.transactional, meta.idempotent) == (True, True)
-    assert cluster.subject.transaction_seconds == 9.0  # type: ignore[attr-defined]
+    assert cluster.target.transaction_seconds == 9.0  # type: ignore[attr-defined]
     assert len(list(journal_rows(tmp_path / "run" / TRANSACTIONS_DIR))) == 1
 
 

@@ -15,7 +15,7 @@ from harness.model.journal import READS, SENDS
 from harness.tools.interop.foreign_deliveries import ForeignDeliveries
 from harness.tools.interop.foreign_reads import FINAL, ForeignReads, Once
 from harness.tools.interop.foreign_sends import MAX_SEQ_JUMP, ForeignSends
-from harness.tools.interop.verifiable_events import CONSUMER, PRODUCER, SHARE_CONSUMER, Lines, parse
+from harness.tools.interop.verifiable_events import CONSUMER, PRODUCER, SHARE_CONSUMER, LineCounts, parse
 from tests.support.verifiable_output import (
     LOG,
     START,
@@ -57,7 +57,7 @@ def outcomes(rows: Rows) -> dict[int, str]:
 
 def test_reports_become_sends() -> None:
     one, rows = sends(LOG, START, sent("3.0", 7, partition=2, key="5", at=9), failed("3.1"), STOP, summary(2))
-    assert one.lines == Lines(events=5, other=1)
+    assert one.lines == LineCounts(events=5, other=1)
     assert one.ended
     assert rows[0] == {
         "producer": 3, "seq": 0, "topic": TOPIC, "partition": 2, "key": 5, "size": 3, "step": 0,
@@ -229,7 +229,7 @@ def test_confluents_producer_says_that_its_queue_is_empty() -> None:
 
 def test_a_clock_without_a_date_passes_midnight() -> None:
     times = ["23:59:58.000", None, "00:00:01.250", "23:59:59.999", "12:00:00", "23:00:00.000", "01:00:00"]
-    lines = Lines()
+    lines = LineCounts()
     found = [parse(confluent("startup_complete", time), PRODUCER, lines) for time in times]
     day, hour = 86_400_000, 3_600_000
     assert [event and event["timestamp"] for event in found] == [
@@ -242,7 +242,7 @@ def test_a_clock_without_a_date_passes_midnight() -> None:
     "time", ["yesterday", "25:00:00", "2026-13-01 00:00:00", "1969-12-31 00:00:00", "", "9999-01-01"]
 )
 def test_what_is_no_time_is_damage(time: str) -> None:
-    lines = Lines()
+    lines = LineCounts()
     assert parse(confluent("startup_complete", time), PRODUCER, lines) is None
     assert lines.damaged == 1
 
@@ -331,7 +331,11 @@ def test_exceptions_by_their_simple_names() -> None:
 
 def test_bytes_and_text_parse_alike() -> None:
     text = got("3.0", 0)
-    assert parse(text, CONSUMER, Lines()) == parse(text.encode(), CONSUMER, Lines()) == json.loads(text)
+    assert (
+        parse(text, CONSUMER, LineCounts())
+        == parse(text.encode(), CONSUMER, LineCounts())
+        == json.loads(text)
+    )
 
 
 def test_blocks_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
