@@ -55,23 +55,19 @@ def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
     return max((records_of(row) for row in served), key=len)
 
 
-def answered(ask: str, question: str, broker: int, error: str | None = None) -> Expectation:
-    """A broker's answer to a question: an error by Kafka's name, or None for no error."""
-    return exactly(
-        f"broker {broker}'s answer to {question} in {ask}",
-        error or "no error",
-        lambda run: run.answer(ask, question, broker)["error"] or "no error",
-    )
-
-
-def answered_number(ask: str, question: str, broker: int, value: int) -> Expectation:
-    """The number that a broker answered."""
+def answered(
+    ask: str, question: str, broker: int, error: str | None = None, number: int | None = None
+) -> Expectation:
+    """A broker's answer to a question: a number, an error by Kafka's name, or (with neither) no error."""
+    if None not in (error, number):
+        raise ValueError("an answer is an error or a number, not both")
 
     def of(run: FinishedRun) -> object:
         row = run.answer(ask, question, broker)
-        return row["number"] if row["error"] is None else row["error"]
+        return row["error"] or ("no error" if number is None else row["number"])
 
-    return exactly(f"{question} of broker {broker} in {ask}", value, of)
+    expected = error or "no error" if number is None else number
+    return exactly(f"broker {broker}'s answer to {question} in {ask}", expected, of)
 
 
 def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expectation:

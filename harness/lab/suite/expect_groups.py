@@ -113,27 +113,18 @@ def _answers_about(run: FinishedRun, group: str) -> list[JournalRow]:
     return [row for row in run.rows(group_journal.OFFSETS_DIR) if _QUESTION(row) == (group, 0, "fetch")]
 
 
-def transaction(producer: int, number: int, outcome: journal.TxnOutcome) -> Expectation:
-    """The outcome of a transaction as its client learned it."""
-    what = f"transaction {number} of producer {producer}"
-    return exactly(what, outcome.value, lambda run: str(_ended(run, producer, number)["outcome"]))
-
-
-def fenced(producer: int, number: int) -> Expectation:
-    """The last error about a transaction says that another producer has taken the transactional.id."""
+def transaction(producer: int, number: int, outcome: journal.TxnOutcome, fenced: bool = False) -> Expectation:
+    """The outcome of a transaction as its client learned it. `fenced`: the last error about it also says that
+    another producer has taken the transactional.id."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        error = _ended(run, producer, number)["error"]
-        return error or "no error", error in FENCED
+        rows = (row for row in run.rows(journal.TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
+        row = required(next(rows, None), f"producer {producer} has no transaction {number}")
+        seen = f"{row['outcome']}, {row['error'] or 'no error'}" if fenced else str(row["outcome"])
+        return seen, row["outcome"] == outcome and (not fenced or row["error"] in FENCED)
 
-    return Expectation(
-        f"error of transaction {number} of producer {producer}", " or ".join(sorted(FENCED)), look
-    )
-
-
-def _ended(run: FinishedRun, producer: int, number: int) -> JournalRow:
-    rows = (row for row in run.rows(journal.TRANSACTIONS_DIR) if _TRANSACTION(row) == (producer, number))
-    return required(next(rows, None), f"producer {producer} has no transaction {number}")
+    error = f", {' or '.join(sorted(FENCED))}" if fenced else ""
+    return Expectation(f"transaction {number} of producer {producer}", f"{outcome.value}{error}", look)
 
 
 def transaction_records(producer: int, number: int, log: int, committed: int) -> Expectation:
@@ -178,11 +169,6 @@ def accepted(least: int) -> Expectation:
 def unprocessed(count: int) -> Expectation:
     """The number of inputs that have no output."""
     return findings(FindingClass.UNPROCESSED, count)
-
-
-def reprocessed(least: int, most: int | None = None) -> Expectation:
-    """The number of inputs that have more than one output is between two bounds (`most` None: no limit)."""
-    return between("inputs processed again", least, most, lambda run: run.count(FindingClass.REPROCESSED))
 
 
 def ended_by_itself() -> Expectation:

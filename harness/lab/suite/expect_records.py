@@ -78,14 +78,16 @@ def lost(count: int, of: int | None = None) -> Expectation:
     return exactly(what, count, lambda run: run.count(FindingClass.LOST))
 
 
-def findings(finding: FindingClass, count: int) -> Expectation:
-    """The number of findings of a class."""
-    return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
-
-
-def some(finding: FindingClass, least: int, most: int | None = None) -> Expectation:
-    """The number of findings of a class, between two bounds (`most` None: no upper one)."""
-    return between(finding.value.replace("_", " "), least, most, lambda run: run.count(finding))
+def findings(
+    finding: FindingClass, count: int | None = None, least: int | None = None, most: int | None = None
+) -> Expectation:
+    """The number of findings of a class: `count`, or at least `least` and at most `most` (None: no limit)."""
+    what = finding.value.replace("_", " ")
+    if least is not None and count is None:
+        return between(what, least, most, lambda run: run.count(finding))
+    if count is None or most is not None or least is not None:
+        raise ValueError("findings have a `count`, or `least` and maybe `most`")
+    return exactly(what, count, lambda run: run.count(finding))
 
 
 def duplicates(count: int) -> Expectation:

@@ -10,7 +10,6 @@ import pytest
 from harness.lab.suite.expect_groups import (
     accepted,
     commits_answered,
-    fenced,
     given_times,
     handover,
     last_answer,
@@ -99,9 +98,12 @@ def sent(producer: int, seq: int, outcome: str = "acked", txn: int = 0) -> dict[
 )
 def test_a_fenced_producer_is_known_by_the_error_of_its_transaction(error: str | None, ok: bool) -> None:
     run = Run(transactions=[{"producer": 0, "txn": 1, "outcome": "aborted", "error": error}])
-    assert seen(fenced(0, 1), run) == (error or "no error", ok)
-    assert seen(fenced(0, 2), run) == ("producer 0 has no transaction 2", None)
-    assert seen(transaction(0, 1, TxnOutcome.ABORTED), run) == ("aborted", True)
+    aborted, committed = TxnOutcome.ABORTED, TxnOutcome.COMMITTED
+    assert seen(transaction(0, 1, aborted, fenced=True), run) == (f"aborted, {error or 'no error'}", ok)
+    assert seen(transaction(0, 1, committed, fenced=True), run)[1] is False
+    assert seen(transaction(0, 2, aborted, fenced=True), run) == ("producer 0 has no transaction 2", None)
+    assert seen(transaction(0, 1, aborted), run) == ("aborted", True)
+    assert seen(transaction(0, 1, committed), run) == ("aborted", False)
 
 
 def test_records_of_a_transaction_in_the_log_and_committed() -> None:

@@ -167,6 +167,19 @@ def test_an_arm_of_which_only_preconditions_are_expected_shows_nothing() -> None
     assert "nothing is expected of the arm left-alone, or nothing but preconditions" in said
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("findings: {finding: lost}", "findings have a `count`, or `least` and maybe `most`"),
+        ("findings: {finding: lost, most: 3}", "findings have a `count`"),
+        ("findings: {finding: lost, count: 3, least: 1}", "findings have a `count`"),
+        ("answered: {ask: a, question: files, broker: 1, error: X, number: 1}", "not both"),
+    ],
+)
+def test_arguments_that_contradict_each_other_are_refused(written: str, said: str) -> None:
+    assert said in problem("lost: {count: 0, of: 10}", written)
+
+
 def test_a_small_file_does_not_become_a_huge_one() -> None:
     for was, now in (
         ("times: $partitions", "times: 999999999"),

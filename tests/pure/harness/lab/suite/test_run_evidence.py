@@ -47,6 +47,10 @@ def test_counts_come_from_the_check(folder: FinishedRunFolder) -> None:
     )
     near = (expect_records.lost(499), expect_records.duplicates(0), expect_records.acked("other", 500))
     assert seen(folder, *wanted, *near) == [True] * 3 + [False] * 3
+    bounds = [(3, None), (1, 3), (4, None), (0, 2), (0, 0)]
+    found = [expect_records.findings(FindingClass.DUPLICATE, least=one, most=two) for one, two in bounds]
+    assert seen(FinishedRunFolder(folder.path), *found) == [False, False, False, True, True]
+    assert seen(folder, *found) == [True, True, False, False, False]
 
 
 def test_acks_that_come_after_the_step_do_not_count_for_it(folder: FinishedRunFolder) -> None:
@@ -227,11 +231,13 @@ def test_what_consumers_were_given(folder: FinishedRunFolder) -> None:
         expect_answers.vanished_between("a", "b", 0),
         expect_answers.answered("b", "fetch_v10", 2, no),
         expect_answers.answered("b", "fetch", 2, no),
-        expect_answers.answered_number("a", "fetch", 1, 2),
-        expect_answers.answered_number("c", "fetch", 3, 2),
+        expect_answers.answered("a", "fetch", 1),
+        expect_answers.answered("a", "fetch", 1, number=2),
+        expect_answers.answered("a", "fetch", 1, number=1),
+        expect_answers.answered("c", "fetch", 3, number=2),
         expect_answers.missed_by_read("b", 2, 1),
         expect_answers.missed_by_read("b", 2, 0),
-    ) == [True, False, None, True, False, True, False, True, False, True, False]
+    ) == [True, False, None, True, False, True, False, True, True, False, False, True, False]
 
 
 def test_what_a_live_reader_was_given(folder: FinishedRunFolder) -> None:
