@@ -95,6 +95,7 @@ def matrix(
     from harness.many.matrix.spec import MATRIX
     from harness.many.workers import clusters_at_once
     from harness.report.page.terminal import print_page
+    from harness.spec.overrides import ClusterOptions
 
     if list_:
         for name in MATRIX.builtin_names():
@@ -104,7 +105,7 @@ def matrix(
         typer.echo(MATRIX.schema_text() if show is None else MATRIX.builtin_text(show), nl=False)
         return
     chosen_seed = seed_or_now(seed)
-    options = MatrixOptions(repeat, budget, seed, kafka_version, image, profile)
+    options = MatrixOptions(repeat, budget, seed, ClusterOptions(kafka_version, image, profile))
     plan = plan_matrix(spec, resume, options, chosen_seed)
     if dry_run:
         if as_json:
@@ -184,14 +185,14 @@ def explore(
     from harness.lab.explore.plan import ExploreOptions, plan_exploration
     from harness.lab.explore.result import ExploreStore, load_result
     from harness.report.page.terminal import print_page
+    from harness.spec.overrides import ClusterOptions
 
     if show or schema:
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
     chosen_seed = seed_or_now(seed)
-    options = ExploreOptions(
-        menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile, clusters
-    )
+    cluster = ClusterOptions(kafka_version, image, profile)
+    options = ExploreOptions(menu, budget, runs, seed, confirm, shrink_share, cluster, clusters)
     plan = plan_exploration(options, resume, chosen_seed)
     if dry_run:
         for line in plan.lines():

@@ -94,13 +94,14 @@ def run(
     from harness.run import executor
     from harness.run.preflight.feasibility import on_external_cluster
     from harness.run.replay import replay_run
-    from harness.spec.overrides import overridden
+    from harness.spec.overrides import ClusterOptions, overridden
 
     files = (producer_config, topic_config, broker_config)
     # Settings of brokers are for a cluster that is started here.
     elsewhere = bootstrap_servers is not None and broker_config is None
     named = audit.select_experiments(experiments or [], files, elsewhere=elsewhere)
-    chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
+    cluster = ClusterOptions(kafka_version, image, profile)
+    chosen = [overridden(experiment, cluster) for experiment in named]
     if bootstrap_servers is not None:
         config = None if client_config is None else str(client_config.resolve())
         chosen = on_external_cluster(chosen, bootstrap_servers, config, containers)

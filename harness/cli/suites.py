@@ -58,9 +58,10 @@ def claims(
     """
     from harness.cli.suite_runs import SuiteOptions, print_file, suite_command
     from harness.lab.claims.claim import CLAIM, CLAIMS
-    from harness.lab.suite.runner import on_version
+    from harness.lab.suite.runner import on_cluster
     from harness.lab.suite.versions import on_named_version
     from harness.model.errors import BadInput
+    from harness.spec.overrides import ClusterOptions
 
     if init is not None:
         write_example(init, "harness.lab.claims", "kafka-chaos claims")
@@ -79,7 +80,7 @@ def claims(
             CLAIMS,
             ids or (),
             options,
-            lambda claim: on_version(claim, kafka_version, image),
+            lambda claim: on_cluster(claim, ClusterOptions(kafka_version, image)),
             on_named_version,
         )
 

@@ -21,6 +21,7 @@ from harness.model.progress import report_progress
 from harness.model.run import RunMeta
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
+from harness.spec.overrides import ClusterOptions
 
 OUTCOME_FILE = "outcome.json"
 RUNS = "runs"
@@ -110,7 +111,7 @@ def set_aside(folder: Path, run: str) -> None:
 
 
 def refuse_another(
-    kind: str, folder: Path, seed: tuple[int | None, int], cluster_options: tuple[str | None, ...], other: str
+    kind: str, folder: Path, seed: tuple[int | None, int], cluster: ClusterOptions, other: str
 ) -> None:
     """Refuse to resume a folder with other options than it was begun with. `seed` is the option and the
     folder's own; `other` says what else differs, or is empty.
@@ -120,7 +121,7 @@ def refuse_another(
     """
     option, begun_with = seed
     found = other
-    if any(cluster_options):
+    if any(cluster.given().values()):
         found = "--kafka-version, --image and --profile cannot change with --resume"
     elif option is not None and option != begun_with:
         found = f"it was begun with --seed {begun_with}"

@@ -16,6 +16,7 @@ from harness.model.host.ports import HIGHEST, LOWEST, free_ports
 from harness.pytest_plugin.settings import ChaosSpent, Settings
 from harness.run.faults.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec
+from harness.spec.overrides import ClusterOptions
 
 
 class _Leased(ClusterHolder):
@@ -31,8 +32,7 @@ def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
     Raises:
         BadInput: it is not a cluster's description.
     """
-    options = {"version": settings.version, "image": settings.image, "profile": settings.profile}
-    data = {**fields, **{key: value for key, value in options.items() if value is not None}}
+    data = {**fields, **ClusterOptions(settings.version, settings.image, settings.profile).given()}
     try:
         return ClusterSpec.model_validate(data)
     except ValidationError as error:

@@ -26,7 +26,7 @@ from harness.pytest_plugin.single_fault import OpenedFault, open_fault
 from harness.report.run_page import write_report
 from harness.run import executor, replay
 from harness.spec.experiment import Experiment
-from harness.spec.overrides import overridden, with_payload
+from harness.spec.overrides import ClusterOptions, overridden, with_payload
 
 
 class Chaos:
@@ -265,12 +265,10 @@ class Chaos:
                 next_step="`kafka-chaos experiments` lists the built-in ones",
             )
         mark, settings = self._mark, self._settings
-        spec = overridden(
-            load_experiment(named, self._beside),
-            mark.version or settings.version,
-            mark.image or settings.image,
-            mark.profile or settings.profile,
+        options = ClusterOptions(
+            mark.version or settings.version, mark.image or settings.image, mark.profile or settings.profile
         )
+        spec = overridden(load_experiment(named, self._beside), options)
         names = arms or mark.arms
         if settings.replay is None:
             return spec, self._seed() if seed is None else seed, names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,17 +15,32 @@ from harness.spec.version_problems import version_problems
 from workloads.records.config.workload_spec import WorkloadSpec
 
 
-def overridden(
-    experiment: Experiment, version: str | None, image: str | None, profile: str | None
-) -> Experiment:
-    """The experiment on another Kafka version, image or timing profile (None: as written).
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """Another Kafka version, image or timing profile for a cluster (None: as written)."""
+
+    version: str | None = None
+    image: str | None = None
+    profile: str | None = None
+
+    def given(self) -> dict[str, str]:
+        """Those that are given, by the name of their field in a `ClusterSpec`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+AS_WRITTEN = ClusterOptions()
+"""No option is given."""
+
+
+def overridden(experiment: Experiment, options: ClusterOptions) -> Experiment:
+    """The experiment on the cluster that the options ask for.
 
     Raises:
         BadInput: no such profile, or a version or image that the experiment's cluster, its share groups or
             its upgrades cannot have.
     """
     before = experiment.cluster.model_dump()
-    fields = override_cluster(before, version, image, profile, where=experiment.name)
+    fields = override_cluster(before, options, where=experiment.name)
     changed = experiment.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
     for problem in (*changed.cluster_problems(), *version_problems(changed.steps, changed.cluster)):
         raise BadInput(
@@ -66,23 +82,20 @@ def with_payload(experiment: Experiment, payload: Any) -> Experiment:
     return experiment.model_copy(update=update)
 
 
-def override_cluster(
-    fields: Mapping[str, Any], version: str | None, image: str | None, profile: str | None, *, where: str
-) -> dict[str, Any]:
-    """The fields of a `ClusterSpec` with another Kafka version, image or timing profile (None: unchanged).
+def override_cluster(fields: Mapping[str, Any], options: ClusterOptions, *, where: str) -> dict[str, Any]:
+    """The fields of a `ClusterSpec` with what the options ask for.
 
     Raises:
         BadInput: no such profile, or a version or image that this cluster cannot have; `where` names the
             experiment, menu or matrix.
     """
-    if profile is not None and profile not in tuple(Profile):
+    chosen = options.given()
+    if chosen.get("profile", Profile.KAFKA) not in tuple(Profile):
         raise BadInput(
-            f"no timing profile is called {profile!r}",
+            f"no timing profile is called {options.profile!r}",
             expected=f"one of {', '.join(Profile)}",
             next_step="correct --profile, or leave it out",
         )
-    options = {"version": version, "image": image, "profile": profile}
-    chosen = {key: value for key, value in options.items() if value is not None}
     if not chosen:
         return dict(fields)
     changed = {**fields, **chosen}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.lab.explore.menu import BUILT_IN, MENU, ExploreMenu, experiment_of
@@ -16,7 +16,7 @@ from harness.many.run_time import format_duration, run_seconds
 from harness.model.errors import BadInput
 from harness.model.secrets import masked_at
 from harness.spec.cluster import ClusterSpec
-from harness.spec.overrides import override_cluster
+from harness.spec.overrides import AS_WRITTEN, ClusterOptions, override_cluster
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 DEFAULT_SECONDS = 1200.0
@@ -63,9 +63,7 @@ class ExploreOptions:
     seed: int | None = None
     confirm: str | None = None
     share: float | None = None
-    version: str | None = None
-    image: str | None = None
-    profile: str | None = None
+    cluster: ClusterOptions = AS_WRITTEN
     clusters: int | None = None
 
 
@@ -126,7 +124,7 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
             next_step="leave one out",
         )
     if resume is None:
-        menu = _with_options(MENU.load(str(options.menu or BUILT_IN))[0], options)
+        menu = _with_options(MENU.load(str(options.menu or BUILT_IN))[0], options.cluster)
         share = SHRINK_SHARE if options.share is None else options.share
         seconds = DEFAULT_SECONDS if options.budget is None else parse_seconds(options.budget)
         budget = ExploreBudget(None if options.runs else seconds, options.runs, share)
@@ -137,8 +135,7 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
     other = "the menu is the one in the folder: leave --menu out" if options.menu is not None else ""
     if options.confirm is not None and str(parse_confirm(options.confirm)) != before.confirm:
         other = f"it was begun with --confirm {before.confirm}"
-    cluster_options = (options.version, options.image, options.profile)
-    refuse_another("exploration", resume, (options.seed, before.seed), cluster_options, other)
+    refuse_another("exploration", resume, (options.seed, before.seed), options.cluster, other)
     where = masked_at(before.menu)
     if where is not None:
         raise BadInput(
@@ -165,13 +162,12 @@ def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) ->
     )
 
 
-def _with_options(menu: ExploreMenu, options: ExploreOptions) -> ExploreMenu:
+def _with_options(menu: ExploreMenu, options: ClusterOptions) -> ExploreMenu:
     before = menu.cluster.model_dump(exclude_unset=True)
-    version = options.version
-    if version is None and options.image is None and not before.keys() & {"version", "image"}:
+    if not (options.given().keys() | before.keys()) & {"version", "image"}:
         # Written down, so that what is resumed or replayed later does not follow a newer default.
-        version = menu.cluster.version
-    fields = override_cluster(before, version, options.image, options.profile, where=menu.name)
+        options = replace(options, version=menu.cluster.version)
+    fields = override_cluster(before, options, where=menu.name)
     if fields == before:
         return menu
     return menu.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})

@@ -22,17 +22,15 @@ from harness.run.executor import Options, RunningExperiment, capabilities_for, j
 from harness.run.preflight.kernel_probes import Capability
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.spec.overrides import overridden
+from harness.spec.overrides import ClusterOptions, overridden
 
 
-def on_version(item: Item, version: str | None, image: str | None) -> Item:
-    """The item on another Kafka version or image (None: as written). One whose arms name their versions
-    stays on those."""
+def on_cluster(item: Item, options: ClusterOptions) -> Item:
+    """The item on the clusters that the options ask for; one whose arms name their versions stays so."""
     if item.pinned:
         return item
     arms = tuple(
-        arm.model_copy(update={"experiment": overridden(arm.experiment, version, image, None)})
-        for arm in item.arms
+        arm.model_copy(update={"experiment": overridden(arm.experiment, options)}) for arm in item.arms
     )
     return item.model_copy(update={"arms": arms})
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from harness.lab.suite.model import Item, SuiteItem, SuiteResult
 from harness.lab.suite.page import count_verdicts, verdict_cell
-from harness.lab.suite.runner import on_version
+from harness.lab.suite.runner import on_cluster
 from harness.model.errors import BadInput
 from harness.model.kafka_releases import version_key
 from harness.report.page.blocks import AnyCell, Block, Lines, Table
+from harness.spec.overrides import ClusterOptions
 
 OWN_VERSIONS = "names its versions"
 NOT_RUN = "not run"
@@ -112,4 +113,4 @@ def on_named_version(item: Item, version: str) -> Item:
     """
     if item.pinned:
         raise BadInput("the item cannot be tried on another version", found=OWN_VERSIONS)
-    return on_version(item, version, None)
+    return on_cluster(item, ClusterOptions(version))

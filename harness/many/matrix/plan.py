@@ -16,7 +16,7 @@ from harness.many.run_store import refuse_another
 from harness.many.run_time import DAY, format_duration, run_seconds
 from harness.model.errors import BadInput, JournalError, words_of
 from harness.model.secrets import masked_at
-from harness.spec.overrides import override_cluster
+from harness.spec.overrides import AS_WRITTEN, ClusterOptions, override_cluster
 
 _CLUSTER_START = 15.0
 
@@ -28,9 +28,7 @@ class MatrixOptions:
     repeat: int | None = None
     budget: float | None = None
     seed: int | None = None
-    version: str | None = None
-    image: str | None = None
-    profile: str | None = None
+    cluster: ClusterOptions = AS_WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
         "matrix",
         resume,
         (changes.seed, before.seed),
-        (changes.version, changes.image, changes.profile),
+        changes.cluster,
         f"{spec} has other axes" if spec is not None and MATRIX.load(spec)[0].axes != begun.axes else "",
     )
     changed = _changed(begun, MatrixOptions(repeat=changes.repeat, budget=changes.budget))
@@ -169,11 +167,11 @@ def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
     Raises:
         BadInput: there is no such profile or version.
     """
-    if changes.version is not None and spec.names_versions:
+    if changes.cluster.version is not None and spec.names_versions:
         raise BadInput(
             "the version is an axis of this matrix",
             where=spec.name,
-            found=f"--kafka-version {changes.version}",
+            found=f"--kafka-version {changes.cluster.version}",
             next_step="leave --kafka-version out, or `exclude` the others in a copy of the matrix",
         )
     repeats: dict[str, Any] = {}
@@ -185,9 +183,7 @@ def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
     if repeats:
         data["repeats"] = {**data.get("repeats", {}), **repeats}
     base = data.get("base", {})
-    cluster = override_cluster(
-        base.get("cluster", {}), changes.version, changes.image, changes.profile, where=spec.name
-    )
+    cluster = override_cluster(base.get("cluster", {}), changes.cluster, where=spec.name)
     if cluster:
         data["base"] = {**base, "cluster": cluster}
     return MatrixSpec.model_validate(data)

@@ -20,6 +20,7 @@ from harness.model.storage import write_whole
 from harness.report.arms_table import PROMISED
 from harness.report.ci import NOT_RUN
 from harness.report.page.blocks import Section, Text, section
+from harness.spec.overrides import ClusterOptions
 
 OWN_VERSIONS = "its own versions"
 """The entry instead of a version for a matrix that has versions as an axis."""
@@ -71,7 +72,8 @@ def run_matrices(
     for name, version in chosen:
         shown = version or OWN_VERSIONS
         try:
-            plan = plan_matrix(name, None, MatrixOptions(repeat=repeat, version=version), seed)
+            changes = MatrixOptions(repeat=repeat, cluster=ClusterOptions(version))
+            plan = plan_matrix(name, None, changes, seed)
             plan.refuse_days(yes=False)
             store = MatrixStore.created(results / shown.replace(" ", "-"), plan.spec.name)
             command = f"kafka-chaos matrix {name} --seed {seed}"

@@ -25,7 +25,7 @@ from harness.report.ci import SeriesOutcome, headline, junit_text, summary_text
 from harness.report.run_page import write_report
 from harness.run import executor
 from harness.spec import experiment_files
-from harness.spec.overrides import overridden
+from harness.spec.overrides import ClusterOptions, overridden
 
 SUMMARY_FILE = "summary.md"
 JUNIT_FILE = "junit.xml"
@@ -69,7 +69,7 @@ def run_experiments(options: NightlyOptions) -> list[SeriesOutcome]:
                 both_engines=True,
             )
             try:
-                one = overridden(experiment, version, None, None)
+                one = overridden(experiment, ClusterOptions(version))
                 ((folder, result),) = executor.execute([one], run)
                 write_report(result, folder)
             except (KafkaChaosError, ValidationError) as error:

@@ -21,7 +21,7 @@ from harness.model.config.yaml_files import FileKind
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import EXPERIMENT, load, parse
-from harness.spec.overrides import overridden
+from harness.spec.overrides import ClusterOptions, overridden
 from harness.spec.steps import Write
 from tests.support.paths import ROOT
 
@@ -389,18 +389,18 @@ def test_the_schema_knows_every_step() -> None:
     [("4.2.0", "4.3 is the first (KIP-1240)"), ("3.9.2", "4.2 is the first (KIP-932)")],
 )
 def test_a_version_without_what_share_groups_need_is_refused(version: str, says: str) -> None:
-    assert overridden(load("share-groups"), "4.4.0", None, None).cluster.version == "4.4.0"
+    assert overridden(load("share-groups"), ClusterOptions("4.4.0")).cluster.version == "4.4.0"
     with pytest.raises(BadInput, match=re.escape(says)):
-        overridden(load("share-groups"), version, None, None)
+        overridden(load("share-groups"), ClusterOptions(version))
 
 
 def test_the_command_line_goes_over_the_file() -> None:
-    experiment = overridden(load("kill-leader"), "9.9.9", "my/image", "kafka")
+    experiment = overridden(load("kill-leader"), ClusterOptions("9.9.9", "my/image", "kafka"))
     assert experiment.cluster.version == "9.9.9"
     assert experiment.cluster.image == "my/image"
     assert experiment.cluster.profile == "kafka"
     with pytest.raises(BadInput, match="kafka, fast"):
-        overridden(experiment, None, None, "slow")
+        overridden(experiment, ClusterOptions(profile="slow"))
 
 
 def test_an_arm_may_have_its_own_workload_and_readers() -> None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
-from harness.spec.overrides import overridden
+from harness.spec.overrides import ClusterOptions, overridden
 from harness.spec.version_problems import versions_named
 
 pytestmark = pytest.mark.pure
@@ -130,8 +130,8 @@ def test_a_random_menu_has_no_order() -> None:
 def test_another_version_on_the_command_line() -> None:
     given = experiment(*UP[:2])
     with pytest.raises(BadInput, match=r"Kafka 4.1.1 does not start with"):
-        overridden(given, "4.3.1", None, None)
-    assert overridden(given, "4.0.0", None, None).cluster.version == "4.0.0"
+        overridden(given, ClusterOptions("4.3.1"))
+    assert overridden(given, ClusterOptions("4.0.0")).cluster.version == "4.0.0"
 
 
 def test_the_versions_whose_images_are_needed() -> None:

@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 from harness.cli.app import app
 from harness.lab.claims.claim import CLAIM, CLAIM_SUITE, CLAIMS, Claim
 from harness.lab.suite.model import Role, choose
-from harness.lab.suite.runner import on_version
+from harness.lab.suite.runner import on_cluster
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
+from harness.spec.overrides import ClusterOptions
 
 pytestmark = pytest.mark.pure
 
@@ -47,15 +48,16 @@ def test_a_claim_is_whole(claim: Claim) -> None:
 def test_a_version_that_cannot_show_a_claim_is_named() -> None:
     claim = choose(CLAIMS, ["R24"])[0]
     assert claim.too_old() is None
-    assert on_version(claim, "4.1.0", None).too_old() is None
-    assert on_version(claim, "3.9.2", None).too_old() == ("it needs Kafka 4.1 or later, and this is 3.9.2")
-    assert on_version(choose(CLAIMS, ["R12"])[0], "3.9.2", None).too_old() is None
+    assert on_cluster(claim, ClusterOptions("4.1.0")).too_old() is None
+    old = ClusterOptions("3.9.2")
+    assert on_cluster(claim, old).too_old() == "it needs Kafka 4.1 or later, and this is 3.9.2"
+    assert on_cluster(choose(CLAIMS, ["R12"])[0], old).too_old() is None
 
 
 def test_a_claim_that_names_its_versions_stays_on_them() -> None:
     (claim,) = choose(CLAIMS, ["R21"])
     assert claim.kafka == f"3.9.2, {DEFAULT_VERSION}"
-    assert on_version(claim, "4.1.0", "some/image") is claim
+    assert on_cluster(claim, ClusterOptions("4.1.0", "some/image")) is claim
 
 
 def test_one_name_is_one_experiment() -> None:

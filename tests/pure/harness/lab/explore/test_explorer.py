@@ -41,6 +41,7 @@ from harness.report.page.blocks import Section, Table, grid
 from harness.spec import experiment_files
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import located_faults, with_faults
+from harness.spec.overrides import ClusterOptions
 from tests.support.builders.explorations import run_exploration, small_options
 from tests.support.command_line import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
@@ -208,7 +209,7 @@ def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
         ({"seed": 9}, "--seed 3"),
         ({"confirm": "2/3"}, "--confirm 1/1"),
         ({"menu": tmp_path / "small.yaml"}, "leave --menu out"),
-        ({"version": "3.9.2"}, "cannot change"),
+        ({"cluster": ClusterOptions("3.9.2")}, "cannot change"),
     ):
         with pytest.raises(BadInput, match=says):
             plan_exploration(ExploreOptions(**options), store.folder, 0)
@@ -298,15 +299,15 @@ def test_faults_that_the_options_rule_out_are_left_out(tmp_path: Path) -> None:
     upgrade = {"name": "upgrade", "fault": {"restart": {"version": "4.4.0"}}, "for": [1, 2]}
     backend = FakeExploreBackend(tmp_path / "log")
     options = small_options(tmp_path, 6, faults=[*SMALL["faults"], upgrade])
-    plan = plan_exploration(replace(options, image="ours/kafka:4.3.1"), None, 0)
+    image = ClusterOptions(image="ours/kafka:4.3.1")
+    plan = plan_exploration(replace(options, cluster=image), None, 0)
     store = ExploreStore.created(tmp_path / "results", "small")
     result = Exploration(plan, store, "", backend).execute()
     assert "an `image` of your own" in result.left_out["upgrade"]
     assert "not possible here" in " ".join(lines(result))
     assert not any("upgrade" in line for line in backend.lines())
-    alone = plan_exploration(
-        replace(small_options(tmp_path, 6, faults=[upgrade]), image="ours/kafka:4.3.1"), None, 0
-    )
+    options = small_options(tmp_path, 6, faults=[upgrade])
+    alone = plan_exploration(replace(options, cluster=image), None, 0)
     with pytest.raises(BadInput, match="no fault of the menu is possible here") as caught:
         Exploration(alone, store, "", backend).execute()
     assert "an `image` of your own" in str(caught.value)

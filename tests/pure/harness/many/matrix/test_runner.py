@@ -19,6 +19,7 @@ from harness.many.matrix.table import cells, notes, reasons, table
 from harness.many.run_time import format_duration
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, ClusterError, JournalError
+from harness.spec.overrides import ClusterOptions
 from tests.support.builders.matrices import (
     NO_OPTIONS,
     resume_matrix,
@@ -162,7 +163,7 @@ def test_resume_takes_more_runs_and_no_other_matrix(tmp_path: Path) -> None:
     for spec, changes, says in (
         (other, NO_OPTIONS, "has other axes"),
         (None, MatrixOptions(seed=6), "--seed 5"),
-        (None, MatrixOptions(version="3.9.2"), "cannot change"),
+        (None, MatrixOptions(cluster=ClusterOptions("3.9.2")), "cannot change"),
     ):
         with pytest.raises(BadInput, match=says):
             plan_matrix(spec, store.folder, changes, 0)
