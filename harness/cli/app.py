@@ -143,8 +143,7 @@ def plan(experiment: ExperimentArgument, seed: SeedOption = None, as_json: JsonO
     if as_json:
         print_json(asdict(planned))
         return
-    for line in run_plan.lines(planned):
-        print_text(_out, line)
+    print_text(_out, *run_plan.lines(planned))
 
 
 def experiments(

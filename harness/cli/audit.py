@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from harness.cli.options import ERRORS, interruptible, print_json, print_text, seed_or_now, show_progress
+from harness.cli.options import ERRORS, print_json, print_text, seed_or_now, working
 from harness.model.defaults import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def select_experiments(
     done = []
     for experiment in found:
         changed, left_out = user_config.with_user_config(experiment, own)
-        for line in left_out:
-            print_text(ERRORS, f"not used: {line}")
+        print_text(ERRORS, *(f"not used: {line}" for line in left_out))
         done.append(changed)
     return done
 
@@ -130,7 +129,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[Exp
     for proof in proofs:
         arms = [word for arm in proof.arms for word in ("--arm", arm)]
         command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
-        with interruptible(), show_progress(ERRORS, quiet):
+        with working(quiet):
             options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
             ((folder, result),) = executor.execute([load(proof.experiment)], options)
         with indexed(results):

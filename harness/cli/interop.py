@@ -9,20 +9,22 @@ import typer
 from typer import Argument, Option
 
 from harness.cli.options import (
-    ERRORS,
     ClientConfigOption,
     EngineOption,
     JsonOption,
     QuietOption,
     print_json,
-    show_progress,
+    working,
 )
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
 
+FolderArgument = Annotated[Path, Argument(help="The run folder to write.")]
+IdempotentOption = Annotated[bool, Option("--idempotent", help="The producers were idempotent.")]
+
 
 def import_run(
-    folder: Annotated[Path, Argument(help="The run folder to write.")],
+    folder: FolderArgument,
     producer: Annotated[list[Path], Option(help="The output of a VerifiableProducer; may be repeated.")],
     consumer: Annotated[
         list[Path] | None,
@@ -50,7 +52,7 @@ def import_run(
         Literal["0", "1", "all"] | None,
         Option(help="The producers' acks. Default: 0 if no success has an offset, else all."),
     ] = None,
-    idempotent: Annotated[bool, Option("--idempotent", help="The producers were idempotent.")] = False,
+    idempotent: IdempotentOption = False,
     topic: Annotated[str | None, Option(help="The topic; default: the topic of the first event.")] = None,
     partitions: Annotated[
         int | None, Option(min=1, help="Number of partitions of the topic; default: those that were read.")
@@ -92,14 +94,14 @@ def import_run(
 
 
 def import_sends(
-    folder: Annotated[Path, Argument(help="The run folder to write.")],
+    folder: FolderArgument,
     journal: Annotated[
         list[Path],
         Option(help="A folder of `kafka_chaos.journaled`, or events in a .jsonl file; may be repeated."),
     ],
     bootstrap_servers: Annotated[str, Option(help="host:port of the cluster that was written to.")],
     client_config: ClientConfigOption = None,
-    idempotent: Annotated[bool, Option("--idempotent", help="The producers were idempotent.")] = False,
+    idempotent: IdempotentOption = False,
     max_in_flight: Annotated[
         int | None, Option(min=1, help="The producers' max.in.flight.requests.per.connection, if 1.")
     ] = None,
@@ -203,7 +205,7 @@ def import_ids(
         idempotent=idempotent,
         engine=EngineChoice(engine),
     )
-    with show_progress(ERRORS, quiet):
+    with working(quiet, "nothing is written"):
         done = check_ids(request, this_command())
     if as_json:
         print_json(done.result.model_dump(mode="json"))

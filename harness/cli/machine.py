@@ -13,10 +13,9 @@ from harness.cli.options import (
     JsonOption,
     QuietOption,
     console,
-    interruptible,
     print_json,
     print_text,
-    show_progress,
+    working,
 )
 from harness.model.defaults import DEFAULT_VERSION
 
@@ -45,14 +44,13 @@ def heal(
     from harness.cluster.containers import docker_engine
     from harness.run.faults import healing
 
-    with interruptible("`kafka-chaos heal` goes on where it stopped"), show_progress(ERRORS, quiet):
+    with working(quiet, "`kafka-chaos heal` goes on where it stopped"):
         client = docker_engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything)
     if as_json:
         print_json([asdict(one) | {"clean": one.clean} for one in done])
     else:
-        for line in healing.summary_lines(done):
-            print_text(_out, line)
+        print_text(_out, *healing.summary_lines(done))
     raise typer.Exit(0 if all(one.clean for one in done) else 3)
 
 
@@ -77,8 +75,7 @@ def clean(
         + (f", and ended {servers} process(es) of engines" if servers else ""),
         highlight=False,
     )
-    for one in swept.left:
-        print_text(ERRORS, f"not removed: {one}")
+    print_text(ERRORS, *(f"not removed: {one}" for one in swept.left))
 
 
 def compose(

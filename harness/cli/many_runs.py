@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -11,25 +13,42 @@ from typer import Argument, Option
 from harness.cli.options import (
     ERRORS,
     EngineOption,
+    ExperimentsArgument,
+    ImageOption,
     JsonOption,
     ProfileOption,
     QuietOption,
     ResultsOption,
     SeedOption,
-    complete_experiment,
+    VersionOption,
     complete_matrix,
     console,
     interruptible,
     print_json,
     print_text,
+    seed_and_command,
     seed_or_now,
-    show_progress,
+    working,
 )
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.progress import progress_on_stdout, report_progress
-from harness.model.secrets import this_command
+
+if TYPE_CHECKING:
+    from harness.many.run_store import RunStore
 
 _out, _wide = console(120), console(140)
+
+
+@contextmanager
+def _kept_runs(command: str, plan: str, quiet: bool, store: RunStore) -> Iterator[None]:
+    """The block makes runs in this folder, which is locked. Says where it is, what is planned and done, and
+    how to go on after an interruption."""
+    if not quiet:
+        print_text(ERRORS, f"results: {store.folder}")
+    go_on = f"go on: kafka-chaos {command} --resume {store.folder}"
+    with working(quiet, go_on), store.locked():
+        report_progress(plan)
+        yield
 
 
 def matrix(
@@ -54,8 +73,8 @@ def matrix(
     ] = None,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
-    kafka_version: Annotated[str | None, Option(help="Kafka version, for all arms.")] = None,
-    image: Annotated[str | None, Option(help="Broker image, for all arms.")] = None,
+    kafka_version: VersionOption = None,
+    image: ImageOption = None,
     profile: ProfileOption = None,
     clusters: Annotated[
         int | None,
@@ -98,37 +117,26 @@ def matrix(
     from harness.spec.overrides import ClusterOptions
 
     if list_:
-        for name in MATRIX.builtin_names():
-            print_text(_out, f"{name}: {MATRIX.builtin(name)[0].title}")
+        print_text(_out, *(f"{name}: {MATRIX.builtin(name)[0].title}" for name in MATRIX.builtin_names()))
         return
     if show is not None or schema:
         typer.echo(MATRIX.schema_text() if show is None else MATRIX.builtin_text(show), nl=False)
         return
-    chosen_seed = seed_or_now(seed)
+    chosen_seed, command = seed_and_command(seed, resumed=resume is not None)
     options = MatrixOptions(repeat, budget, seed, ClusterOptions(kafka_version, image, profile))
     plan = plan_matrix(spec, resume, options, chosen_seed)
     if dry_run:
         if as_json:
             print_json(plan.as_json())
         else:
-            for line in plan.lines():
-                print_text(_out, line)
+            print_text(_out, *plan.lines())
         return
     plan.refuse_days(yes)
-    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
+    backend = DockerBackend(EngineChoice(engine))
+    at_once = clusters or clusters_at_once()
     store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, plan.spec.name)
-    if not quiet:
-        print_text(ERRORS, f"results: {store.folder}")
-    go_on = f"go on: kafka-chaos matrix --resume {store.folder}"
-    with interruptible(go_on), store.locked(), show_progress(ERRORS, quiet):
-        report_progress(plan.lines()[-1])
-        result = MatrixRun(
-            plan,
-            store,
-            this_command(*again),
-            DockerBackend(EngineChoice(engine)),
-            clusters=clusters or clusters_at_once(),
-        ).execute()
+    with _kept_runs("matrix", plan.lines()[-1], quiet, store):
+        result = MatrixRun(plan, store, command, backend, clusters=at_once).execute()
     with indexed(store.folder.resolve().parent):
         file = write_pages(result, store.folder)
     if as_json:
@@ -156,8 +164,8 @@ def explore(
         Path | None, Option(help="Resume the exploration in this folder; finished runs are not made again.")
     ] = None,
     results: ResultsOption = Path("results"),
-    kafka_version: Annotated[str | None, Option(help="Kafka version.")] = None,
-    image: Annotated[str | None, Option(help="Broker image.")] = None,
+    kafka_version: VersionOption = None,
+    image: ImageOption = None,
     profile: ProfileOption = None,
     clusters: Annotated[
         int | None,
@@ -190,28 +198,21 @@ def explore(
     if show or schema:
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
-    chosen_seed = seed_or_now(seed)
+    chosen_seed, command = seed_and_command(seed, resumed=resume is not None)
     cluster = ClusterOptions(kafka_version, image, profile)
     options = ExploreOptions(menu, budget, runs, seed, confirm, shrink_share, cluster, clusters)
     plan = plan_exploration(options, resume, chosen_seed)
     if dry_run:
-        for line in plan.lines():
-            print_text(_wide, line)
+        print_text(_wide, *plan.lines())
         return
-    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, plan.menu.name)
-    if not quiet:
-        print_text(ERRORS, f"results: {store.folder}")
-    with interruptible(f"go on: kafka-chaos explore --resume {store.folder}"):
+    with _kept_runs("explore", plan.lines()[-1], quiet, store):
         try:
-            with store.locked(), show_progress(ERRORS, quiet):
-                report_progress(plan.lines()[-1])
-                result = Exploration(plan, store, this_command(*again)).execute()
+            result = Exploration(plan, store, command).execute()
         except KeyboardInterrupt:
             kept = load_result(store.folder)
             write_pages(kept, store.folder)
-            for line in lines(kept):
-                print_text(ERRORS, line)
+            print_text(ERRORS, *lines(kept))
             raise
     with indexed(store.folder.resolve().parent):
         file = write_pages(result, store.folder)
@@ -224,10 +225,7 @@ def explore(
 
 
 def nightly(
-    experiments: Annotated[
-        list[str] | None,
-        Argument(help="Built-in experiments or YAML files.", autocompletion=complete_experiment),
-    ] = None,
+    experiments: ExperimentsArgument = None,
     matrix: Annotated[
         list[str] | None,
         Option(help="A built-in matrix or a YAML file, compared run by run; may be repeated."),
@@ -269,6 +267,5 @@ def nightly(
     )
     with interruptible(f"what is finished is in {results}"), progress_on_stdout():
         code, lines = run_night(options)
-    for line in lines:
-        print_text(_wide, line)
+    print_text(_wide, *lines)
     raise typer.Exit(code)

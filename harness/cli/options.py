@@ -19,12 +19,15 @@ from typer import Argument, Option
 
 from harness.model.errors import BadInput
 from harness.model.progress import MessagesTo, NewActivity, progress_to
+from harness.model.secrets import this_command
 
 EngineWord = Literal["auto", "spark", "sail"]
 """Values of --engine, as in `checkers.engine.choice.EngineWord`, which is not imported for the help."""
 SeedOption = Annotated[int | None, Option(help="Seed of all choices; default: the current time.")]
 ResultsOption = Annotated[Path, Option(help="Folder for journals, results and reports.")]
 ProfileOption = Annotated[str | None, Option(help="Timing profile: kafka (as shipped) or fast.")]
+VersionOption = Annotated[str | None, Option(help="Kafka version, for all that is run.")]
+ImageOption = Annotated[str | None, Option(help="Broker image, for all that is run.")]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 ClientConfigOption = Annotated[
     Path | None, Option(help="Properties file with that cluster's TLS and SASL settings.")
@@ -37,6 +40,7 @@ EngineOption = Annotated[
         "the environment variable KAFKA_CHAOS_ENGINE."
     ),
 ]
+DriverMemoryOption = Annotated[str, Option(help="Heap size of the local Spark driver.")]
 SideBySideOption = Annotated[
     int,
     Option(
@@ -64,9 +68,17 @@ def seed_or_now(seed: int | None) -> int:
     return int(time.time()) if seed is None else seed
 
 
-def print_text(out: Console, text: str) -> None:
-    """Print text as it is, without folding long lines."""
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+def seed_and_command(seed: int | None, *, resumed: bool = False) -> tuple[int, str]:
+    """`seed_or_now`, and the command that makes the same choices again: what was typed, with this seed (what
+    is resumed has its own)."""
+    chosen = seed_or_now(seed)
+    return chosen, this_command(*(("--seed", str(chosen)) if seed is None and not resumed else ()))
+
+
+def print_text(out: Console, *texts: str) -> None:
+    """Print each text as it is, without folding long lines."""
+    for text in texts:
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: object) -> None:
@@ -75,7 +87,7 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def interruptible(left: str = "nothing was run yet") -> Iterator[None]:
+def interruptible(left: str) -> Iterator[None]:
     """Ctrl-C in this block ends the command with exit code 130, and says what to do next: the commands in the
     interruption's notes, which read the journals that are kept, or without any `left`."""
     try:
@@ -84,6 +96,13 @@ def interruptible(left: str = "nothing was run yet") -> Iterator[None]:
         words = kept(getattr(interruption, "__notes__", ())) or left
         print_text(ERRORS, f"kafka-chaos: interrupted; {words}")
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def working(quiet: bool, left: str = "nothing was run yet") -> Iterator[None]:
+    """The block shows its progress unless `quiet`, and is `interruptible`."""
+    with interruptible(left), show_progress(ERRORS, quiet):
+        yield
 
 
 def kept(commands: Sequence[str]) -> str:
@@ -157,4 +176,10 @@ def _complete(folder: str, incomplete: str) -> list[str]:
 
 ExperimentArgument = Annotated[
     str, Argument(help="A built-in experiment or a YAML file.", autocompletion=complete_experiment)
+]
+ExperimentsArgument = Annotated[
+    list[str] | None,
+    Argument(
+        help="Built-in experiments (see `experiments`) or YAML files.", autocompletion=complete_experiment
+    ),
 ]

@@ -14,20 +14,22 @@ from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicCon
 from harness.cli.options import (
     ERRORS,
     ClientConfigOption,
+    DriverMemoryOption,
     EngineOption,
+    ExperimentsArgument,
+    ImageOption,
     JsonOption,
     ProfileOption,
     QuietOption,
     ResultsOption,
     SeedOption,
-    complete_experiment,
+    VersionOption,
     console,
-    interruptible,
     kept,
     print_json,
     print_text,
-    seed_or_now,
-    show_progress,
+    seed_and_command,
+    working,
 )
 from harness.model.errors import BadInput
 from harness.model.secrets import this_command
@@ -36,18 +38,13 @@ _out = console(100)  # An arm's name must not be folded in a CI log.
 
 
 def run(
-    experiments: Annotated[
-        list[str] | None,
-        Argument(
-            help="Built-in experiments (see `experiments`) or YAML files.", autocompletion=complete_experiment
-        ),
-    ] = None,
+    experiments: ExperimentsArgument = None,
     arm: Annotated[list[str] | None, Option(help="Run only this arm; repeatable.")] = None,
     repeat: Annotated[int, Option(min=1, max=10000, help="Number of runs of every arm.")] = 1,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
-    kafka_version: Annotated[str | None, Option(help="Kafka version, for all experiments.")] = None,
-    image: Annotated[str | None, Option(help="Broker image, for all experiments.")] = None,
+    kafka_version: VersionOption = None,
+    image: ImageOption = None,
     profile: ProfileOption = None,
     replay: Annotated[
         Path | None, Option(help="Repeat the faults of this run (a folder below results/).")
@@ -112,9 +109,8 @@ def run(
         )
     if replay is not None:
         chosen, seed, arm = replay_run(chosen, replay, seed, arm)
-    chosen_seed = seed_or_now(seed)
-    again = ("--seed", str(chosen_seed)) if seed is None else ()
-    with interruptible(), show_progress(ERRORS, quiet):
+    chosen_seed, again = seed_and_command(seed)
+    with working(quiet):
         done = executor.execute(
             chosen,
             executor.Options(
@@ -122,7 +118,7 @@ def run(
                 seed=chosen_seed,
                 arms=tuple(arm or ()),
                 repeat=repeat,
-                command=this_command(*again),
+                command=again,
                 owned_containers=i_own_these_containers,
                 engine=EngineChoice(engine),
             ),
@@ -157,7 +153,7 @@ def check(
     spark_conf: Annotated[
         list[str] | None, Option(help="A Spark setting, spark.name=value; repeatable.")
     ] = None,
-    driver_memory: Annotated[str, Option(help="Heap size of the local Spark driver.")] = "4g",
+    driver_memory: DriverMemoryOption = "4g",
     results: Annotated[
         str | None, Option(help="Folder or URL for the findings; default: the run's folder.")
     ] = None,
@@ -185,7 +181,7 @@ def check(
     from harness.report.page.html import INDEX_FILE
     from harness.report.run_page import write_report
 
-    with interruptible(kept([shlex.join(["kafka-chaos", "check", folder])])), show_progress(ERRORS, quiet):
+    with working(quiet, kept([shlex.join(["kafka-chaos", "check", folder])])):
         where = storage_path(folder)
         how = recheck.check_options(
             where,
@@ -211,6 +207,5 @@ def check(
         engines = dict.fromkeys(one.summary.engine for one in result.arms if one.summary)
         if counted := ", ".join(filter(None, engines)):
             print_text(_out, f"counted by {counted}")
-    for told in recheck.not_checked(where, result):
-        print_text(ERRORS, f"kafka-chaos: {told}")
+    print_text(ERRORS, *(f"kafka-chaos: {told}" for told in recheck.not_checked(where, result)))
     raise typer.Exit(result.exit_code())

@@ -12,14 +12,14 @@ from typer import Argument, Option
 from harness.cli.options import (
     ERRORS,
     WIDE,
+    DriverMemoryOption,
     EngineOption,
     JsonOption,
     QuietOption,
     console,
-    interruptible,
     print_json,
     print_text,
-    show_progress,
+    working,
 )
 from harness.model.errors import BadInput
 
@@ -81,7 +81,7 @@ def sql(
             next_step="leave out one of them",
         )
     text = sys.stdin.read() if query == "-" else query or ""
-    with interruptible("nothing was changed"), show_progress(ERRORS, quiet):
+    with working(quiet, "nothing was changed"):
         if not list_views:
             query_words(text)  # refuses what is no query before an engine starts
         usual = None if as_json or as_csv or parquet is not None else SHOWN
@@ -94,8 +94,7 @@ def sql(
         views = saved_run_queries.views(run, engine)
         if not list_views and compared is None:
             answer = ask(views, text, limit=most)
-    for problem in views.problems:
-        print_text(ERRORS, f"kafka-chaos: warning: {problem}")
+    print_text(ERRORS, *(f"kafka-chaos: warning: {problem}" for problem in views.problems))
     for difference in views.differences(text):
         print_text(ERRORS, f"kafka-chaos: warning: Sail may answer otherwise than Apache Spark. {difference}")
     if list_views:
@@ -116,8 +115,7 @@ def sql(
     if answer.more:
         print_text(ERRORS, f"there are more rows: the first {most:,} are here; --limit 0 gives all")
     if compared is not None:
-        for line in compared.lines:
-            print_text(ERRORS, line)
+        print_text(ERRORS, *compared.lines)
         raise typer.Exit(0 if compared.same else 1)
 
 
@@ -217,7 +215,7 @@ def rates(
         bool, Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
     engine: EngineOption = "auto",
-    driver_memory: Annotated[str, Option(help="Heap of the local Spark JVM.")] = "4g",
+    driver_memory: DriverMemoryOption = "4g",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -246,7 +244,7 @@ def rates(
             expected="names with commas between, each once: experiment,arm",
             found=by,
         )
-    with show_progress(ERRORS, quiet):
+    with working(quiet, "the page was not written"):
         found, target = run_rates(
             results,
             axes,
@@ -263,6 +261,4 @@ def rates(
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
     print_table(_out, rates_table(found), as_cards=not sys.stdout.isatty())
-    for line in found.left_out:
-        print_text(_out, f"left out: {line}")
-    print_text(_out, f"rows: {target}\npage: {file}")
+    print_text(_out, *(f"left out: {line}" for line in found.left_out), f"rows: {target}\npage: {file}")
