@@ -41,15 +41,7 @@ if TYPE_CHECKING:
     from checkers.records.ledger import LedgerCounts, count_ids
     from checkers.registry import CLASSES
     from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
-    from checkers.statistics.rates import (
-        EventRate,
-        Share,
-        difference,
-        percentile,
-        percentile_interval,
-        rate_difference,
-        share_of,
-    )
+    from checkers.statistics.rates import EventRate, Seconds, Share, difference, rate_difference, share_of
 
 _NAMES_OF = {
     "check": "check_run",
@@ -69,7 +61,7 @@ _NAMES_OF = {
     "rates.figures": "figures_of share_with",
     "records.ledger": "LedgerCounts count_ids",
     "statistics.comparison": "ALPHA rank_test runs_needed shared_level",
-    "statistics.rates": "EventRate Share difference percentile percentile_interval rate_difference share_of",
+    "statistics.rates": "EventRate Seconds Share difference rate_difference share_of",
     "registry": "CLASSES",
 }
 """The imports above, for `__getattr__`."""

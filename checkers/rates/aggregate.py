@@ -17,7 +17,6 @@ from checkers.rates.counts import COUNTS
 from checkers.rates.figures import CountedRun, figures_of
 from checkers.rates.rows import rate_rows
 from checkers.sql import ddl, union
-from checkers.statistics.rates import percentile
 from harness.model.errors import BadInput, CheckError, JournalError
 from harness.model.journal import SCHEMA_VERSION, SENDS, SENDS_DIR, SendOutcome
 from harness.model.storage import StoragePath, matching, open_parquet, storage_path
@@ -137,17 +136,16 @@ def columns_of(runs: Sequence[CountedRun]) -> dict[str, float | None]:
         "left_out": found.left_out,
         "runs_with_loss": share.k,
         **found.counts,
-        "loss_share_low": share.interval.low,
-        "loss_share_high": share.interval.high,
+        "loss_share_low": share.low,
+        "loss_share_high": share.high,
     }
     for what, rate in found.per_million.items():
         columns[f"{what}_per_million"] = rate.value
-        columns[f"{what}_low"] = rate.interval.low if rate.interval else None
-        columns[f"{what}_high"] = rate.interval.high if rate.interval else None
+        columns[f"{what}_low"], columns[f"{what}_high"] = rate.low, rate.high
     return columns | {
-        "unavailable_median_s": percentile(found.unavailable, 0.5),
-        "unavailable_p95_s": percentile(found.unavailable, 0.95),
-        "unavailable_most_s": max(found.unavailable, default=None),
+        "unavailable_median_s": found.unavailable.median,
+        "unavailable_p95_s": found.unavailable.p95,
+        "unavailable_most_s": found.unavailable.most,
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkers.rates.counts import COUNTS
-from checkers.statistics.rates import EventRate, Share, per_million, share_of
+from checkers.statistics.rates import EventRate, Seconds, Share, per_million, seconds_of, share_of
 
 RATES = {
     "lost": "acked",
@@ -31,7 +31,7 @@ class Figures:
     counts: dict[str, int]
     with_any: dict[str, Share]
     per_million: dict[str, EventRate]
-    unavailable: list[float]
+    unavailable: Seconds
 
 
 def figures_of(runs: Sequence[CountedRun], seed: int = 0) -> Figures:
@@ -46,7 +46,7 @@ def figures_of(runs: Sequence[CountedRun], seed: int = 0) -> Figures:
             what: per_million([run[what] for run in good], [run[of] for run in good], seed=seed)
             for what, of in RATES.items()
         },
-        unavailable=[run["unavailable"] for run in good if run["unavailable"] is not None],
+        unavailable=seconds_of([run["unavailable"] for run in good if run["unavailable"] is not None]),
     )
 
 

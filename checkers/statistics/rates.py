@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +24,26 @@ Floats = NDArray[np.float64]
 Method = Literal["BCa", "percentile"]
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A closed interval; `high` None: it has no upper bound."""
+class Interval(NamedTuple):
+    """A closed interval."""
 
     low: float
-    high: float | None
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`k` of `n`, with its interval. `one_sided`: k is 0 or n, and the other end is a one-sided bound of the
-    full confidence."""
+    """`k` of `n` runs, with its interval. `one_sided`: k is 0 or n, and the other end is a one-sided bound of
+    the full confidence."""
 
     k: int
     n: int
-    interval: Interval
+    low: float
+    high: float
     one_sided: bool
+
+    def __str__(self) -> str:
+        return f"{self.k} of {self.n}"
 
 
 def share_of(k: int, n: int) -> Share:
@@ -56,8 +59,8 @@ def share_of(k: int, n: int) -> Share:
     """
     if n > 0 and k in (0, n):
         bound = (1 - CONFIDENCE) ** (1 / n)
-        return Share(k, n, Interval(bound, 1.0) if k else Interval(0.0, 1 - bound), one_sided=True)
-    return Share(k, n, Interval(*binomial_interval(k, n, "exact")), one_sided=False)
+        return Share(k, n, bound if k else 0.0, 1.0 if k else 1 - bound, one_sided=True)
+    return Share(k, n, *binomial_interval(k, n, "exact"), one_sided=False)
 
 
 def difference(k_new: int, n_new: int, k_base: int, n_base: int) -> tuple[float, Interval]:
@@ -97,11 +100,12 @@ def binomial_interval(k: int, n: int, method: Literal["exact", "wilson"]) -> tup
 
 @dataclass(frozen=True, slots=True)
 class EventRate:
-    """Events per million records over all runs. `value` None: there were no records. `interval` None: fewer
-    than two runs, too few for a bootstrap."""
+    """Events per million records over all runs, with its interval. `value` None: there were no records. `low`
+    None: fewer than two runs, too few for a bootstrap. `high` None: not bounded, as no event was seen."""
 
     value: float | None
-    interval: Interval | None
+    low: float | None
+    high: float | None
     events: int
     records: int
 
@@ -124,12 +128,12 @@ def per_million(
     """
     counted, of = _arrays(events, records)
     total, whole = int(counted.sum()), int(of.sum())
-    interval = None
+    low = high = None
     if whole and len(counted) > 1:
         # Left out, as the acceleration does, a run that has all records leaves no rate.
         method: Method = "BCa" if (of < whole).all() else "percentile"
-        interval = _bootstrap([(counted, of)], method, seed, resamples) if total else Interval(0.0, None)
-    return EventRate(total / whole * MILLION if whole else None, interval, total, whole)
+        low, high = _bootstrap([(counted, of)], method, seed, resamples) if total else (0.0, None)
+    return EventRate(total / whole * MILLION if whole else None, low, high, total, whole)
 
 
 def rate_difference(
@@ -157,13 +161,30 @@ def percentile_interval(values: Sequence[float], q: float) -> Interval | None:
     """Order statistics that enclose the q-quantile with 95 % confidence, for any distribution (Conover,
     Practical Nonparametric Statistics, 3.2). None: too few values, for example fewer than 6 for a median.
     """
-    from scipy.stats import quantile_test
-
     if not len(values):
         return None
+    from scipy.stats import quantile_test
+
     found = quantile_test(values, p=q).confidence_interval(CONFIDENCE)
     # An end that no order statistic reaches is no number.
     return None if math.isnan(found.low + found.high) else Interval(float(found.low), float(found.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Statistics over one value per run. `low` and `high` enclose the median at 95 %; None: too few runs."""
+
+    median: float | None
+    low: float | None
+    high: float | None
+    p95: float | None
+    most: float | None
+
+
+def seconds_of(values: Sequence[float]) -> Seconds:
+    """Median with its interval, 95th percentile and largest of the values of runs."""
+    low, high = percentile_interval(values, 0.5) or (None, None)
+    return Seconds(percentile(values, 0.5), low, high, percentile(values, 0.95), max(values, default=None))
 
 
 def _bootstrap(sides: Sequence[tuple[Floats, Floats]], method: Method, seed: int, resamples: int) -> Interval:

@@ -65,4 +65,4 @@ def tried(
         count = sum(finding in made for made, _ in decided)
         failed = sum(finding in made and finding in broken for made, broken in decided)
         if count:
-            yield Tried(finding, count, failed, share_of(failed, count).interval.high or 1.0)
+            yield Tried(finding, count, failed, share_of(failed, count).high)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.many.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
+from checkers import EventRate, Share
+from harness.many.matrix.result import ArmFigures, MatrixArmResult, MatrixResult
 from harness.many.matrix.table import (
     ONE_SIDED,
     SOME_LOST,
@@ -139,7 +140,7 @@ def _loss(figures: ArmFigures) -> _Figure:
     return replace(found, text=f"({found.text})") if aside else found
 
 
-def _share(share: ShareFigure) -> _Figure:
+def _share(share: Share) -> _Figure:
     value = 100 * share.k / share.n
     return _Figure(f"{share}", interval_of(share), value, 100 * share.low, 100 * share.high)
 
@@ -158,7 +159,7 @@ def _rate_of(name: str) -> Callable[[ArmFigures], _Figure | None]:
     """What is known of an arm's rate per million of this name."""
 
     def figure(figures: ArmFigures) -> _Figure | None:
-        one: RateFigure = getattr(figures, name)
+        one: EventRate = getattr(figures, name)
         if one.value is None:
             return None
         ends = [three_digits(end) for end in (one.low, one.high) if one.events and end is not None]

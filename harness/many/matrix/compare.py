@@ -220,8 +220,8 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
         "new": values[0],
         "base": values[1],
         "gap": gap,
-        "low": interval.low if interval is not None else None,
-        "high": interval.high if interval is not None else None,
+        "low": interval and interval.low,
+        "high": interval and interval.high,
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from checkers import counts_of
+from checkers import EventRate, Seconds, Share, counts_of
 from harness.many.run_store import RUNS, RunStore
 from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
@@ -89,54 +89,20 @@ def run_row(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int,
     )
 
 
-class ShareFigure(Frozen):
-    """k of n runs with the 95 % interval. `one_sided`: k is 0 or n, so that the other end is a bound."""
-
-    k: int
-    n: int
-    low: float
-    high: float
-    one_sided: bool
-
-    def __str__(self) -> str:
-        return f"{self.k} of {self.n}"
-
-
-class RateFigure(Frozen):
-    """Per million records, with the 95 % interval bootstrapped over runs. `value` None: no records. `low`
-    None: fewer than two runs. `high` None: not bounded, because no event was seen."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    events: int
-    records: int
-
-
-class SecondsFigure(Frozen):
-    """Statistics over one value per run. `low` and `high` enclose the median at 95 %; None: too few runs."""
-
-    median: float | None
-    low: float | None
-    high: float | None
-    p95: float | None
-    most: float | None
-
-
 class ArmFigures(Frozen):
     """Figures over the runs of an arm whose verdict is known: shares of runs, seconds, rates per million
     records (lost: of acknowledged, unconfirmed_absent: of unconfirmed, duplicates: of sent ones)."""
 
     runs: int
     left_out: int
-    with_loss: ShareFigure
-    with_unconfirmed_absent: ShareFigure
-    with_duplicates: ShareFigure
-    as_promised: ShareFigure
-    lost_per_million: RateFigure
-    unconfirmed_absent_per_million: RateFigure
-    duplicates_per_million: RateFigure
-    unavailable_seconds: SecondsFigure
+    with_loss: Share
+    with_unconfirmed_absent: Share
+    with_duplicates: Share
+    as_promised: Share
+    lost_per_million: EventRate
+    unconfirmed_absent_per_million: EventRate
+    duplicates_per_million: EventRate
+    unavailable_seconds: Seconds
 
 
 class MatrixArmResult(Frozen):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from checkers import difference
 from harness.many.matrix.compare import MatrixComparison, MeasureComparison
-from harness.many.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
+from harness.many.matrix.result import ArmFigures, EventRate, MatrixArmResult, MatrixResult, Share
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 from harness.report.page.blocks import AnyCell, Block, Cell, Lines, Status, Table, grid, text_of
 
@@ -53,7 +53,7 @@ def cells(arm: MatrixArmResult) -> tuple[AnyCell, ...]:
     )
 
 
-def loss_of(figures: ArmFigures) -> tuple[ShareFigure, RateFigure, bool]:
+def loss_of(figures: ArmFigures) -> tuple[Share, EventRate, bool]:
     """The share of runs with loss, its rate, and whether they stand in brackets: of acks=0, where no broker
     acknowledged anything, what is unconfirmed and absent counts."""
     if figures.unconfirmed_absent_per_million.records > 0:
@@ -61,7 +61,7 @@ def loss_of(figures: ArmFigures) -> tuple[ShareFigure, RateFigure, bool]:
     return figures.with_loss, figures.lost_per_million, False
 
 
-def interval_of(share: ShareFigure) -> str:
+def interval_of(share: Share) -> str:
     """`15 to 95 %`; `up to 45 %` where nothing was seen, `from 55 %` where it was seen in every run."""
     if share.one_sided and not share.k:
         return f"up to {share.high:.0%}"
@@ -70,7 +70,7 @@ def interval_of(share: ShareFigure) -> str:
     return f"{share.low:.0%} to {share.high:.0%}"
 
 
-def rate(figure: RateFigure) -> str:
+def rate(figure: EventRate) -> str:
     """Per million, to three digits or so."""
     return "-" if figure.value is None else three_digits(figure.value)
 

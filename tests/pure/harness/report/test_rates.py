@@ -27,9 +27,9 @@ def printed(width: int, *, as_cards: bool = False) -> str:
 
 def lost_text() -> str:
     found = per_million(LOST, [10_000] * 4)
-    assert found.interval is not None
-    assert found.interval.high is not None
-    return f"6,000 ({three_digits(found.interval.low)} to {three_digits(found.interval.high)})"
+    assert found.low is not None
+    assert found.high is not None
+    return f"6,000 ({three_digits(found.low)} to {three_digits(found.high)})"
 
 
 @pytest.mark.parametrize("width", [20, 80, 100, 120, 300])

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from checkers import Share
 from harness.many.matrix.compare import compare
-from harness.many.matrix.result import MatrixArmResult, ShareFigure, load_result
+from harness.many.matrix.result import MatrixArmResult, load_result
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
@@ -89,6 +90,6 @@ def test_two_by_two_by_three_killed_in_the_middle_and_resumed(tmp_path: Path) ->
     assert not compare(result, result, names=("a", "b")).worse
 
 
-def run(arm: MatrixArmResult) -> ShareFigure:
+def run(arm: MatrixArmResult) -> Share:
     assert arm.figures is not None
     return arm.figures.with_loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def test_seconds_without_a_report_say_that_records_were_lost(
     """0.0 of a leader that was cut off and went on to acknowledge is not the best cell."""
     arm = next(arm for arm in made[1].arms if arm.figures is not None and arm.figures.runs)
     assert arm.figures is not None
-    share = arm.figures.with_loss.model_copy(update={"k": runs_with_loss})
+    share = replace(arm.figures.with_loss, k=runs_with_loss)
     figures = arm.figures.model_copy(update={"with_loss": share})
     result = made[1].model_copy(update={"arms": (arm.model_copy(update={"figures": figures}),)})
     said = [cell for row in table(result).rows for cell in row if str(cell).endswith(", some lost")]
@@ -259,7 +260,7 @@ def test_the_headline_is_not_green_above_cells_with_losses(made: tuple[Path, Mat
     assert arm.figures is not None
     assert (result.exit_code(), arm.figures.with_loss.k) == (0, 0)
     quiet = result.model_copy(update={"arms": (arm,)})
-    losing = arm.figures.with_loss.model_copy(update={"k": arm.figures.runs})
+    losing = replace(arm.figures.with_loss, k=arm.figures.runs)
     lost = arm.model_copy(update={"figures": arm.figures.model_copy(update={"with_loss": losing})})
     assert overall(quiet) == "good"
     assert overall(quiet.model_copy(update={"arms": (lost,)})) == "unclear"
