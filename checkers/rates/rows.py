@@ -17,15 +17,11 @@ from checkers.judgement.judge import judge
 from checkers.rates.counts import COUNTS, counts_of
 from checkers.sql import ddl
 from harness.model.errors import KafkaChaosError, first_line
-from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE
+from harness.model.journal import OUTCOME_FILE, RUN_FILE, SCHEMA_VERSION, SET_ASIDE_PREFIX, SUMMARY_FILE
 from harness.model.result import Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath, files_below
 
-OUTCOME_FILE = "outcome.json"
-"""Beside a run of a matrix: `labels` in it are the run's levels on the matrix's axes."""
-SET_ASIDE_PREFIX = "cut-short-"
-"""Prefix of the names of folders that a resumed matrix has set aside."""
 MISSING = "-"
 
 ROWS = pa.schema(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -40,7 +40,7 @@ _out, _wide = console(120), console(140)
 
 
 @contextmanager
-def _kept_runs(command: str, plan: str, quiet: bool, store: RunStore) -> Iterator[None]:
+def _kept_runs(command: str, plan: str, quiet: bool, store: RunStore[Any]) -> Iterator[None]:
     """The block makes runs in this folder, which is locked. Says where it is, what is planned and done, and
     how to go on after an interruption."""
     if not quiet:

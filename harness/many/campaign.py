@@ -12,10 +12,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
+from harness.many.consecutive_failures import ConsecutiveFailures
 from harness.many.docker_backend import DockerBackend
 from harness.many.run_store import RunStore, awaits_check, set_aside
+from harness.many.run_time import RunTimes
 from harness.many.work_queue import AnyQueuedRun, WorkQueue
 from harness.many.workers import (
     RequestFinished,
@@ -26,7 +28,7 @@ from harness.many.workers import (
     workers_for,
 )
 from harness.model.errors import BadInput, KafkaChaosError
-from harness.model.result import ArmResult
+from harness.model.result import ArmResult, VerdictWord
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
@@ -134,19 +136,23 @@ class StoredRuns(Campaign[Stored]):
 
     `begin` is asked when the turn of a run comes, for the head of its progress messages; None: the budget
     does not allow it. Then it and all later ones are dropped, and `refused` is set, until the caller clears
-    it. With `reset`, a used cluster is made as good as new before the next run."""
+    it. With `reset`, a used cluster is made as good as new before the next run. `command` is that of the
+    campaign: with --resume it goes on after several runs in a row broke."""
 
     def __init__(
         self,
-        store: RunStore,
+        store: RunStore[Any],
         backend: DockerBackend,
         clusters: int,
         begin: Callable[[Stored], str | None],
         *,
+        command: str,
         reset: bool = False,
     ) -> None:
         super().__init__(workers_for(clusters, backend, store.lock), self._request, keep_idle=True)
         self.refused = False
+        self.times = RunTimes()
+        self.failures = ConsecutiveFailures(f"kafka-chaos {command} --resume {store.folder}")
         self._store = store
         self._backend = backend
         self._begin = begin
@@ -172,6 +178,25 @@ class StoredRuns(Campaign[Stored]):
     def check(self, run: Stored) -> None:
         """Begin to check a run that was made."""
         run.check = self._backend.check(run.folder.parent, run.folder.name)
+
+    def fields_of(self, run: Stored) -> dict[str, Any]:
+        """What is known of a run without its check, as fields of a `RunOutcome`."""
+        return {
+            "folder": str(run.folder.relative_to(self._store.folder)),
+            "seed": run.seed,
+            "started_ns": run.started_ns,
+            "seconds": round(run.seconds, 1),
+        }
+
+    def broken(self, run: Stored, error: KafkaChaosError) -> dict[str, Any]:
+        """The verdict of a run that broke, which proves nothing, as fields of a `RunOutcome`.
+
+        Raises:
+            ClusterError, BadInput: several in a row broke, as `ConsecutiveFailures` says.
+        """
+        self.failures.add(run.name, error)
+        reasons = (f"the run broke: {error.what}", *((error.found,) if error.found else ()))
+        return {"verdict": VerdictWord.UNKNOWN, "reasons": reasons}
 
     def drop(self, run: Stored) -> None:
         """The budget does not allow this run."""

@@ -37,8 +37,3 @@ class ConsecutiveFailures:
             found=str(error),
             next_step=f"remove the cause, then: {self._resume}",
         ) from error
-
-
-def broken_reasons(error: KafkaChaosError) -> tuple[str, ...]:
-    """Why a run that broke has the verdict `unknown`."""
-    return (f"the run broke: {error.what}", *((error.found,) if error.found else ()))

@@ -12,24 +12,63 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
 from harness.model.errors import BadInput, JournalError
+from harness.model.finding_class import FindingClass
+from harness.model.frozen import Frozen
+from harness.model.journal import OUTCOME_FILE, SCHEMA_VERSION, SET_ASIDE_PREFIX
 from harness.model.progress import report_progress
+from harness.model.result import VerdictWord
 from harness.model.run import RunMeta
 from harness.model.secrets import redact
 from harness.model.storage import write_whole
+from harness.model.versioned_json import Refusal, VersionedFile
 from harness.spec.overrides import ClusterOptions
 
-OUTCOME_FILE = "outcome.json"
-RUNS = "runs"
-_LOCK = ".lock"
+OUTCOME_VERSION = 1
+_RUNS, _LOCK = "runs", ".lock"
 
 
-class RunStore:
-    """The folder of one campaign."""
+class RunOutcome(Frozen):
+    """A run that is over. `folder` is relative to the store's, `seconds` is what the run took, `reasons` why
+    it got its verdict or broke. `findings` are counts by class, `sent` is the number of sends."""
+
+    schema_version: int = OUTCOME_VERSION
+    run_schema_version: int = SCHEMA_VERSION
+    folder: str
+    seed: int
+    verdict: VerdictWord
+    reasons: tuple[str, ...] = ()
+    sent: int = 0
+    findings: dict[FindingClass, int] = {}
+    started_ns: int
+    seconds: float
+
+
+Outcome = TypeVar("Outcome", bound=RunOutcome)
+
+
+def outcome_file(model: type[Outcome], campaign: str, next_step: str) -> VersionedFile[Outcome]:
+    """The files with the outcomes of such a campaign; `next_step`: what to do if one is damaged."""
+    return VersionedFile(
+        model,
+        OUTCOME_VERSION,
+        damaged=Refusal("the outcome of a run cannot be read", next_step=next_step),
+        another=Refusal(
+            "a run was made by another version of kafka-chaos",
+            next_step=f"resume with the version that began the {campaign}, or begin it anew",
+        ),
+        runs=lambda run: (run.run_schema_version,),
+    )
+
+
+class RunStore(Generic[Outcome]):
+    """The folder of one campaign, whose runs leave files of the kind `file`."""
+
+    file: VersionedFile[Outcome]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -76,14 +115,24 @@ class RunStore:
         """Write a file of the folder, without secrets and whole."""
         write_whole(self.folder / name, redact(result.model_dump_json(indent=2)) + "\n")
 
-    def keep(self, folder: str, outcome: BaseModel) -> None:
-        """Record that a run is over; its folder is relative to the store's."""
-        (self.folder / folder).mkdir(parents=True, exist_ok=True)
-        self.write(f"{folder}/{OUTCOME_FILE}", outcome)
+    def run_path(self, *parts: str) -> Path:
+        """A folder in that of all runs."""
+        return self.folder.joinpath(_RUNS, *parts)
 
-    def outcome_paths(self, *within: str) -> list[Path]:
-        """The files of runs that are over, in order, of a folder within `runs/`."""
-        return sorted(self.folder.joinpath(RUNS, *within).glob(f"[0-9]*/{OUTCOME_FILE}"))
+    def keep(self, outcome: Outcome) -> None:
+        """Record that a run is over."""
+        (self.folder / outcome.folder).mkdir(parents=True, exist_ok=True)
+        self.write(f"{outcome.folder}/{OUTCOME_FILE}", outcome)
+
+    def outcomes(self, *within: str) -> list[Outcome]:
+        """The runs in a folder within that of all runs that are over, in order; not what was copied there.
+
+        Raises:
+            JournalError: one cannot be read, or is of another version.
+        """
+        paths = sorted(self.run_path(*within).glob(f"[0-9]*/{OUTCOME_FILE}"))
+        read = [(path.parent, self.file.read(path)) for path in paths]
+        return [one for folder, one in read if folder == self.folder / one.folder]
 
     def new_log_folder(self) -> Path:
         """Where the next cluster leaves its logs."""
@@ -104,7 +153,7 @@ def set_aside(folder: Path, run: str) -> None:
     if not folder.exists():
         return
     number = 1
-    while (target := folder.with_name(f"cut-short-{folder.name}-{number}")).exists():
+    while (target := folder.with_name(f"{SET_ASIDE_PREFIX}{folder.name}-{number}")).exists():
         number += 1
     folder.rename(target)
     report_progress(f"{run}: it was interrupted; what it left is in {target.name}")

@@ -41,7 +41,7 @@ class Exploration:
         self._store = store
         self._backend = backend or DockerBackend()
         self._menu = plan.menu
-        self._kept = store.runs()
+        self._kept = {run.number: run for run in store.outcomes()}
         self._replayed: deque[TrialRun] = deque()
         self._runs: list[TrialRun] = []
         self._coverage = Coverage()

@@ -10,19 +10,18 @@ from pydantic import ValidationError
 from harness.lab.explore.menu import ExploreMenu
 from harness.lab.explore.phases import ClusterPhase, ObservedFault
 from harness.lab.explore.trial import Trial
-from harness.many.run_store import RUNS, RunStore
+from harness.many.run_store import RunOutcome, RunStore, outcome_file
 from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
-from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ShareCount, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
 
 RESULT_FILE = "result.json"
 EXPLORE_VERSION = 1
-"""Of both files. What they mean is described in docs/how-to/explore.md."""
+"""Of `result.json`. What both files mean is described in docs/how-to/explore.md."""
 
 
-class TrialRun(Frozen):
+class TrialRun(RunOutcome):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored), `known` how many runs had been kept when it was chosen (None: all before
     it). `aims` are the phases that its faults were aimed at, `seen` those that they hit. `promised` are the
@@ -30,27 +29,17 @@ class TrialRun(Frozen):
     if the verdict is unknown, they prove nothing by themselves. `shares` says what its share groups
     were given, `reset` what was verified about the cluster before it; `seconds` includes reset and check."""
 
-    schema_version: int = EXPLORE_VERSION
-    run_schema_version: int = SCHEMA_VERSION
     number: int
     violation: int | None
     known: int | None = None
     trial: Trial
     aims: tuple[ClusterPhase, ...] = ()
     seen: tuple[ObservedFault, ...] = ()
-    folder: str
-    seed: int
-    verdict: VerdictWord
-    reasons: tuple[str, ...] = ()
-    findings: dict[FindingClass, int] = {}
     promised: tuple[FindingClass, ...] = ()
     broken: tuple[FindingClass, ...] = ()
-    sent: int = 0
     acked: int = 0
     shares: tuple[ShareCount, ...] = ()
     reset: str = ""
-    started_ns: int
-    seconds: float
 
     @property
     def fails(self) -> bool:
@@ -177,36 +166,12 @@ _FILE = VersionedFile(
 )
 
 
-class ExploreStore(RunStore):
+class ExploreStore(RunStore[TrialRun]):
     """The folder of one exploration."""
 
-    def path_of(self, number: int) -> str:
-        """A run's folder, relative to the exploration's."""
-        return f"{RUNS}/{number:04d}"
+    file = outcome_file(
+        TrialRun, "exploration", "move this and all later runs away, then resume: they are made again"
+    )
 
     def run_folder(self, number: int) -> Path:
-        return self.folder / self.path_of(number)
-
-    def runs(self) -> dict[int, TrialRun]:
-        """All runs that are over, by number.
-
-        Raises:
-            JournalError: one cannot be read, or is of another version.
-        """
-        runs = [(path.parent, _OUTCOME.read(path)) for path in self.outcome_paths()]
-        return {run.number: run for folder, run in runs if folder == self.run_folder(run.number)}
-
-
-_OUTCOME = VersionedFile(
-    TrialRun,
-    EXPLORE_VERSION,
-    damaged=Refusal(
-        "the outcome of a run cannot be read",
-        next_step="move this and all later runs away, then resume: they are made again",
-    ),
-    another=Refusal(
-        "a run was made by another version of kafka-chaos",
-        next_step="resume with the version that began the exploration, or begin it anew",
-    ),
-    runs=lambda run: (run.run_schema_version,),
-)
+        return self.run_path(f"{number:04d}")

@@ -21,9 +21,7 @@ from harness.lab.explore.result import ExploreStore, TrialRun
 from harness.lab.explore.selection import DrawnTrial
 from harness.lab.explore.trial import Trial
 from harness.many.campaign import StoredRun, StoredRuns
-from harness.many.consecutive_failures import ConsecutiveFailures, broken_reasons
 from harness.many.docker_backend import DockerBackend
-from harness.many.run_time import RunTimes
 from harness.model.errors import CheckError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_under, report_progress
 from harness.model.result import VerdictWord
@@ -56,19 +54,17 @@ class TrialRunner(StoredRuns[DueTrial]):
         clusters: int,
         begin: Callable[[DueTrial], str | None],
     ) -> None:
-        super().__init__(store, backend, clusters, begin, reset=True)
+        super().__init__(store, backend, clusters, begin, command="explore", reset=True)
         self.due: deque[DueTrial] = deque()
         """What was decided on and not given back by `next_run`, in order."""
         self.starts = 0
         """How many clusters were started."""
         self.menu = menu
-        self._folders = store
-        self._times = RunTimes()
-        self._failures = ConsecutiveFailures(f"kafka-chaos explore --resume {store.folder}")
+        self._trials = store
 
     def expected(self, trial: Trial) -> float:
         """Seconds of a run: the estimate, corrected by what runs took so far."""
-        return self._times.expected("", experiment_of(self.menu, trial))
+        return self.times.expected("", experiment_of(self.menu, trial))
 
     def decide(
         self, number: int, drawn: DrawnTrial, seed: int, known: int, violation: int | None, limit: float
@@ -78,7 +74,7 @@ class TrialRunner(StoredRuns[DueTrial]):
         due = DueTrial(
             name=f"run {number}",
             experiment=experiment_of(self.menu, drawn.trial, name=f"explore-{self.menu.name}", arm=arm),
-            folder=self._folders.run_folder(number),
+            folder=self._trials.run_folder(number),
             seed=seed,
             number=number,
             drawn=drawn,
@@ -126,17 +122,15 @@ class TrialRunner(StoredRuns[DueTrial]):
         if not self.due or not self.due[0].over:
             return None
         due = self.due[0]
-        found: dict[str, Any] = {"reset": due.reset}
         try:
-            found |= self._outcome(due)
+            found = self._outcome(due)
         except (PrerequisiteMissing, CheckError):
             raise
         except KafkaChaosError as error:
             report_progress(f"{due.name} broke: {error.what}")
-            self._failures.add(due.name, error)
-            found |= {"verdict": VerdictWord.UNKNOWN, "reasons": broken_reasons(error)}
+            found = self.broken(due, error)
         else:
-            self._failures.reset()
+            self.failures.reset()
         self.due.popleft()
         run = TrialRun(
             number=due.number,
@@ -144,13 +138,11 @@ class TrialRunner(StoredRuns[DueTrial]):
             known=due.known,
             trial=due.drawn.trial,
             aims=due.drawn.aims,
-            folder=self._folders.path_of(due.number),
-            seed=due.seed,
-            started_ns=due.started_ns,
-            seconds=round(due.seconds, 1),
+            reset=due.reset,
+            **self.fields_of(due),
             **found,
         )
-        self._store.keep(run.folder, run)
+        self._trials.keep(run)
         return run
 
     def _outcome(self, due: DueTrial) -> dict[str, Any]:
@@ -160,7 +152,7 @@ class TrialRunner(StoredRuns[DueTrial]):
         assert due.check is not None
         result = due.check.result()
         due.seconds += result.check_seconds or 0.0
-        self._times.add(due.name, due.experiment, due.seconds)
+        self.times.add(due.name, due.experiment, due.seconds)
         summary, verdict = result.summary, result.judgement.verdict
         found: dict[str, Any] = {
             "seen": observed_faults(due.folder, due.experiment.topic.replication_factor),

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from checkers import EventRate, Seconds, Share, counts_of
-from harness.many.run_store import RUNS, RunStore
+from harness.many.run_store import RunOutcome, RunStore, outcome_file
 from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
-from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
 
 MATRIX_FILE = "matrix.json"
 MATRIX_VERSION = 1
-"""Of both files. What they mean is described in docs/how-to/matrix.md."""
+"""Of `matrix.json`. What both files mean is described in docs/how-to/matrix.md."""
 
 
-class RunRow(Frozen):
-    """One run of one arm. `repeat` counts from 0; `folder` is relative to the matrix's folder. `seconds` is
-    what the run took, `reasons` why it got its verdict or broke. `findings` are counts by class, `outcomes`
-    counts of sends. A run of verdict `unknown` proves nothing, and is left out of all figures."""
+class RunRow(RunOutcome):
+    """One run of one arm. `repeat` counts from 0. `outcomes` are counts of sends. A run of verdict `unknown`
+    proves nothing, and is left out of all figures."""
 
-    schema_version: int = MATRIX_VERSION
-    run_schema_version: int = SCHEMA_VERSION
     arm: str
     labels: dict[str, str]
     repeat: int
-    folder: str
-    seed: int
-    verdict: VerdictWord
-    as_promised: bool | None
-    reasons: tuple[str, ...] = ()
-    sent: int = 0
+    as_promised: bool | None = None
     outcomes: dict[str, int] = {}
-    findings: dict[FindingClass, int] = {}
     unavailable_seconds: float | None = None
-    started_ns: int
-    seconds: float
     kafka_version: str = ""
     image_digest: str = ""
 
@@ -65,28 +52,20 @@ class RunRow(Frozen):
         return any(reason.startswith(f"{finding.value}: promised ") for reason in self.reasons)
 
 
-def run_row(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
-    """The outcome of a run that was checked."""
+def found_in(result: ArmResult) -> dict[str, Any]:
+    """What is found in a run that was checked, as fields of a `RunRow`."""
     meta, summary, judgement = result.meta, result.summary, result.judgement
-    ended = meta.ended_ns or meta.started_ns
-    return RunRow(
-        arm=arm,
-        labels=labels,
-        repeat=repeat,
-        folder=folder,
-        seed=meta.seed,
-        verdict=judgement.verdict,
-        as_promised=judgement.as_promised,
-        reasons=(*judgement.promise_reasons, *judgement.reasons),
-        sent=summary.sent if summary else 0,
-        outcomes=summary.outcomes if summary else {},
-        findings=summary.findings if summary else {},
-        unavailable_seconds=summary.unavailable_seconds if summary else None,
-        started_ns=meta.started_ns,
-        seconds=round((ended - meta.started_ns) / 1e9, 1),
-        kafka_version=meta.cluster.image.kafka_version,
-        image_digest=meta.cluster.image.digest,
-    )
+    found = {
+        "verdict": judgement.verdict,
+        "as_promised": judgement.as_promised,
+        "reasons": (*judgement.promise_reasons, *judgement.reasons),
+        "started_ns": meta.started_ns,
+        "seconds": round(((meta.ended_ns or meta.started_ns) - meta.started_ns) / 1e9, 1),
+        "kafka_version": meta.cluster.image.kafka_version,
+        "image_digest": meta.cluster.image.digest,
+    }
+    counts = ("sent", "outcomes", "findings", "unavailable_seconds") if summary is not None else ()
+    return found | {name: getattr(summary, name) for name in counts}
 
 
 class ArmFigures(Frozen):
@@ -182,37 +161,12 @@ _FILE = VersionedFile(
 )
 
 
-class MatrixStore(RunStore):
+class MatrixStore(RunStore[RunRow]):
     """The folder of one matrix."""
 
-    def path_of(self, arm: str, repeat: int) -> str:
-        """A run's folder, relative to the matrix's."""
-        return f"{RUNS}/{arm}/{repeat + 1:03d}"
+    file = outcome_file(
+        RunRow, "matrix", "move the run's folder away; `kafka-chaos matrix --resume` then makes it again"
+    )
 
     def run_folder(self, arm: str, repeat: int) -> Path:
-        return self.folder / self.path_of(arm, repeat)
-
-    def outcomes(self, arms: Sequence[str]) -> dict[tuple[str, int], RunRow]:
-        """All runs of these arms that are over, by arm and repeat.
-
-        Raises:
-            JournalError: one cannot be read, or is of another version.
-        """
-        rows = [(path.parent, _OUTCOME.read(path)) for arm in arms for path in self.outcome_paths(arm)]
-        found = (row for folder, row in rows if folder == self.run_folder(row.arm, row.repeat))
-        return {(row.arm, row.repeat): row for row in found}
-
-
-_OUTCOME = VersionedFile(
-    RunRow,
-    MATRIX_VERSION,
-    damaged=Refusal(
-        "the outcome of a run cannot be read",
-        next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
-    ),
-    another=Refusal(
-        "a run was made by another version of kafka-chaos",
-        next_step="resume with the version that began the matrix, or begin it anew",
-    ),
-    runs=lambda run: (run.run_schema_version,),
-)
+        return self.run_path(arm, f"{repeat + 1:03d}")

@@ -7,19 +7,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from harness.many.campaign import StoredRun, StoredRuns
-from harness.many.consecutive_failures import ConsecutiveFailures, broken_reasons
 from harness.many.docker_backend import DockerBackend, Feasibility
 from harness.many.matrix.figures import ArmState, arm_results, loss_width
 from harness.many.matrix.plan import MatrixPlan
-from harness.many.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, RunRow, run_row
-from harness.many.run_time import RunTimes, format_duration
+from harness.many.matrix.result import MATRIX_FILE, MatrixResult, MatrixStore, RunRow, found_in
+from harness.many.run_time import format_duration
 from harness.many.workers import RequestFinished
-from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
+from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.model.progress import report_progress
-from harness.model.result import VerdictWord
 from harness.spec.cluster import ClusterSpec
 
 
@@ -41,9 +39,11 @@ class MatrixRun:
         self._store = store
         self._backend = backend
         self._clusters = max(1, clusters)
+        self._runs = StoredRuns[DueRun](store, backend, self._clusters, self._begin, command="matrix")
         self._experiments = {arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None}
         self._labels = {arm.name: arm.labels for arm in plan.arms}
-        self._rows = store.outcomes([arm.name for arm in plan.arms])
+        rows = (row for arm in plan.arms for row in store.outcomes(arm.name))
+        self._rows = {(row.arm, row.repeat): row for row in rows}
         self._out: dict[str, tuple[ArmState, str]] = {
             arm.name: ("refused", arm.refusal or "") for arm in plan.arms if arm.experiment is None
         }
@@ -57,8 +57,6 @@ class MatrixRun:
         self._feasible = Feasibility()
         self._made: list[DueRun] = []
         """Runs that are being checked."""
-        self._times = RunTimes()
-        self._failures = ConsecutiveFailures(f"kafka-chaos matrix --resume {store.folder}")
 
     def execute(self) -> MatrixResult:
         """Make all runs that are not over yet; returns what is also written as matrix.json.
@@ -80,14 +78,13 @@ class MatrixRun:
                 found="; ".join(f"{name}: {why}" for name, (_, why) in list(self._out.items())[:3]),
                 next_step="correct the settings, or leave those faults out",
             )
-        runs = StoredRuns(self._store, self._backend, self._clusters, self._begin)
         try:
-            with runs:
-                self._run_rounds(runs)
+            with self._runs:
+                self._run_rounds(self._runs)
             self._harvest(wait=True)
         finally:
             self._save("under way")
-        return self._save("budget spent" if runs.refused else "all runs made")
+        return self._save("budget spent" if self._runs.refused else "all runs made")
 
     def _run_rounds(self, campaign: StoredRuns[DueRun]) -> None:
         repeats = self._plan.spec.repeats
@@ -130,8 +127,8 @@ class MatrixRun:
     def _take(self, run: DueRun, message: RequestFinished) -> None:
         """Record the outcome of a run: it can be checked, its arm is refused or impossible, or it broke."""
         if run.error is None:
-            self._failures.reset()
-            self._times.add(run.arm, self._experiments[run.arm], message.seconds)
+            self._runs.failures.reset()
+            self._runs.times.add(run.arm, self._experiments[run.arm], message.seconds)
             self._made.append(run)
         elif isinstance(run.error, BadInput | PrerequisiteMissing):
             state: ArmState = "refused" if isinstance(run.error, BadInput) else "impossible"
@@ -139,27 +136,14 @@ class MatrixRun:
             self._out[run.arm] = (state, f"{what}: {found}" if found else what)
             report_progress(f"{run.arm}: {state}: {what}")
         else:
-            self._failures.add(run.name, run.error)
-            self._keep(self._broken_row(run, message.seconds, run.error))
+            self._keep(run, self._runs.broken(run, run.error))
         self._harvest(wait=False)
         self._save("under way")
 
-    def _broken_row(self, run: DueRun, seconds: float, error: KafkaChaosError) -> RunRow:
-        return RunRow(
-            arm=run.arm,
-            labels=self._labels[run.arm],
-            repeat=run.repeat,
-            folder=self._store.path_of(run.arm, run.repeat),
-            seed=run.seed,
-            verdict=VerdictWord.UNKNOWN,
-            as_promised=None,
-            reasons=broken_reasons(error),
-            started_ns=time.time_ns() - round(seconds * 1e9),
-            seconds=round(seconds, 1),
-        )
-
-    def _keep(self, row: RunRow) -> None:
-        self._store.keep(row.folder, row)
+    def _keep(self, run: DueRun, found: dict[str, Any]) -> None:
+        fields = self._runs.fields_of(run) | found
+        row = RunRow(arm=run.arm, labels=self._labels[run.arm], repeat=run.repeat, **fields)
+        self._store.keep(row)
         self._rows[row.arm, row.repeat] = row
 
     def _cluster_of(self, name: str) -> ClusterSpec:
@@ -170,9 +154,7 @@ class MatrixRun:
         for run in list(self._made):
             assert run.check is not None, "it was made"
             if wait or run.check.done():
-                path, labels = self._store.path_of(run.arm, run.repeat), self._labels[run.arm]
-                result = run.check.result()
-                self._keep(run_row(result, arm=run.arm, labels=labels, repeat=run.repeat, folder=path))
+                self._keep(run, found_in(run.check.result()))
                 self._made.remove(run)
 
     def _width(self, name: str) -> float:
@@ -182,7 +164,7 @@ class MatrixRun:
         return time.monotonic() - self._began
 
     def _expected(self, name: str) -> float:
-        return self._times.expected(name, self._experiments[name])
+        return self._runs.times.expected(name, self._experiments[name])
 
     def _progress(self) -> str:
         """The number of the next run, and how long the rest takes."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checkers import difference
+from checkers import EventRate, Share, difference
 from harness.many.matrix.compare import MatrixComparison, MeasureComparison
-from harness.many.matrix.result import ArmFigures, EventRate, MatrixArmResult, MatrixResult, Share
+from harness.many.matrix.result import ArmFigures, MatrixArmResult, MatrixResult
 from harness.report.arms_table import UNCONFIRMED_NOTE, three_digits
 from harness.report.page.blocks import AnyCell, Block, Cell, Lines, Status, Table, grid, text_of
 

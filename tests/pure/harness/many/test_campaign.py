@@ -37,7 +37,7 @@ def due(tmp_path: Path, store: MatrixStore) -> list[StoredRun]:
 def test_runs_go_on_while_others_are_checked(tmp_path: Path) -> None:
     store, backend = MatrixStore.created(tmp_path, "small"), NeverChecked(tmp_path / "log")
     runs = due(tmp_path, store)
-    with StoredRuns[StoredRun](store, backend, 1, lambda run: run.name) as campaign:
+    with StoredRuns[StoredRun](store, backend, 1, lambda run: run.name, command="matrix") as campaign:
         campaign.add(runs)
         ended = []
         while campaign.waiting or campaign.busy:
@@ -56,7 +56,7 @@ def test_what_the_budget_does_not_allow_is_dropped_with_all_after_it(tmp_path: P
         asked.append(run)
         return None if len(asked) == 2 else ""
 
-    with StoredRuns[StoredRun](store, backend, 1, begin) as campaign:
+    with StoredRuns[StoredRun](store, backend, 1, begin, command="matrix") as campaign:
         campaign.add(runs)
         while campaign.waiting or campaign.busy:
             list(campaign.ended())

@@ -95,7 +95,8 @@ def test_an_interrupt_leaves_no_gap_and_resuming_gives_the_same(tmp_path: Path, 
     assert backend.up == 0
     store = ExploreStore(sorted((tmp_path / "results").iterdir())[-1])
     kept = load_result(store.folder)
-    assert list(store.runs()) == [run.number for run in kept.runs] == list(range(1, len(kept.runs) + 1))
+    over = [run.number for run in store.outcomes()]
+    assert over == [run.number for run in kept.runs] == list(range(1, len(kept.runs) + 1))
     result = resumed(store, backend)
     assert decided(result) == decided(expected)
     assert len({line.split()[0] for line in backend.lines()}) == 30
@@ -121,7 +122,7 @@ def test_a_folder_in_which_each_run_knew_all_before_it_is_gone_on_with(
     with monkeypatch.context() as patch:
         patch.setattr(ExplorationPlan, "ahead", 1)
         store, result = run_exploration(tmp_path, backend, 20, 1)
-    for number, run in store.runs().items():
+    for number, run in enumerate(store.outcomes(), 1):
         assert run.known == number - 1
         outcome = run.model_dump(mode="json", exclude={"known"})
         (store.run_folder(number) / "outcome.json").write_text(json.dumps(outcome))
