@@ -107,7 +107,7 @@ def sql(
             pq.write_table(answer.table, parquet)
         print_text(ERRORS, f"{answer.table.num_rows:,} rows: {parquet}")
     elif as_json:
-        print_json(answer_table.rows(answer.table))
+        print_json(answer_table.answer_rows(answer.table))
     elif as_csv:
         typer.echo(answer_table.csv_text(answer.table), nl=False)
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.model.defaults import DEFAULT_VERSION
-from harness.pytest_plugin.marks import MARK, arms_of, marker_of, refuse_unused_marker
+from harness.pytest_plugin.marks import MARK, marked_arms, marker_of, refuse_unused_marker
 from harness.pytest_plugin.settings import WORKER_SEED, Settings, add_options, settings_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`chaos_arm` is each arm of the marker's experiment, or of those that it names."""
     if "chaos_arm" in metafunc.fixturenames:
-        metafunc.parametrize("chaos_arm", arms_of(metafunc.definition))
+        metafunc.parametrize("chaos_arm", marked_arms(metafunc.definition))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -66,7 +66,7 @@ def refuse_unused_marker(item: pytest.Item) -> None:
         )
 
 
-def arms_of(item: pytest.Item) -> tuple[str, ...]:
+def marked_arms(item: pytest.Item) -> tuple[str, ...]:
     """The arms that the marker names, else all of its experiment.
 
     Raises:

@@ -32,12 +32,12 @@ def shown(answer: pa.Table, width: int) -> Table:
     }
     needed = sum(wide if name in numbers else min(wide, _TEXT) for name, wide in widest.items())
     if needed + 2 * len(columns) > width:
-        rows = [
+        answer_rows = [
             pair
             for number, row in enumerate(zip(*columns, strict=True), start=1)
             for pair in ((f"row {number}", ""), *zip(answer.column_names, row, strict=True))
         ]
-        return Table(("column", "value"), rows, no_wrap=("column",))
+        return Table(("column", "value"), answer_rows, no_wrap=("column",))
     return Table(
         answer.column_names,
         list(zip(*columns, strict=True)) if columns else (),
@@ -46,7 +46,7 @@ def shown(answer: pa.Table, width: int) -> Table:
     )
 
 
-def rows(answer: pa.Table) -> list[dict[str, Any]]:
+def answer_rows(answer: pa.Table) -> list[dict[str, Any]]:
     """The rows with values that JSON has: bytes as hexadecimal, times in ISO 8601, non-numbers as null."""
     return [{name: _plain(value) for name, value in row.items()} for row in answer.to_pylist()]
 
@@ -56,7 +56,7 @@ def csv_text(answer: pa.Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(answer.column_names)
-    for row in rows(answer):
+    for row in answer_rows(answer):
         writer.writerow(
             json.dumps(value) if isinstance(value, dict | list) else value for value in row.values()
         )

@@ -11,7 +11,7 @@ from harness.report.page.blocks import Cell, Table
 START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whole run"
 
 
-def rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None, ...]]]:
+def timing_rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None, ...]]]:
     """Each phase with its seconds per arm (None: the arm had no such phase), the median of the arm's runs.
 
     Between the start of the cluster and the check are the phases of a run in their order, then the whole run,
@@ -44,7 +44,7 @@ def table(result: ExperimentResult) -> Table:
             Cell(text, strong=phase == ALL)
             for text in (phase, *("-" if one is None else f"{one:.1f}" for one in seconds))
         ]
-        for phase, seconds in rows(result)
+        for phase, seconds in timing_rows(result)
     ]
     title = f"{result.experiment}: seconds by phase{medians}"
     return Table(("phase", *arms), cells, title=title, right=arms)

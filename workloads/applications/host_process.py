@@ -104,7 +104,7 @@ class HostProcess:
         with suppress(ChildProcessError):
             if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return True
-        processes.send(process.pid, signal.SIGKILL)
+        processes.send_signal(process.pid, signal.SIGKILL)
         code = process.wait()
         self._last_end_ns = time.time_ns()
         self._code = _KILLED - code if code < 0 else code
@@ -211,4 +211,4 @@ class HostProcess:
 
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None and self.is_running():
-            processes.send(self._process.pid, number)
+            processes.send_signal(self._process.pid, number)

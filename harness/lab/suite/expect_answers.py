@@ -31,11 +31,11 @@ def read_from_broker(ask: str, broker: int, count: int) -> Expectation:
     return exactly(
         f"records that broker {broker} gives a consumer in {ask}",
         count,
-        lambda run: len(records_of(run.answer(ask, "fetch", broker))),
+        lambda run: len(records_in(run.answer(ask, "fetch", broker))),
     )
 
 
-def records_of(answer: JournalRow) -> list[tuple[int, int, int]]:
+def records_in(answer: JournalRow) -> list[tuple[int, int, int]]:
     """(offset, producer, seq) of the records in an answer."""
     if answer["error"] is not None:
         raise EvidenceMissing(f"broker {answer['broker']} answered {answer['error']}")
@@ -52,7 +52,7 @@ def vanished_between(first: str, second: str, count: int) -> Expectation:
 
 def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
     served = required(run.served(ask, "fetch"), f"no broker served a consumer in {ask}")
-    return max((records_of(row) for row in served), key=len)
+    return max((records_in(row) for row in served), key=len)
 
 
 def answered(
@@ -116,7 +116,7 @@ def missed_by_read(ask: str, broker: int, count: int) -> Expectation:
     """The number of records in the log at the end that a broker did not give a consumer."""
 
     def of(run: FinishedRun) -> int:
-        received = {offset for offset, _, _ in records_of(run.answer(ask, "fetch", broker))}
+        received = {offset for offset, _, _ in records_in(run.answer(ask, "fetch", broker))}
         return sum(row["offset"] not in received for row in run.final_log)
 
     return exactly(f"committed records that a read from broker {broker} misses in {ask}", count, of)

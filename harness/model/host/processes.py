@@ -73,7 +73,7 @@ def members(group: int) -> tuple[GroupMember, ...]:
     return tuple(found)
 
 
-def send(group: int, number: signal.Signals) -> bool:
+def send_signal(group: int, number: signal.Signals) -> bool:
     """Send a signal to every process of a group; returns whether there was one."""
     if group <= 1:
         raise ValueError(f"{group} is no process group of ours")

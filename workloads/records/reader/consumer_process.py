@@ -117,7 +117,7 @@ class ConsumerProcess:
         assert calls is not None, "made with pipes"
         assert answers is not None, "made with pipes"
         try:
-            send(calls, ("call", name, list(arguments), list(named.items())))
+            send_message(calls, ("call", name, list(arguments), list(named.items())))
             while True:
                 kind, *parts = receive(answers)
                 if kind == "result":
@@ -125,7 +125,7 @@ class ConsumerProcess:
                 if kind == "error":
                     raise KafkaException(parts[1]) if parts[0] == "kafka" else RuntimeError(": ".join(parts))
                 self._callbacks[parts[0]](*parts[1])
-                send(calls, ("done",))
+                send_message(calls, ("done",))
         except (OSError, EOFError, ValueError) as error:
             how = self._how_it_ended() or error
             raise ConsumerGone(f"the process of a consumer has ended: {how}") from error
@@ -138,7 +138,7 @@ class ConsumerProcess:
         return None
 
 
-def send(stream: IO[bytes], value: tuple[Any, ...]) -> None:
+def send_message(stream: IO[bytes], value: tuple[Any, ...]) -> None:
     """Write one message; the parts are encoded."""
     data = pickle.dumps(tuple(map(encode, value)))
     stream.write(_LENGTH.pack(len(data)) + data)
@@ -224,12 +224,12 @@ class CallServer:
                 return True
             name, arguments, named = parts[0], parts[1], dict(parts[2])
             try:
-                send(self.answers, ("result", self._call(name, arguments, named)))
+                send_message(self.answers, ("result", self._call(name, arguments, named)))
             except KafkaException as failure:
-                send(self.answers, ("error", "kafka", failure.args[0]))
+                send_message(self.answers, ("error", "kafka", failure.args[0]))
             # Told to the caller, which raises it.
             except Exception as failure:
-                send(self.answers, ("error", type(failure).__name__, str(failure)))
+                send_message(self.answers, ("error", type(failure).__name__, str(failure)))
 
     def _call(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
         if name == "create":
@@ -244,7 +244,7 @@ class CallServer:
         def call(*arguments: Any) -> None:
             # The consumer itself, which the callbacks of assignments get first, stays here.
             given = [one for one in arguments if one is not self._consumer]
-            send(self.answers, ("callback", name, given))
+            send_message(self.answers, ("callback", name, given))
             if not self.serve():
                 raise SystemExit
 

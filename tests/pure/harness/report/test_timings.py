@@ -6,7 +6,7 @@ import pytest
 
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER, RunMeta
-from harness.report.timings import ALL, CHECK, START, rows
+from harness.report.timings import ALL, CHECK, START, timing_rows
 from harness.run.experiment_run import PhaseTimer
 
 pytestmark = pytest.mark.pure
@@ -59,7 +59,7 @@ def test_rows_are_medians_by_arm_in_the_order_of_the_run() -> None:
     result = ExperimentResult(
         experiment="e", title="E", description="", arms=arms, started_ns=0, seconds=60.0, command="x"
     )
-    assert rows(result) == [
+    assert timing_rows(result) == [
         (START, (4.0, 4.0)),
         ("topics", (2.0, None)),
         ("steps", (8.0, None)),

@@ -7,7 +7,7 @@ import io
 import pytest
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from workloads.records.reader.consumer_process import decode, encode, receive, send
+from workloads.records.reader.consumer_process import decode, encode, receive, send_message
 
 pytestmark = pytest.mark.pure
 
@@ -62,8 +62,8 @@ def test_a_place_comes_back() -> None:
 
 def test_messages_are_told_apart_and_the_end_is_noticed() -> None:
     stream = io.BytesIO()
-    send(stream, ("call", "consume", [1, 0.5], [["timeout", 2]]))
-    send(stream, ("done",))
+    send_message(stream, ("call", "consume", [1, 0.5], [["timeout", 2]]))
+    send_message(stream, ("done",))
     stream.seek(0)
     assert receive(stream) == ("call", "consume", [1, 0.5], [["timeout", 2]])
     assert receive(stream) == ("done",)
