@@ -79,13 +79,17 @@ def check_run(
         delivery_reports = reports_of(views.sends, views.reads, views.meta)
         of_records, repeated = records.find(views, scratch, chunk_bits=chunk_bits)
         views = replace(views, repeated_sends=repeated)
-        found = [of_records, Found(find_damaged(views)), *(one.find(views, scratch) for one in SUBJECTS)]
+        found = [
+            of_records,
+            Found(find_damaged(views)),
+            *(subject.find(views, scratch) for subject in SUBJECTS),
+        ]
         for findings in (one.findings for one in found if one.findings is not None):
             if not views.meta.read_began:
                 findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
             findings.write.mode("append").parquet(engine_path(session, target))
         counts = count_findings(_written(session, target), views.meta, scratch)
-        active = (rows for one in SUBJECTS if (rows := one.active(views)) is not None)
+        active = (rows for subject in SUBJECTS if (rows := subject.active(views)) is not None)
         idle, no_idle = attempt("faults that hit nothing", lambda: idle_faults(views, active))
         problems = [
             *journals.problems,

@@ -20,7 +20,9 @@ class Found:
 
     def with_problems(self, *problems: str | None) -> Found:
         """The same with these problems before its own (None: there is none)."""
-        return replace(self, problems=(*(one for one in problems if one is not None), *self.problems))
+        return replace(
+            self, problems=(*(problem for problem in problems if problem is not None), *self.problems)
+        )
 
     def with_findings(self, findings: DataFrame | None) -> Found:
         """The same with more findings (None: there are none)."""

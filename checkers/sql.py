@@ -66,7 +66,7 @@ def comparable(*columns: str | tuple[str, Column]) -> Column:
     Of plain structs, Sail and DuckDB take null for the greatest value in aggregates, Apache Spark for the
     least. So a field that is never null, and says whether there is a value, comes before each.
     """
-    named = ((one, F.col(one)) if isinstance(one, str) else one for one in columns)
+    named = ((column, F.col(column)) if isinstance(column, str) else column for column in columns)
     fields = ((value.isNotNull().alias(f"has_{name}"), value.alias(name)) for name, value in named)
     return F.struct(*chain.from_iterable(fields))
 

@@ -49,7 +49,7 @@ def _names(windows: Sequence[FaultWindow], holds: Callable[[Column, Column], Col
     """The joined names of the windows for which the condition holds (null counts as no)."""
     if not windows:
         return F.lit("")
-    ends = (INT64_MAX if one.closed_ns is None else one.closed_ns for one in windows)
+    ends = (INT64_MAX if window.closed_ns is None else window.closed_ns for window in windows)
     rows = [(one.name, one.opened_ns, end) for one, end in zip(windows, ends, strict=True)]
     # A condition for each window would make a plan of hundreds of faults larger than a JVM can hold.
     table = constants(("name", "begin", "end"), rows)

@@ -43,7 +43,7 @@ def written_before_it_knew(views: Views, live: DataFrame) -> DataFrame | None:
     meta, groups = views.meta, latest_groups(views)
     at_start = meta.partitions if meta.partitions_at_start is None else meta.partitions_at_start
     bounds = meta.final_read.bounds if meta.final_read is not None else ()
-    added = any(one.topic == meta.topic and one.partition >= at_start for one in bounds)
+    added = any(bound.topic == meta.topic and bound.partition >= at_start for bound in bounds)
     if not groups or not added or not row_count(views.files["assignments"]):
         return None
     members, of_topic = members_of(views, groups), F.col("topic") == meta.topic

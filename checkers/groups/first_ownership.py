@@ -57,7 +57,7 @@ def owed_by_groups(rows: DataFrame) -> DataFrame:
 
 def members_of(views: Views, groups: set[str]) -> DataFrame:
     """The members of these groups: `reader` and `group`."""
-    readers = [(one.name, one.group) for one in views.readers if one.group in groups]
+    readers = [(reader.name, reader.group) for reader in views.readers if reader.group in groups]
     return F.broadcast(views.spark.createDataFrame(readers, "reader string, group string"))
 
 

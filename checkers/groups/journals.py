@@ -59,29 +59,29 @@ class PartitionJournals:
     @cached_property
     def accepted(self) -> list[JournalRow]:
         """The commits that were answered without an error."""
-        return [one for one in self.commits if one["error"] is None]
+        return [commit for commit in self.commits if commit["error"] is None]
 
     @cached_property
     def may_be_applied(self) -> dict[int, list[JournalRow]]:
         """By offset, the commits that may have been applied: all but those of aborted transactions."""
         found = defaultdict(list)
-        for one in self.commits:
-            if one["kind"] != "transaction" or one["error"] != "ABORTED":
-                found[one["offset"]].append(one)
+        for commit in self.commits:
+            if commit["kind"] != "transaction" or commit["error"] != "ABORTED":
+                found[commit["offset"]].append(commit)
         return found
 
     @cached_property
     def fetched(self) -> list[JournalRow]:
         """The answers of coordinators without an error."""
-        return [one for one in self.answers if one["source"] == "fetch" and one["error"] is None]
+        return [answer for answer in self.answers if answer["source"] == "fetch" and answer["error"] is None]
 
     @cached_property
     def log_offsets(self) -> dict[int | None, dict[int, list[int]]]:
         """By committed offset and broker: where the broker's file of `__consumer_offsets` has the commit."""
         found: dict[int | None, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for one in self.answers:
-            if one["source"] in ("logged", "logged-transaction"):
-                found[one["offset"]][one["broker"]].append(one["log_offset"])
+        for answer in self.answers:
+            if answer["source"] in ("logged", "logged-transaction"):
+                found[answer["offset"]][answer["broker"]].append(answer["log_offset"])
         return found
 
 

@@ -119,7 +119,7 @@ def _explained(
     if answered is None:
         return bool(until - commit["at_ns"] >= retention.retention_ns)
     others = journals.may_be_applied.get(answered, ())
-    if any(latest_ns(one) >= since and earliest_ns(one) <= until for one in others):
+    if any(latest_ns(other) >= since and earliest_ns(other) <= until for other in others):
         return True
     # A client without a journal committed the answered offset if a broker's file has it after this commit.
     later, earlier = (journals.log_offsets.get(offset, {}) for offset in (answered, commit["offset"]))
@@ -138,11 +138,11 @@ def _absent_from_files(journals: PartitionJournals, commit: JournalRow) -> bool:
 def _early_transactions(journals: PartitionJournals) -> Iterator[JournalRow]:
     """Answers with an offset that only a transaction sets, before its commit was asked for or although it was
     aborted: the first answer of each offset."""
-    offsets = {one["offset"] for one in journals.commits if one["kind"] == "transaction"}
+    offsets = {commit["offset"] for commit in journals.commits if commit["kind"] == "transaction"}
     for answer in journals.fetched:
         offset, until = answer["offset"], answer["at_ns"]
         setters = journals.may_be_applied.get(offset, ())
-        if offset in offsets and all(earliest_ns(one) > until for one in setters):
+        if offset in offsets and all(earliest_ns(setter) > until for setter in setters):
             offsets.remove(offset)
             yield {
                 "kind": "transaction_early",
@@ -160,7 +160,7 @@ def _commits_ahead(journals: PartitionJournals) -> Iterator[JournalRow]:
     `first_undelivered` and the committed offset is left to `ahead_rules`."""
     # Automatic commits are made by the client while it returns records, so they may be a little ahead.
     commits = [one for one in journals.accepted if one["kind"] not in ("auto", None)]
-    starts = [one.offset for one in journals.ownerships if one.offset is not None]
+    starts = [ownership.offset for ownership in journals.ownerships if ownership.offset is not None]
     # Before the first record was received, everything from where the group began to read is undelivered.
     start = min([*starts, int(integers(journals.polls["first"]).min(initial=INT64_MAX))])
     received = np.maximum.accumulate(integers(journals.polls["offset"]))
@@ -187,13 +187,16 @@ def _foreign_commits(journals: PartitionJournals) -> list[JournalRow]:
         if not commit["has_assignments"]:
             continue
         own = [
-            one.begin
-            for one in journals.ownerships
-            if one.reader == reader and one.begin <= at and (asked is None or one.end >= asked)
+            ownership.begin
+            for ownership in journals.ownerships
+            if ownership.reader == reader
+            and ownership.begin <= at
+            and (asked is None or ownership.end >= asked)
         ]
         last = max(own, default=INT64_MAX)
         replaced = asked is not None and any(
-            one.reader != reader and last < one.begin < asked and one.end > at for one in journals.ownerships
+            ownership.reader != reader and last < ownership.begin < asked and ownership.end > at
+            for ownership in journals.ownerships
         )
         if not own or replaced:
             first = {"kind": "foreign_commit", **_columns_of(commit), "count": 0}

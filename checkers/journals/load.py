@@ -95,7 +95,7 @@ def load_run(
         if name != "live"
     }
     readers = _readers(folder, meta)
-    live = {one: _parts(folder / journal.LIVE_DIR / one.name, journal.READS) for one in readers}
+    live = {reader: _parts(folder / journal.LIVE_DIR / reader.name, journal.READS) for reader in readers}
     for name in ("sends", "final"):
         if parts[name].problems and not parts[name].files:
             place = JOURNALS[name].folder

@@ -143,7 +143,7 @@ def readable() -> Column:
 def read_parquet(spark: SparkSession, columns: str, *paths: StoragePath) -> DataFrame:
     """Parquet files or folders by their literal names, in which an engine would take brackets for patterns;
     a column (`columns`, as Spark's DDL) that a file lacks is null."""
-    return spark.read.schema(columns).parquet(*(readable_path(spark, one) for one in paths))
+    return spark.read.schema(columns).parquet(*(readable_path(spark, path) for path in paths))
 
 
 def read_files(

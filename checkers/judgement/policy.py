@@ -70,7 +70,11 @@ def _cleanup(topic: Mapping[str, str], brokers: Mapping[str, str]) -> list[str]:
 def recreated(meta: RunMeta) -> tuple[int, ...]:
     """When steps deleted the run's topic and created it again (ns), in order of time."""
     return tuple(
-        sorted(one.at_ns for one in meta.deletions if one.before is None and one.topic == meta.topic)
+        sorted(
+            deletion.at_ns
+            for deletion in meta.deletions
+            if deletion.before is None and deletion.topic == meta.topic
+        )
     )
 
 
@@ -103,7 +107,10 @@ class Policy:
         finished_ns = meta.final_read.finished_ns if meta.final_read is not None else None
         # What a fault has set for a time counts as long as it was in force.
         in_force = [(topic, finished_ns)]
-        in_force += [({**topic, **one.config}, one.until_ns or finished_ns) for one in meta.changed_configs]
+        in_force += [
+            ({**topic, **changed_config.config}, changed_config.until_ns or finished_ns)
+            for changed_config in meta.changed_configs
+        ]
         newest = (retention(config, brokers).newest_deletable_ns(until) for config, until in in_force)
         return cls(
             newest_deletable_ns=max((one for one in newest if one is not None), default=None),

@@ -55,7 +55,7 @@ def _calls(tokens: Tokens, names: set[str]) -> Iterator[Tokens]:
 
 
 def _has_doubled_quote(tokens: Tokens) -> bool:
-    return any(_is_text(one) and one[-1] * 2 in one.lstrip("rR")[1:-1] for one in tokens)
+    return any(_is_text(token) and token[-1] * 2 in token.lstrip("rR")[1:-1] for token in tokens)
 
 
 def _calls_one_of(*names: str) -> Callable[[Tokens], bool]:
@@ -90,7 +90,9 @@ def _reads_files(tokens: Tokens) -> bool:
 
 def _uses_special_patterns(tokens: Tokens) -> bool:
     special = re.compile(r"\(\?[=!<]|\\[dwsb1-9]|[*+?}]\+")
-    return not _PATTERNS.isdisjoint(tokens) and any(_is_text(one) and special.search(one) for one in tokens)
+    return not _PATTERNS.isdisjoint(tokens) and any(
+        _is_text(token) and special.search(token) for token in tokens
+    )
 
 
 def _not_in_the_text(_: Tokens) -> bool:

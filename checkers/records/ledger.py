@@ -64,7 +64,7 @@ def count_ids(spark: SparkSession, sent: Path, received: Path, scratch: Path) ->
     both = F.coalesce(F.sum(((F.col("sends") > 0) & (F.col("received") > 0)).cast("bigint")), F.lit(0))
     (row,) = found.agg(*sums, both.alias("in_both")).collect()
     return LedgerCounts(
-        outcomes={one.value: row[one.value] for one in _OUTCOMES if row[one.value]},
+        outcomes={outcome.value: row[outcome.value] for outcome in _OUTCOMES if row[outcome.value]},
         received=row["received"],
         in_both=row["in_both"],
         findings={one: row[one.value] for one in FindingClass if one in _DETAILS and row[one.value]},
@@ -76,10 +76,13 @@ def count_ids(spark: SparkSession, sent: Path, received: Path, scratch: Path) ->
 
 def _ids(sent: DataFrame, received: DataFrame) -> DataFrame:
     """One row per id: numbers of its sends by outcome, of its rows in the other list, and of findings."""
-    outcomes = [F.sum((F.col("outcome") == one.value).cast("bigint")).alias(one.value) for one in _OUTCOMES]
+    outcomes = [
+        F.sum((F.col("outcome") == outcome.value).cast("bigint")).alias(outcome.value)
+        for outcome in _OUTCOMES
+    ]
     of_sent = sent.groupBy("id").agg(*outcomes)
     of_received = received.groupBy("id").agg(F.count(F.lit(1)).alias("received"))
-    names = (*(one.value for one in _OUTCOMES), "received")
+    names = (*(outcome.value for outcome in _OUTCOMES), "received")
     joined = of_sent.join(of_received, "id", "full_outer").select(
         "id", *(F.coalesce(F.col(name), F.lit(0)).cast("bigint").alias(name) for name in names)
     )

@@ -127,8 +127,8 @@ class _Graph:
         needed, also = self._edges[search.needs], [self._edges[kind] for kind in search.also]
 
         def graph(edges: Sequence[Edges]) -> Any:
-            source = np.concatenate([one.source for one in edges])
-            target = np.concatenate([one.target for one in edges])
+            source = np.concatenate([edge.source for edge in edges])
+            target = np.concatenate([edge.target for edge in edges])
             return csr_array((np.ones(len(source), np.int8), (source, target)), (count, count))
 
         _, component = connected_components(graph([needed, *also]), connection="strong")

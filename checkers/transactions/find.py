@@ -69,7 +69,9 @@ def edges_of(views: Views, scratch: Scratch, readers: list[ReaderInfo]) -> DataF
             F.lead("writer").over(in_order).alias("next_writer"),
         ),
     )
-    whose = pa.table({"reader": [one.name for one in readers], "producer": [one.producer for one in readers]})
+    whose = pa.table(
+        {"reader": [reader.name for reader in readers], "producer": [reader.producer for reader in readers]}
+    )
     first, count = F.col("polled_from"), F.col("polled")
     positions = (
         txns.where(~aborted & (count > 0))
