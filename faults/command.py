@@ -172,7 +172,9 @@ class Command(FaultSpec):
             () if target is None or snapshot is None else target.resolve(snapshot)
             for target in (self.target, self.other)
         )
-        reached = [context.cluster.endpoint(one) for one in numbers if one in context.cluster.broker_ids]
+        reached = [
+            context.cluster.endpoint(number) for number in numbers if number in context.cluster.broker_ids
+        ]
         return Commanded(
             **self.parameters(),
             proof=self.verify,

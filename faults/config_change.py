@@ -44,7 +44,7 @@ class SettingsChanged(MeasuredInjection, Injection):
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        return tuple(sorted(one.broker for one in self.changes if one.broker is not None))
+        return tuple(sorted(change.broker for change in self.changes if change.broker is not None))
 
     @property
     def target(self) -> str:
@@ -60,8 +60,8 @@ class SettingsChanged(MeasuredInjection, Injection):
         return TopicEffect(config=named, every_topic=True)
 
     def apply(self, context: InjectionContext) -> None:
-        for one in self.changes:
-            refused = until_answered(partial(_change, context, one.broker, one.new))
+        for change in self.changes:
+            refused = until_answered(partial(_change, context, change.broker, change.new))
             if refused is not None:
                 raise FaultError(
                     "Kafka refused a setting",
@@ -94,9 +94,9 @@ class SettingsChanged(MeasuredInjection, Injection):
         return Evidence(True, f"{brokers} reports {', '.join(sorted(words))}", facts)
 
     def undo(self, context: InjectionContext) -> None:
-        for one in self.changes:
+        for change in self.changes:
             try:
-                refused = _change(context, one.broker, one.before)
+                refused = _change(context, change.broker, change.before)
             except ClusterError:
                 # Down or cut off: `healed` tries again.
                 continue
@@ -140,9 +140,13 @@ class SettingsChanged(MeasuredInjection, Injection):
     ) -> list[tuple[Changed, int, Mapping[str, SettingState] | None]]:
         """What every broker reports of the topic's settings, and each broker of its own (None: no answer)."""
         return [
-            (one, number, context.cluster.settings(number, context.topic if one.broker is None else None))
-            for one in self.changes
-            for number in (context.cluster.broker_ids if one.broker is None else (one.broker,))
+            (
+                change,
+                number,
+                context.cluster.settings(number, context.topic if change.broker is None else None),
+            )
+            for change in self.changes
+            for number in (context.cluster.broker_ids if change.broker is None else (change.broker,))
         ]
 
 

@@ -29,7 +29,7 @@ _WORDS: dict[str, Action] = {
     "duplicate": "duplicate",
     "reorder with next": "reorder_with_next",
 }
-_EXPECTED = f"write `delay 2 s` (or ms), `error NAME`, or one of {', '.join(f'`{one}`' for one in _WORDS)}"
+_EXPECTED = f"write `delay 2 s` (or ms), `error NAME`, or one of {', '.join(f'`{word}`' for word in _WORDS)}"
 
 
 class Act(NamedTuple):

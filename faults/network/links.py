@@ -50,7 +50,9 @@ class Link(NamedTuple):
 def between(senders: Iterable[int], receivers: Iterable[int]) -> tuple[Link, ...]:
     """Every link from one of the senders to one of the receivers, ascending; no node has a link to itself."""
     there = tuple(receivers)
-    return tuple(sorted({Link(one, two) for one in senders for two in there if one != two}))
+    return tuple(
+        sorted({Link(sender, receiver) for sender in senders for receiver in there if sender != receiver})
+    )
 
 
 def ways(links: Collection[Link], link: Link) -> int:

@@ -111,7 +111,7 @@ class RuleAdded(WithRules):
         if lacking := self._lacking(context):
             return Evidence(False, f"the proxy of {node_names(lacking)} does not have the rule")
         counts = self.counts(context)
-        matched = sum(one.matched for one in counts.values())
+        matched = sum(count.matched for count in counts.values())
         return Evidence(True, f"the rule is in place; {matched} matched so far", facts_of(counts))
 
     def healed(self, context: InjectionContext) -> Evidence:

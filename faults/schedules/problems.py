@@ -100,7 +100,7 @@ def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator
 
 def _waits_for_itself(found: Sequence[Track], number: int) -> bool:
     before = set(_predecessors(found, number))
-    while more := {one for each in before for one in _predecessors(found, each)} - before:
+    while more := {predecessor for each in before for predecessor in _predecessors(found, each)} - before:
         before |= more
     return number in before
 
