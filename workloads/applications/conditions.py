@@ -17,11 +17,11 @@ _MIB = 2**20
 
 def describe_unready(when: ReadyWhen, instances: Iterable[Instance], group: GroupWatch) -> str | None:
     """What is still missing until an application is ready, in words; None: it is."""
-    for one in instances:
-        if when.logged is not None and when.logged not in one.log_since(one.started_ns()):
-            return f"{one.name} has not printed {when.logged!r}"
-        if when.runs is not None and time.time_ns() - one.started_ns() < when.runs * 1e9:
-            return f"{one.name} has not run for {when.runs:g} s"
+    for instance in instances:
+        if when.logged is not None and when.logged not in instance.log_since(instance.started_ns()):
+            return f"{instance.name} has not printed {when.logged!r}"
+        if when.runs is not None and time.time_ns() - instance.started_ns() < when.runs * 1e9:
+            return f"{instance.name} has not run for {when.runs:g} s"
     return group.describe_inactive() if when.group is not None else None
 
 

@@ -128,7 +128,7 @@ class HostProcess:
 
     def is_paused(self) -> bool:
         """Whether every process of its group is stopped."""
-        states = {one.state for one in self._members()}
+        states = {member.state for member in self._members()}
         return bool(states) and states <= {"T", "t"}
 
     def exit_code(self) -> int | None:
@@ -151,7 +151,7 @@ class HostProcess:
 
     def stats(self) -> dict[str, Any]:
         """The CPU time of its group, as `docker stats` tells it."""
-        used = sum(one.cpu_ns for one in self._members())
+        used = sum(member.cpu_ns for member in self._members())
         return {"cpu_stats": {"cpu_usage": {"total_usage": used}}}
 
     @property

@@ -90,10 +90,11 @@ def prepare(spec: ApplicationSpec) -> Prepared:
             next_step="correct `input`, or run another application",
         )
     if spec.output.cluster is not None and not built_in.two_clusters:
+        able = (name for name in BUILT_IN.builtin_names() if find(name).two_clusters)
         raise BadInput(
             f"the built-in application {built_in.name!r} cannot write to a second cluster",
             where="application.output.cluster",
-            expected=f"one of {', '.join(one for one in BUILT_IN.builtin_names() if find(one).two_clusters)}",
+            expected=f"one of {', '.join(able)}",
             next_step="leave `cluster` out, or choose one of these",
         )
     options = built_in.parsed(spec.run.options)
@@ -155,7 +156,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     spec = prepared.spec
     group = spec.group or group_of(around.input)
     placeholders = [placeholders_of(spec, around, group, number) for number in range(spec.instances)]
-    commands = [command_of(prepared, one) for one in placeholders]
+    commands = [command_of(prepared, placeholder) for placeholder in placeholders]
     instances = _instances(spec, around, commands)
     watch = GroupWatch(
         group if prepared.reads_in_group else None,
@@ -176,8 +177,8 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
 
     def checkpoints() -> dict[int, int]:
         found: dict[int, int] = {}
-        for one in placeholders:
-            for partition, offset in processed_offsets(Path(one["state"])).items():
+        for placeholder in placeholders:
+            for partition, offset in processed_offsets(Path(placeholder["state"])).items():
                 found[partition] = max(offset, found.get(partition, 0))
         return found
 
@@ -188,7 +189,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         ready=prepared.ready,
         drained=prepared.drained,
         output=None if around.output is None else output_watch,
-        tables=[one["output"] for one in placeholders],
+        tables=[placeholder["output"] for placeholder in placeholders],
         value_bytes=around.value_bytes,
         checkpoints=checkpoints if prepared.built_in and prepared.built_in.checkpoint == "spark" else None,
         events=events,

@@ -123,7 +123,7 @@ class RunningApplication:
             with self._lock:  # One that is being started again has not ended.
                 if self._ended or self._over.is_set():
                     return None
-            if not all(one.is_running() for one in self.instances.values()):
+            if not all(instance.is_running() for instance in self.instances.values()):
                 return "an instance does not run"
             if self.spec.must_fail:
                 return "`must_fail` asks for its end with an error"
@@ -154,7 +154,7 @@ class RunningApplication:
     def _nothing_written(self, topic: str) -> str:
         """Why its output may be empty: the errors of its log, and what its group has committed."""
         with self._lock:
-            errors = str(log_errors(one.log_since(0) for one in self.instances.values()))
+            errors = str(log_errors(instance.log_since(0) for instance in self.instances.values()))
             lines = next(iter(self.instances.values())).last_lines()
         done = self.group.group is not None and self.group.describe_lag(0) is None
         passed = f", and its group {self.group.group} has committed all of its input" if done else ""
@@ -200,9 +200,9 @@ class RunningApplication:
         """End every instance at once, and remove what is left of it. Safe to call again."""
         self._over.set()
         with self._lock:
-            for one in self.instances.values():
+            for instance in self.instances.values():
                 with suppress(KafkaChaosError):
-                    one.remove()
+                    instance.remove()
 
     def output_records(self) -> int:
         """The number of offsets of the output topic that are used now; of a table 0."""

@@ -47,7 +47,7 @@ def source_read(folder: Path, name: str, run_id: int, last_error: str) -> FinalR
             "run": pa.array(np.full(count, run_id)),
             "read_ns": pa.array(np.full(count, now)),
         }
-        absent = {one.name: pa.nulls(count, one.type) for one in READS if one.name not in columns}
+        absent = {column.name: pa.nulls(count, column.type) for column in READS if column.name not in columns}
         file.add(pa.Table.from_pydict(columns | absent, schema=READS))
     file.close()
     refused = f"the application has acknowledged none of the {end:,} records: {last_error}"

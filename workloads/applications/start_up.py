@@ -46,7 +46,7 @@ def await_ready(instances: Sequence[Instance], unready: Callable[[], str | None]
     dead: list[Instance] = []
 
     def missing() -> str | None:
-        dead[:] = [one for one in instances if not one.is_running()]
+        dead[:] = [instance for instance in instances if not instance.is_running()]
         return None if dead else unready()
 
     left = poll_within(within, missing)

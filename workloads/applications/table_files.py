@@ -46,7 +46,7 @@ def _named_by_spark(folder: Path) -> Iterator[Path]:
                 batches[number] = path
     deleted: set[Path] = set()
     added: list[Path] = []
-    for number in sorted(one for one in batches if one >= newest_compact):
+    for number in sorted(batch for batch in batches if batch >= newest_compact):
         for entry in _entries(batches[number]):
             path = Path(unquote(urlparse(entry["path"]).path))
             (deleted.add if entry.get("action") == "delete" else added.append)(path)

@@ -82,7 +82,7 @@ class GroupOffsets(RunningWorkload):
         groups = set(coordinators.groups.values())
         journal_logged_commits(self._setting.cluster, groups, self._setting.topics, coordinators.sink)
         failures = ([] if coordinators.failure is None else [coordinators.failure]) + brokers.failures
-        return [f"asking for committed offsets ended early: {one!r}" for one in failures]
+        return [f"asking for committed offsets ended early: {failure!r}" for failure in failures]
 
     def readers(self) -> tuple[ReaderInfo, ...]:
         return self.commits.infos()

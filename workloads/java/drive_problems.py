@@ -23,8 +23,8 @@ def driving_problems(
 ) -> Iterator[Problem]:
     """Write steps and drive steps need different clients; `workloads` are those of the arms, `partitions` is
     the number of the topic's."""
-    driven = {one.client == "driven" for one in workloads}
-    own = any(one.client == "own" for one in workloads)
+    driven = {workload.client == "driven" for workload in workloads}
+    own = any(workload.client == "own" for workload in workloads)
     for number, step in enumerate(steps):
         where = f"steps[{number}]"
         for name in ("records", "rate", "until_faults_end") if own and step.write is not None else ():
@@ -36,7 +36,7 @@ def driving_problems(
         if step.write is not None and True in driven:
             yield Problem(f"{where}.write", "`client: driven` has no write steps, only drive steps")
         init = step.init_producer_id
-        if init is not None and not all(one.drive.transactional for one in workloads):
+        if init is not None and not all(workload.drive.transactional for workload in workloads):
             needs = "it needs `client: driven` with `driven: {transactional: true}`"
             yield Problem(f"{where}.init_producer_id", needs)
         drive = step.drive
@@ -44,11 +44,13 @@ def driving_problems(
             continue
         if False in driven:
             yield Problem(f"{where}.drive", "drive steps need `client: driven`: set it below `workload`")
-        for partition in [one.partition for one in drive.sends] + [one.partition for one in drive.offsets]:
+        for partition in [send.partition for send in drive.sends] + [
+            offset.partition for offset in drive.offsets
+        ]:
             if partition >= partitions:
                 yield Problem(f"{where}.drive.do", f"the topic has partitions 0 to {partitions - 1}")
         in_transaction = drive.offsets or {"begin", "commit", "abort"}.intersection(drive.do)
-        if in_transaction and not all(one.transactional for one in workloads):
+        if in_transaction and not all(workload.transactional for workload in workloads):
             yield Problem(f"{where}.drive.do", "transactions need `driven: {transactional: true}`")
 
 

@@ -100,15 +100,15 @@ class ScriptedProducer:
             }
         )
         # Its offsets are commits of groups without members.
-        for one in ending.offsets:
+        for offset in ending.offsets:
             self.commits.append(
                 {
-                    "reader": one.group,
+                    "reader": offset.group,
                     "session": 0,
                     "at_ns": time.time_ns(),
                     "topic": self.topic,
-                    "partition": one.partition,
-                    "offset": one.offset,
+                    "partition": offset.partition,
+                    "offset": offset.offset,
                     "error": None if outcome is TxnOutcome.COMMITTED else outcome.name,
                     "kind": "transaction",
                     "asked_ns": asked_ns,

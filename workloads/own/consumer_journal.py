@@ -80,7 +80,7 @@ class ConsumerJournal:
     def processed(self, records: Iterable[Any]) -> None:
         """Records are processed: `Message`s, or pairs of partition and offset. A `Message` that is an error,
         such as the end of a partition, is no record and is passed over."""
-        self._append("processed", [one for one in records if not _is_error(one)])
+        self._append("processed", [record for record in records if not _is_error(record)])
 
     def committed(self, offsets: Iterable[Any], *, asked_ns: int | None = None, error: object = None) -> None:
         """A commit was answered: `TopicPartition`s, or pairs of a partition and the next offset to read.
@@ -92,7 +92,7 @@ class ConsumerJournal:
         reason = None if error is None else str(error)
         offsets = list(offsets)
         for failed in (False, True):
-            some = [one for one in offsets if (getattr(one, "error", None) is not None) is failed]
+            some = [offset for offset in offsets if (getattr(offset, "error", None) is not None) is failed]
             if some:
                 said = str(some[0].error) if failed else reason
                 self._append("committed", some, asked_ns, said)
@@ -125,9 +125,9 @@ class ConsumerJournal:
             events = list(self.events)
         return [
             (partition, offset)
-            for one in events
-            if one.event == "processed"
-            for partition, offset in one.places
+            for event in events
+            if event.event == "processed"
+            for partition, offset in event.places
             if offset is not None
         ]
 

@@ -189,7 +189,7 @@ class EventTally:
                         self._read(file)
             events = list(self._events.values())
             total = sum(events, Counter[str]())
-            ended = sum((one for one in events if one["end"]), Counter[str]())
+            ended = sum((event for event in events if event["end"]), Counter[str]())
             open_at_end = ended["sent"] - ended["acked"] - ended["failed"] - ended["refused"]
             outcomes = Counter({SendOutcome.REJECTED: total["refused"]})
             outcomes[SendOutcome.INDETERMINATE] = total["failed"] + open_at_end

@@ -135,7 +135,7 @@ def run_member(settings: MemberSettings, client: ShareClient, tell: Teller, stop
         _tell_given(tell, settings, records, asked[0])
         asked.append(now)
         stop.wait(settings.hold)
-        words = [(one, word_of(settings, one)) for one in records]
+        words = [(record, word_of(settings, record)) for record in records]
         if not settings.explicit and not settings.wait:
             waiting = words
             continue
@@ -176,7 +176,7 @@ def _commit(tell: Teller, client: ShareClient, records: Sequence[Given], *, wait
         tell.answers(found)
         return
     errors = {partition: error for partition, _, error in found}
-    delivered = [(one.partition, one.offset) for one in records]
+    delivered = [(record.partition, record.offset) for record in records]
     tell.answers([(number, offset, errors[number]) for number, offset in delivered if number in errors])
     if rest := [one for one in delivered if one[0] not in errors]:
         tell.say(unanswered=time.time_ns(), rows=rest)
@@ -197,7 +197,7 @@ def _guarded(tell: Teller, call: Callable[[], Any]) -> Any:
 def _tell_given(tell: Teller, settings: MemberSettings, records: Sequence[Given], asked: int) -> None:
     now = time.time_ns()
     decoded = decode_carried(
-        [one.value for one in records], settings.run_id, lambda index: records[index].headers
+        [record.value for record in records], settings.run_id, lambda index: records[index].headers
     )
     rows = []
     for index, one in enumerate(records):

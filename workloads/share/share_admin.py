@@ -85,6 +85,8 @@ def move_share_starts(
     request = alter_v0.AlterShareGroupOffsetsRequest(group_id=GroupId(group), topics=(of_topic,))
     answer = connection.ask(request, alter_v0.AlterShareGroupOffsetsResponse)
     errors = {
-        int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
+        int(part.partition_index): part.error_code
+        for response in answer.responses
+        for part in response.partitions
     }
     return errors_by_partition(starts, answer.error_code, errors)

@@ -105,7 +105,9 @@ class ShareGroups(RunningWorkload):
             BadInput: the brokers refuse a setting.
             ClusterError: a setting could not be changed.
         """
-        group = next(one for one in self._members if change.group in (one.spec.name, one.spec.group))
+        group = next(
+            member for member in self._members if change.group in (member.spec.name, member.spec.group)
+        )
         config = ShareSpec(name="q", lock=change.lock, delivery_limit=change.delivery_limit).group_config()
         config = {name: value for name, value in config.items() if name != "share.auto.offset.reset"}
         if config:
@@ -234,33 +236,33 @@ class ShareGroups(RunningWorkload):
             if broker is not None:
                 with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
                     starts = share_starts(connection, group.group_id, topic, partitions)
-        for one in starts:
-            key = group.group_id, one.partition
-            if last or self._last.get(key) != one:
-                self._last[key] = one
+        for start in starts:
+            key = group.group_id, start.partition
+            if last or self._last.get(key) != start:
+                self._last[key] = start
                 self._offsets.append(
                     {
                         "group": group.group_id,
                         "topic": topic,
-                        "partition": one.partition,
+                        "partition": start.partition,
                         "asked_ns": asked_ns,
                         "at_ns": time.time_ns(),
-                        "start_offset": one.start,
-                        "lag": one.lag,
-                        "error": one.error,
+                        "start_offset": start.start,
+                        "lag": start.lag,
+                        "error": start.error,
                     }
                 )
         return starts
 
     def _finished(self, starts: Sequence[ShareStart]) -> bool:
         """Whether nothing is left. Without a lag, whether the group begins at the end of each partition."""
-        if not starts or any(one.error is not None or one.start is None for one in starts):
+        if not starts or any(start.error is not None or start.start is None for start in starts):
             return False
-        if all(one.lag is not None for one in starts):
-            return all(one.lag == 0 for one in starts)
+        if all(start.lag is not None for start in starts):
+            return all(start.lag == 0 for start in starts)
         with suppress(ClusterError, OSError):
             ends = {number: state.high_watermark for number, state in self._leaders().items()}
-            return all(ends.get(one.partition) == one.start for one in starts)
+            return all(ends.get(start.partition) == start.start for start in starts)
         return False
 
     def _only_markers_left(self, group: ShareGroupMembers, starts: Sequence[ShareStart]) -> bool:

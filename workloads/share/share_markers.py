@@ -39,18 +39,18 @@ class MarkersLeft:
         Raises:
             ClusterError, JournalError: the files of a leader or the journal cannot be read.
         """
-        if not starts or any(one.error is not None or one.start is None for one in starts):
+        if not starts or any(start.error is not None or start.start is None for start in starts):
             return False
         finished = _finished(self._folder, group)
-        for one in starts:
-            leader = leaders.get(one.partition)
+        for start in starts:
+            leader = leaders.get(start.partition)
             end = leader.high_watermark if leader is not None else None
             if leader is None or end is None or end != leader.log_end_offset:
                 return False
-            assert one.start is not None
-            due = np.arange(one.start, end, dtype=np.int64)
-            left = np.setdiff1d(due, finished.get(one.partition, due[:0]))
-            if len(left) and not np.isin(left, self._of(one.partition, leader)).all():
+            assert start.start is not None
+            due = np.arange(start.start, end, dtype=np.int64)
+            left = np.setdiff1d(due, finished.get(start.partition, due[:0]))
+            if len(left) and not np.isin(left, self._of(start.partition, leader)).all():
                 return False
         return True
 

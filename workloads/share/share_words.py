@@ -11,8 +11,8 @@ def shares(summary: Summary) -> Table:
     """What became of the deliveries to share groups."""
     counts = ("records", "deliveries", "accepted", "released", "rejected", "failed", "unanswered")
     rows = (
-        {"share group": one.group, **{name: f"{getattr(one, name):,}" for name in counts}}
-        for one in summary.shares
+        {"share group": share.group, **{name: f"{getattr(share, name):,}" for name in counts}}
+        for share in summary.shares
     )
     title = "What members of share groups were given, and the answers to what they said"
     return Table(*grid(rows), title=title)

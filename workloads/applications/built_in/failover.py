@@ -97,7 +97,7 @@ class Reader:
         messages = [one for one in self._consumer.consume(max(most, 1), _POLL_SECONDS) if not one.error()]
         if not messages:
             return
-        lines = (base64.b64encode(one.value() or b"") + b"\n" for one in messages)
+        lines = (base64.b64encode(message.value() or b"") + b"\n" for message in messages)
         self._file.write(b"".join(lines))
         self._file.flush()
         patiently(lambda: self._consumer.commit(offsets=_after(messages), asynchronous=False))
@@ -124,7 +124,10 @@ def patiently(ask: Callable[[], _T]) -> _T:
 
 
 def _after(messages: list[Message]) -> list[TopicPartition]:
-    last = {(str(one.topic()), int(one.partition() or 0)): int(one.offset() or 0) for one in messages}
+    last = {
+        (str(message.topic()), int(message.partition() or 0)): int(message.offset() or 0)
+        for message in messages
+    }
     return [TopicPartition(topic, partition, offset + 1) for (topic, partition), offset in last.items()]
 
 
@@ -195,11 +198,11 @@ def _run(options: Any, gateway: Any, clusters: Clusters, reader: Reader, stoppin
         if time.monotonic() - looked < _LOOK_SECONDS:
             continue
         looked = time.monotonic()
-        states = [task_states(maker, flow, one) for one in _CONNECTORS]
-        if any(FAILED in one for one in states):
+        states = [task_states(maker, flow, connector) for connector in _CONNECTORS]
+        if any(FAILED in state for state in states):
             say("a connector or its task has failed")
             return 3
-        if not told and all(one and set(one) == {RUNNING} for one in states):
+        if not told and all(state and set(state) == {RUNNING} for state in states):
             told = True
             ready()
     reader.close()

@@ -73,7 +73,9 @@ class OutputSize:
             partitions = (
                 self._client.list_topics(self._topic, timeout=_SECONDS).topics[self._topic].partitions
             )
-            wanted = dict.fromkeys((TopicPartition(self._topic, one) for one in partitions), latest)
+            wanted = dict.fromkeys(
+                (TopicPartition(self._topic, partition) for partition in partitions), latest
+            )
             ends = self._client.list_offsets(
                 wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_SECONDS
             )

@@ -50,7 +50,7 @@ class Copier:
     def step(self) -> None:
         """Copy one batch, if there is one."""
         records = self._consumer.consume(self._options.batch, timeout=0.2)
-        records = [one for one in records if one.error() is None]
+        records = [record for record in records if record.error() is None]
         if not records:
             return
         if self._exactly:
@@ -96,14 +96,14 @@ class Copier:
             )
 
     def _write(self, records: list[Message]) -> None:
-        for one in records:
+        for record in records:
             while True:
                 try:
                     self._producer.produce(
                         self._options.output,
-                        one.value(),
-                        one.key(),
-                        headers=one.headers() or [],
+                        record.value(),
+                        record.key(),
+                        headers=record.headers() or [],
                         on_delivery=None if self._exactly else self._reported,
                     )
                 except BufferError:
@@ -124,7 +124,7 @@ class Copier:
             self._failed.append(str(error))
 
     def _after(self, records: list[Message]) -> list[TopicPartition]:
-        newest = {one.partition(): one for one in records}  # The last record of each partition.
+        newest = {record.partition(): record for record in records}  # The last record of each partition.
         return [
             TopicPartition(self._options.input, int(one.partition() or 0), int(one.offset() or 0) + 1)
             for one in newest.values()

@@ -23,7 +23,11 @@ JARS_VARIABLE = "APPLICATION_JARS"
 
 def command_line(name: str, placeholders: Mapping[str, str], options: Frozen) -> tuple[str, ...]:
     """The command line of one instance; `placeholders` has a value for each name in `PLACEHOLDERS`."""
-    told = [text for one in PLACEHOLDERS for text in (f"--{one.replace('_', '-')}", placeholders[one])]
+    told = [
+        text
+        for placeholder in PLACEHOLDERS
+        for text in (f"--{placeholder.replace('_', '-')}", placeholders[placeholder])
+    ]
     return (
         sys.executable,
         "-m",

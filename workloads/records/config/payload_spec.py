@@ -77,7 +77,7 @@ def _checked_template(template: Any) -> Any:
     for text in texts(template):
         for name in PLACEHOLDER.findall(text):
             if name not in ("$", *PLACEHOLDERS):
-                known = ", ".join(f"${one}" for one in PLACEHOLDERS)
+                known = ", ".join(f"${placeholder}" for placeholder in PLACEHOLDERS)
                 raise ValueError(f"${name} is none of {known}: correct it, or write $$ for a dollar sign")
     return template
 

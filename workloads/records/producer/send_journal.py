@@ -204,7 +204,7 @@ class SendJournal(ClosesAtEnd):
         report = {
             "outcome": _repeated(outcomes.value, count)
             if isinstance(outcomes, SendOutcome)
-            else pa.array([one.value for one in outcomes], pa.string()),
+            else pa.array([outcome.value for outcome in outcomes], pa.string()),
             "closed_ns": pa.array(closed_ns),
             "offset": pa.nulls(count, pa.int64()) if offsets is None else pa.array(offsets, mask=offsets < 0),
             "error": _repeated(None, count) if errors is None else pa.array(errors, pa.string()),

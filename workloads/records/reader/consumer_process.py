@@ -243,7 +243,7 @@ class CallServer:
     def _callback(self, name: str) -> Any:
         def call(*arguments: Any) -> None:
             # The consumer itself, which the callbacks of assignments get first, stays here.
-            given = [one for one in arguments if one is not self._consumer]
+            given = [argument for argument in arguments if argument is not self._consumer]
             send_message(self.answers, ("callback", name, given))
             if not self.serve():
                 raise SystemExit

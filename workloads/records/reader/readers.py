@@ -187,7 +187,7 @@ class Readers(ClosesAtEnd):
                 for reader in members
                 if reader.failure is not None
             ]
-            if spec.rack is not None and self._closed and not any(one.followers for one in members):
+            if spec.rack is not None and self._closed and not any(member.followers for member in members):
                 found.append(f"reader {spec.name} has rack {spec.rack}, but never fetched from a follower")
         return tuple(found)
 
