@@ -48,7 +48,7 @@ class ArmRun(ArmSetting):
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics of the run on its cluster."""
-        return (*self.written, *(topic for one in self.workloads for topic in one.topics))
+        return (*self.written, *(topic for workload in self.workloads for topic in workload.topics))
 
     def create(self, skipped: tuple[str, ...], stack: ExitStack) -> None:
         """Create the topics, wait until every ISR is full, and save the metadata. Leaving the stack ends
@@ -129,7 +129,7 @@ class ArmRun(ArmSetting):
 
     def named_groups(self) -> dict[str, str]:
         """The names in this run of the workloads' groups, by those in the experiment."""
-        return {name: group for one in self.workloads for name, group in one.groups().items()}
+        return {name: group for workload in self.workloads for name, group in workload.groups().items()}
 
     def groups(self) -> set[str]:
         """Names of the groups of the arm's readers and workloads."""
@@ -157,15 +157,17 @@ class ArmRun(ArmSetting):
 
     def the(self, kind: type[_Workload]) -> _Workload:
         """The arm's workload of a kind, which it is known to have."""
-        return next(one for one in self.workloads if isinstance(one, kind))
+        return next(workload for workload in self.workloads if isinstance(workload, kind))
 
     def instances(self) -> Any:
         """What faults see as nodes beside the cluster's (None: nothing)."""
-        return next((found for one in self.workloads if (found := one.instances()) is not None), None)
+        return next(
+            (found for workload in self.workloads if (found := workload.instances()) is not None), None
+        )
 
     def await_state(self, wanted: Any, within: float) -> str | None:
         """Wait for a state of a workload; returns what is missing after `within` seconds."""
-        found = (one.await_state(wanted, within) for one in self.workloads)
+        found = (workload.await_state(wanted, within) for workload in self.workloads)
         return next((missing for missing in found if missing is not None), None)
 
     @property
@@ -181,7 +183,9 @@ class ArmRun(ArmSetting):
             windows=ledger.windows(),
             deletions=(*self._deletions, *ledger.deletions(self.topic)),
             changed_configs=ledger.changed_configs(self.topic),
-            readers=tuple(chain(self.clients.readers.infos(), *(one.readers() for one in self.workloads))),
+            readers=tuple(
+                chain(self.clients.readers.infos(), *(workload.readers() for workload in self.workloads))
+            ),
             problems=(*problems, *self.clients.problems),
             **self._metadata_of_workloads(),
         )
@@ -200,10 +204,12 @@ class ArmRun(ArmSetting):
             read = self._final_read() if self.source is None else None
             problems = [
                 *self.meta.problems,
-                *(problem for one in self.workloads for problem in one.finish()),
+                *(problem for workload in self.workloads for problem in workload.finish()),
             ]
             if read is None:
-                read = next(found for one in self.workloads if (found := one.final_read()) is not None)
+                read = next(
+                    found for workload in self.workloads if (found := workload.final_read()) is not None
+                )
         if self.sampler.failure is not None:
             problems.append(f"the sampler ended early: {self.sampler.failure}")
         cluster = self.cluster.info().model_copy(update={"memory_mib": memory.result()})
@@ -221,7 +227,7 @@ class ArmRun(ArmSetting):
         return self.meta
 
     def _metadata_of_workloads(self) -> dict[str, Any]:
-        return {name: value for one in self.workloads for name, value in one.meta().items()}
+        return {name: value for workload in self.workloads for name, value in workload.meta().items()}
 
     def _final_read(self) -> FinalRead:
         topic = self.experiment.topic

@@ -131,7 +131,9 @@ def capabilities_for(experiments: Sequence[Experiment]) -> tuple[Capability, ...
     """What kernel and engine can do, as far as a fault that acts on containers needs it; and whether there is
     an engine at all, if one is needed."""
     in_containers = [
-        one for one in experiments if (its := one.cluster.existing) is None or its.containers is not None
+        experiment
+        for experiment in experiments
+        if (its := experiment.cluster.existing) is None or its.containers is not None
     ]
     return feasibility.probe_for(docker_engine.connect(), in_containers) if in_containers else ()
 

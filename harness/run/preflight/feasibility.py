@@ -22,7 +22,11 @@ from harness.spec.version_problems import versions_named
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """Probe the capabilities of kernel and engine now; empty if no fault of the experiments needs any."""
-    needed = any(one.fault.required() for experiment in experiments for one in located_faults(experiment))
+    needed = any(
+        located_fault.fault.required()
+        for experiment in experiments
+        for located_fault in located_faults(experiment)
+    )
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
 
 
@@ -48,7 +52,8 @@ def without_impossible_faults(
     """
     experiment = with_proxies_for_kernel(experiment, found)
     reasons = [
-        (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in located_faults(experiment)
+        (located_fault, "; ".join(unmet_needs(located_fault.fault.required(), found)))
+        for located_fault in located_faults(experiment)
     ]
     cannot = [(one, reason) for one, reason in reasons if reason]
     for one, reason in cannot:

@@ -165,7 +165,7 @@ def merge_reads(reads: Sequence[FinalRead]) -> FinalRead:
         finished_ns=reads[-1].finished_ns,
         committed_records=sum(committed) if committed else None,
         held=tuple(one for read in reads for one in read.held),
-        replicas_inspected=tuple(sorted({one for read in reads for one in read.replicas_inspected})),
+        replicas_inspected=tuple(sorted({replica for read in reads for replica in read.replicas_inspected})),
     )
 
 
@@ -232,7 +232,11 @@ def offsets_of(bounds: Bounds) -> list[tuple[int, int, int]]:
 
 def held_back(bounds: Bounds, stable: Mapping[int, int]) -> dict[int, int]:
     """Partition -> its last stable offset, for each partition that has an open transaction."""
-    return {one.partition: stable[one.partition] for one in bounds if stable[one.partition] != one.end_offset}
+    return {
+        bound.partition: stable[bound.partition]
+        for bound in bounds
+        if stable[bound.partition] != bound.end_offset
+    }
 
 
 def read_pass(

@@ -26,16 +26,16 @@ class ReportRate:
 
 def progress_line(arms: Sequence[Progress], rate: ReportRate) -> str:
     """Counts and rate of the workloads of all arms in one line."""
-    sent = sum(one.sent for one in arms)
-    done = sum(one.acked + one.unconfirmed for one in arms)
+    sent = sum(arm.sent for arm in arms)
+    done = sum(arm.acked + arm.unconfirmed for arm in arms)
     parts = [
         f"{rate.of(done, time.monotonic()):,.0f}/s",
         f"sent {sent:,}",
         f"acked {done:,}",
-        f"open {sum(one.open for one in arms):,}",
+        f"open {sum(arm.open for arm in arms):,}",
     ]
-    failed = sum(one.rejected + one.indeterminate for one in arms)
+    failed = sum(arm.rejected + arm.indeterminate for arm in arms)
     if failed:
-        last = next(one.last_error for one in reversed(arms) if one.rejected + one.indeterminate)
+        last = next(arm.last_error for arm in reversed(arms) if arm.rejected + arm.indeterminate)
         parts.append(f"errors {failed:,} (last {last})")
     return " · ".join(parts)
