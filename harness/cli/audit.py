@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from harness.cli.options import ERRORS, print_json, print_text, seed_or_now, working
+from harness.cli.options import ERRORS, print_json, print_text, seed_or_now
 from harness.model.defaults import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[Exp
     """Run the experiments that show the findings."""
     from rich.console import Console
 
-    from harness.cli.results import indexed, print_result
-    from harness.report.run_page import write_report
+    from harness.cli.results import print_result, run_and_report
     from harness.run import executor
     from harness.spec.experiment_files import load
 
@@ -129,11 +128,8 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[Exp
     for proof in proofs:
         arms = [word for arm in proof.arms for word in ("--arm", arm)]
         command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
-        with working(quiet):
-            options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
-            ((folder, result),) = executor.execute([load(proof.experiment)], options)
-        with indexed(results):
-            write_report(result, folder)
+        options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
+        ((folder, result),) = run_and_report([load(proof.experiment)], options, quiet)
         if not quiet:
             print_result(Console(), result)
             typer.echo(f"report: {folder / 'report.html'}\n")

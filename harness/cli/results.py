@@ -6,20 +6,26 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from harness.cli.options import ERRORS, print_text
+from harness.cli.options import ERRORS, print_text, working
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
 from harness.report.arms_table import explanation, table
 from harness.report.index import write_index
 from harness.report.page.html import INDEX_FILE
 from harness.report.page.terminal import print_blocks, print_table
+from harness.report.run_page import write_report
 from harness.report.versions import by_version
 from harness.tools.audit.audit_result import Audit
 from harness.tools.audit.remedies import remedies
 from harness.tools.audit.rule import Severity
+
+if TYPE_CHECKING:
+    from harness.run.executor import Options
+    from harness.spec.experiment import Experiment
 
 _MATRICES = {
     "cut-then-kill": "acks-idempotence",
@@ -50,6 +56,20 @@ def refresh_index(results: Path) -> None:
         write_index(results)
     except KafkaChaosError as problem:
         print_text(ERRORS, f"kafka-chaos: warning: {problem}")
+
+
+def run_and_report(
+    experiments: Sequence[Experiment], options: Options, quiet: bool
+) -> list[tuple[Path, ExperimentResult]]:
+    """Run experiments, with progress unless `quiet`, and write a report into the folder of each."""
+    from harness.run import executor
+
+    with working(quiet):
+        done = executor.execute(experiments, options)
+    with indexed(options.results):
+        for folder, result in done:
+            write_report(result, folder)
+    return done
 
 
 def print_result(out: Console, result: ExperimentResult) -> None:

@@ -83,11 +83,10 @@ def run(
     With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
     from checkers import EngineChoice
-    from harness.cli.results import after_run, indexed, print_result
+    from harness.cli.results import after_run, print_result, run_and_report
     from harness.report import timings as times
     from harness.report.arms_table import ARM_AND_PROMISE
     from harness.report.page.terminal import print_table
-    from harness.report.run_page import write_report
     from harness.run import executor
     from harness.run.preflight.feasibility import on_external_cluster
     from harness.run.replay import replay_run
@@ -110,22 +109,16 @@ def run(
     if replay is not None:
         chosen, seed, arm = replay_run(chosen, replay, seed, arm)
     chosen_seed, again = seed_and_command(seed)
-    with working(quiet):
-        done = executor.execute(
-            chosen,
-            executor.Options(
-                results=results,
-                seed=chosen_seed,
-                arms=tuple(arm or ()),
-                repeat=repeat,
-                command=again,
-                owned_containers=i_own_these_containers,
-                engine=EngineChoice(engine),
-            ),
-        )
-    with indexed(results):
-        for folder, result in done:
-            write_report(result, folder)
+    options = executor.Options(
+        results=results,
+        seed=chosen_seed,
+        arms=tuple(arm or ()),
+        repeat=repeat,
+        command=again,
+        owned_containers=i_own_these_containers,
+        engine=EngineChoice(engine),
+    )
+    done = run_and_report(chosen, options, quiet)
     if as_json:
         print_json([result.model_dump(mode="json") for _, result in done])
     else:
