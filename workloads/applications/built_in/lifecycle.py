@@ -23,7 +23,7 @@ JARS_VARIABLE = "APPLICATION_JARS"
 
 def command_line(name: str, placeholders: Mapping[str, str], options: Frozen) -> tuple[str, ...]:
     """The command line of one instance; `placeholders` has a value for each name in `PLACEHOLDERS`."""
-    told = [
+    options_given = [
         text
         for placeholder in PLACEHOLDERS
         for text in (f"--{placeholder.replace('_', '-')}", placeholders[placeholder])
@@ -33,7 +33,7 @@ def command_line(name: str, placeholders: Mapping[str, str], options: Frozen) ->
         "-m",
         "workloads.applications.built_in",
         name,
-        *told,
+        *options_given,
         "--options",
         options.model_dump_json(),
     )
@@ -47,10 +47,10 @@ def parsed(arguments: Sequence[str]) -> tuple[BuiltIn, argparse.Namespace]:
         BadInput: wrong options.
         SystemExit: wrong arguments.
     """
-    told = vars(_parser().parse_args(arguments))
-    built_in = find(told.pop("name"))
-    options = built_in.parsed(told.pop("options"))
-    return built_in, argparse.Namespace(**told, **dict(options), variant=built_in.variant)
+    given = vars(_parser().parse_args(arguments))
+    built_in = find(given.pop("name"))
+    options = built_in.parsed(given.pop("options"))
+    return built_in, argparse.Namespace(**given, **dict(options), variant=built_in.variant)
 
 
 def _parser() -> argparse.ArgumentParser:
