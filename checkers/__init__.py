@@ -53,7 +53,7 @@ _NAMES_OF = {
     "groups.one_group": "group_findings",
     "judgement.judge": "judge",
     "judgement.promise": "bounds_of check_promise parse_promise",
-    "questions.comparison": "Comparison compare_answers",
+    "questions.comparison": "AnswerComparison compare_answers",
     "questions.query": "VIEW_DESCRIPTIONS query_words",
     "questions.views": "Answer RunViews ask views_of",
     "rates.aggregate": "Rates rates_of_runs",

@@ -20,7 +20,7 @@ from harness.model.storage import StoragePath, matching, storage_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from checkers import Comparison, Rates, RunViews
+    from checkers import AnswerComparison, Rates, RunViews
 
 RATES_DIR = "rates.parquet"
 _BOTH = {"Apache Spark": "spark", "Sail": "sail"}
@@ -80,14 +80,14 @@ def decide_for_questions(choice: EngineChoice, folder: StoragePath) -> Decision:
         return Decision(replace(sized, engine="sail"), f"using Sail, since {missing.what}")
 
 
-def answer_of_both(run: str | Path, query: str) -> tuple[pa.Table, Comparison]:
+def answer_of_both(run: str | Path, query: str) -> tuple[pa.Table, AnswerComparison]:
     """The answer of Apache Spark to a query about a saved run, and how that of Sail compares. Where one
     engine alone cannot answer it, that is the difference, and the answer is that of the other.
 
     Raises:
         as `views`; BadInput: neither engine can answer the query.
     """
-    from checkers import Comparison, ask, compare_answers
+    from checkers import AnswerComparison, ask, compare_answers
 
     answers: dict[str, pa.Table] = {}
     refusals: dict[str, BadInput] = {}
@@ -101,7 +101,7 @@ def answer_of_both(run: str | Path, query: str) -> tuple[pa.Table, Comparison]:
     if refusals:
         (name, refusal), (other, table) = next(iter(refusals.items())), next(iter(answers.items()))
         line = f"{name} cannot answer it ({refusal.found or refusal.what}); the rows are those of {other}"
-        return table, Comparison(False, (line,))
+        return table, AnswerComparison(False, (line,))
     first, second = answers
     return answers[first], compare_answers(answers[first], answers[second], (first, second))
 
