@@ -142,7 +142,7 @@ def test_a_restart_that_fails_signals_no_group_that_has_ended(
     assert poll_within(30, lambda: "running" if one.is_running() else None) is None
     program.unlink()
     sent: list[int | None] = []
-    monkeypatch.setattr(processes, "send", lambda *arguments: sent.append(arguments[0]))
+    monkeypatch.setattr(processes, "send_signal", lambda *arguments: sent.append(arguments[0]))
     with pytest.raises(BadInput, match="the application cannot be started"):
         one.start()
     assert not one.is_running()

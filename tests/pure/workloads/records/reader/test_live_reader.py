@@ -282,7 +282,7 @@ def test_caught_up_counts_markers_at_the_end(tmp_path: Path) -> None:
 
     def caught_up() -> bool:
         done = case.reader.caught_up == {0}
-        told.append(case.reader.place)
+        told.append(case.reader.unread)
         return done
 
     case.run(caught_up)
@@ -295,12 +295,12 @@ def test_a_reader_that_has_no_offset_says_why(tmp_path: Path) -> None:
         return [message(0, None, KafkaError(KafkaError.NOT_COORDINATOR))]
 
     case = Case(tmp_path, ReaderSpec(name="r", group="g"), joined)
-    assert case.reader.place == "r is without partitions"
+    assert case.reader.unread == "r is without partitions"
     told: list[str] = []
 
     def stuck() -> bool:
         done = case.reader.last_error is not None
-        told.append(case.reader.place)
+        told.append(case.reader.unread)
         return done
 
     case.run(stuck)
