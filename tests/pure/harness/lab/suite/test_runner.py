@@ -99,7 +99,7 @@ def run_fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunFake:
     """Runs claims on fake workers. Returns the results, the names of experiments and items as they ran and
     ended, and the workers."""
     monkeypatch.setattr(runner, "with_engine", lambda options, _: options)
-    monkeypatch.setattr(runner.engine, "connect", lambda: None)
+    monkeypatch.setattr(runner.docker_engine, "connect", lambda: None)
     monkeypatch.setattr(runner.images, "resolve", lambda *_: None)
     monkeypatch.setattr(runner, "capabilities_for", lambda _: ())
 
