@@ -19,11 +19,11 @@ pytestmark = pytest.mark.pure
 _HARNESS = """
 import sys, time
 from pathlib import Path
-from workloads.applications.host_process import Command, HostProcess
+from workloads.applications.host_process import InstanceCommand, HostProcess
 from harness.model.host.orphans import mark_of
 sleeper = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], "
 sleeper += "start_new_session=True); import time; time.sleep(600)"
-command = Command((sys.executable, "-c", sleeper), {})
+command = InstanceCommand((sys.executable, "-c", sleeper), {})
 one = HostProcess("application 0", command, Path(sys.argv[2]), mark_of(sys.argv[1]))
 one.start()
 print(one.pid, flush=True)
