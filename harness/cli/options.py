@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 from typer import Argument, Option
 
+from harness.model.config.built_in_files import built_in_files
 from harness.model.errors import BadInput
 from harness.model.progress import MessagesTo, NewActivity, progress_to
 from harness.model.secrets import this_command
@@ -149,12 +150,12 @@ def show_progress(console: Console, quiet: bool = False) -> Iterator[None]:
 
 def complete_experiment(incomplete: str) -> list[str]:
     """Names of built-in experiments, and YAML files, that begin like this."""
-    return _complete("experiments", incomplete)
+    return _complete("harness/experiments", incomplete)
 
 
 def complete_matrix(incomplete: str) -> list[str]:
     """Names of built-in matrices, and YAML files, that begin like this."""
-    return _complete("matrices", incomplete)
+    return _complete("harness/matrices", incomplete)
 
 
 def complete_fault(incomplete: str) -> list[str]:
@@ -166,7 +167,7 @@ def complete_fault(incomplete: str) -> list[str]:
 
 def _complete(folder: str, incomplete: str) -> list[str]:
     """From file names alone, because a shell waits for it."""
-    files = (Path(entry.name) for entry in (resources.files("harness") / folder).iterdir())
+    files = (Path(entry.name) for entry in built_in_files(folder).iterdir())
     names = [file.stem for file in files if file.suffix == ".yaml" and file.stem.startswith(incomplete)]
     typed = Path(incomplete)
     below = typed if incomplete.endswith("/") else typed.parent

@@ -15,15 +15,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 
 import yaml
 
 from harness.lab.suite.model import Item
+from harness.model.config.built_in_files import built_in_files
 from harness.model.config.yaml_files import MOST_CHARACTERS, FileKind, NotYaml
 from harness.model.errors import BadInput, did_you_mean
 
-_CATALOGS = ("lab/claims/catalog", "lab/bugs/catalog")
+_CATALOGS = ("harness/lab/claims/catalog", "harness/lab/bugs/catalog")
 _PLACEHOLDER = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 _NEXT_STEP = "`kafka-chaos claims --init claim.yaml` writes an example"
 _NO_VALUE = "add it to `with`, or write `$$` where a dollar sign is meant"
@@ -93,7 +93,9 @@ class _File:
         keys = {key: values.put_into(one) for key, one in keys.items()}
         cluster = keys.get("cluster")
         if isinstance(cluster, yaml.ScalarNode) and cluster.value:
-            keys["cluster"] = self._named("cluster", cluster, _entries(_nodes("lab/suite/clusters.yaml")))
+            keys["cluster"] = self._named(
+                "cluster", cluster, _entries(_nodes("harness/lab/suite/clusters.yaml"))
+            )
         return _mapping(node, keys)
 
     def _builtin(self, name: yaml.Node) -> yaml.Node:
@@ -101,7 +103,7 @@ class _File:
         files = {
             file.name.removesuffix(".yaml"): f"{folder}/{file.name}"
             for folder in _CATALOGS
-            for file in (resources.files("harness") / folder).iterdir()
+            for file in built_in_files(folder).iterdir()
         }
         if item not in files:
             raise self.unknown(f"no built-in claim or bug has the file {item!r}", name, item, files)
@@ -238,8 +240,8 @@ def _sequence(like: yaml.Node, items: list[yaml.Node]) -> yaml.SequenceNode:
 
 @cache
 def _nodes(path: str) -> yaml.Node:
-    """The nodes of a file below harness/; their marks name it."""
-    loader = yaml.SafeLoader((resources.files("harness") / path).read_text())
+    """The nodes of a built-in file; their marks name it."""
+    loader = yaml.SafeLoader(built_in_files(path).read_text())
     loader.name = path
     node = loader.get_single_node()
     assert node is not None, "files that come with kafka-chaos are not empty"

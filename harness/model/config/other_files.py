@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache, reduce
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 import yaml
+
+from harness.model.config.built_in_files import built_in_files
 
 _PAGE = "docs/how-to/other-chaos-tools.md"
 _HAS_EQUAL = f"write it as an experiment: {_PAGE} names the faults that do the same"
@@ -49,14 +50,9 @@ def recognised(data: Any, file: str, folder: str | None = None) -> OtherFile | N
 def built_in_of_another_kind(name: str, folder: str) -> OtherFile | None:
     """As `recognised`, for the name of a built-in file."""
     for row in (one for one in _table() if one.get("folder", folder) != folder):
-        if _built_in(row["folder"], name).is_file():
+        if (built_in_files(row["folder"]) / f"{name.lower()}.yaml").is_file():
             return OtherFile(row["what"], row["next"].format(file=name))
     return None
-
-
-def _built_in(folder: str, name: str) -> Traversable:
-    package, _, below = folder.partition("/")
-    return resources.files(package) / below / f"{name.lower()}.yaml"
 
 
 def _fits(row: Mapping[str, Any], data: Mapping[Any, Any]) -> bool:

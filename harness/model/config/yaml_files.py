@@ -11,14 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from harness.model.config.built_in_files import built_in_files
 from harness.model.config.other_files import built_in_of_another_kind, recognised
 from harness.model.config.yaml_problems import FileText, as_bad_input
 from harness.model.errors import BadInput, did_you_mean
@@ -79,7 +78,7 @@ class FileKind(Generic[FileModel]):
 
     def builtin_names(self) -> tuple[str, ...]:
         """Names of the built-in files."""
-        files = (Path(entry.name) for entry in self._folder().iterdir())
+        files = (Path(entry.name) for entry in built_in_files(self.folder).iterdir())
         return tuple(sorted(file.stem for file in files if file.suffix == ".yaml"))
 
     def builtin_text(self, name: str) -> str:
@@ -90,7 +89,7 @@ class FileKind(Generic[FileModel]):
         """
         if name not in self.builtin_names():
             raise self._unknown(name, or_file="")
-        return (self._folder() / f"{name}.yaml").read_text()
+        return (built_in_files(self.folder) / f"{name}.yaml").read_text()
 
     def builtin(self, name: str) -> tuple[FileModel, str]:
         """The content of a built-in file, and its name for messages.
@@ -178,10 +177,6 @@ class FileKind(Generic[FileModel]):
     def schema_text(self) -> str:
         """`json_schema` as text."""
         return json.dumps(self.json_schema(), indent=2) + "\n"
-
-    def _folder(self) -> Traversable:
-        package, _, folder = self.folder.partition("/")
-        return resources.files(package) / folder
 
     def _another_kind(self, text: str, origin: str) -> BadInput | None:
         """That the text is a file of another kind; None: it is none that is known."""
