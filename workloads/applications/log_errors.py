@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LEVEL = re.compile(
@@ -37,24 +37,26 @@ class LogErrors:
 
 def log_errors(logs: Iterable[str]) -> LogErrors:
     """The errors in the logs of all instances."""
-    lines = tracebacks = 0
+    errors = tracebacks = 0
     first = ""
     for text in logs:
-        before = ""
-        within = in_python = False
-        for line in text.splitlines():
-            if in_python and line.strip() and not line[:1].isspace():
-                # The line behind the frames of Python has the exception.
-                in_python, first = False, first or line.strip()[:_MOST]
+        lines = text.splitlines()
+        within = False
+        for number, line in enumerate(lines):
             frame = _JAVA_FRAME.match(line) is not None
             begins = _PYTHON in line or (frame and not within)
             within = frame
-            lines += (is_error := _LEVEL.search(line) is not None)
+            errors += (is_error := _LEVEL.search(line) is not None)
             tracebacks += begins
-            in_python |= _PYTHON in line and not first and not is_error
-            if not first and not in_python and (is_error or begins):
-                # The line before the first frame of Java has the exception.
-                first = (before if frame else line).strip()[:_MOST]
-            before = line
-        first = first or (_PYTHON if in_python else "")
-    return LogErrors(lines, tracebacks, first)
+            if not first and (is_error or begins):
+                first = (_exception(lines, number) if frame or not is_error else line).strip()[:_MOST]
+    return LogErrors(errors, tracebacks, first)
+
+
+def _exception(lines: Sequence[str], number: int) -> str:
+    """The line with the exception of the traceback that begins in this line: in Java it stands before the
+    first frame, in Python behind the last one."""
+    if _PYTHON not in lines[number]:
+        return lines[number - 1] if number else ""
+    behind = (line for line in lines[number + 1 :] if line.strip() and not line[:1].isspace())
+    return next(behind, _PYTHON)

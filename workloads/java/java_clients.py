@@ -1,4 +1,4 @@
-"""Makes clients of the Java client: producers, and consumers."""
+"""Makes clients of the Java client: producers and consumers."""
 
 from __future__ import annotations
 
