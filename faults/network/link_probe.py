@@ -155,6 +155,11 @@ class Echoes:
         return count
 
     @property
+    def quickest_ms(self) -> float:
+        """Shortest round trip in milliseconds; 0 without answers."""
+        return min(self._first.values(), default=0) / 1e3
+
+    @property
     def median_ms(self) -> float:
         """Median round trip in milliseconds; 0 without answers."""
         return median(self._first.values()) / 1e3 if self._first else 0.0

@@ -153,9 +153,10 @@ class DelayedMessages(OnMessages):
         return good, what
 
     def with_baseline(self, context: InjectionContext) -> Self:
-        """The same with the round trips of now; must be called before the fault is applied."""
+        """The same with the round trips of now; must be called before the fault is applied. The quickest
+        counts: what only waits for a processor now, while a node starts, may not wait later."""
         trips = [
-            (*link, round(echoes.median_ms, 3))
+            (*link, round(echoes.quickest_ms, 3))
             for link, answers in self.ask(context).items()
             for echoes in answers.echoes.values()
         ]

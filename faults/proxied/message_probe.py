@@ -103,13 +103,14 @@ def parse_answers(text: str, listeners: Sequence[str]) -> ProbeAnswers | None:
 
 def ask_from_here(connect: Callable[[float], socket.socket], where: str, how: Asking) -> ProbeAnswers:
     """Asks a broker from this machine over connections that `connect` opens within these seconds; no answers
-    if it does not answer. `where` is what the answers are named by."""
+    if it does not answer. `where` is what the answers are named by. A login over TLS waits for processors
+    too, so it may take as long as all questions."""
     deadline = time.monotonic() + how.seconds
     trips: list[tuple[int, int]] = []
     sizes: list[int] = []
 
     def ask(first: int) -> None:
-        with suppress(OSError), connect(3.0) as line:
+        with suppress(OSError), connect(how.seconds) as line:
             for number in range(first, how.count, how.connections):
                 line.settimeout(max(0.01, deadline - time.monotonic()))
                 began = time.monotonic()

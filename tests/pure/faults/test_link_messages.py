@@ -125,6 +125,16 @@ def test_a_delay_is_seen_in_each_direction(links: Any, trips: list[float], seen:
     assert injection.judge(LINK, ProbeAnswers(), echoes(*trips))[0] is seen
 
 
+def test_a_busy_machine_before_the_delay_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a node starts, most requests wait for a processor; the quickest one says what the link takes."""
+    injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=100)
+    busy = ProbeAnswers({"a": echoes(2, 60, 70, 80, 90)})
+    monkeypatch.setattr(DelayedMessages, "ask", lambda *_: {LINK: busy})
+    before = injection.with_baseline(context(FakeCluster([quiet()], proxies=FakeProxies())))
+    assert before.baseline == ((1, 2, 2.0),)
+    assert before.judge(LINK, ProbeAnswers(), echoes(101, 103, 105))[0]
+
+
 def test_delays_that_do_not_vary_are_no_jitter() -> None:
     injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=100, spread_ms=50)
     even = [50 + 100 * number / 199 for number in range(200)]
