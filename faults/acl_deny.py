@@ -59,10 +59,10 @@ class Denied(MeasuredInjection, Injection):
     def measure(self, context: InjectionContext) -> Evidence:
         refusals: dict[int, str | None] = {}
         facts: dict[str, object] = {"rule": str(self._denial), "refusals": refusals}
-        found = self._reported(context)
-        if not found:
+        reported = self._reported(context)
+        if not reported:
             return Evidence(False, "no broker answers", facts)
-        for number, rules in found.items():
+        for number, rules in reported.items():
             if self._denial not in rules:
                 return Evidence(False, f"the authorizer of {node_name(number)} has no such rule", facts)
             if self.tried:
@@ -70,7 +70,7 @@ class Denied(MeasuredInjection, Injection):
                 if _REFUSED not in (refusals[number] or ""):
                     answer = refusals[number] or "no error"
                     return Evidence(False, f"{node_name(number)} answers {self.target} with {answer}", facts)
-        what = f"the authorizer of {node_names(found)} has the rule `{self._denial}`"
+        what = f"the authorizer of {node_names(reported)} has the rule `{self._denial}`"
         errors = ", ".join(sorted({str(error) for error in refusals.values()}))
         return Evidence(True, what + (f", and refuses with {errors}" if errors else ""), facts)
 
@@ -78,15 +78,15 @@ class Denied(MeasuredInjection, Injection):
         self._change(context, add=False)
 
     def healed(self, context: InjectionContext) -> Evidence:
-        mine = {one.acl for one in self.added}
+        mine = {added.acl for added in self.added}
 
         def missing() -> str | None:
-            found = self._reported(context)
-            left = [number for number, rules in found.items() if mine & set(rules)]
+            reported = self._reported(context)
+            left = [number for number, rules in reported.items() if mine & set(rules)]
             if left:
                 self.undo(context)
                 return f"{node_names(left)} still has the rule"
-            return None if found else "no broker answers"
+            return None if reported else "no broker answers"
 
         await_or_fail(
             _BACK_SECONDS,
@@ -99,7 +99,7 @@ class Denied(MeasuredInjection, Injection):
         return Evidence(True, "every broker that answers has the former rules")
 
     def _change(self, context: InjectionContext, *, add: bool) -> None:
-        acls = tuple(one.acl for one in self.added)
+        acls = tuple(added.acl for added in self.added)
         refused = until_answered(lambda: context.cluster.change_access_rules(acls, add=add))
         if refused is not None:
             raise FaultError(
@@ -110,8 +110,8 @@ class Denied(MeasuredInjection, Injection):
             )
 
     def _reported(self, context: InjectionContext) -> dict[int, tuple[AccessRule, ...]]:
-        found = {number: context.cluster.access_rules(number) for number in context.cluster.broker_ids}
-        return {number: rules for number, rules in found.items() if rules is not None}
+        reported = {number: context.cluster.access_rules(number) for number in context.cluster.broker_ids}
+        return {number: rules for number, rules in reported.items() if rules is not None}
 
 
 class AclDeny(FaultSpec):

@@ -135,22 +135,22 @@ class DropResponses(BrokerClientFault):
 
 def client_ports(text: str) -> tuple[int, ...]:
     """The client ports of established connections to the client listener, from /proc/net/tcp and tcp6."""
-    found = set()
+    ports = set()
     for line in text.splitlines():
         columns = line.split()
         if len(columns) > 3 and columns[3] == _ESTABLISHED:
             here, there = (int(columns[column].rpartition(":")[2], 16) for column in (1, 2))
             if here == CLIENT_PORT:
-                found.add(there)
-    return tuple(sorted(found))
+                ports.add(there)
+    return tuple(sorted(ports))
 
 
 def dropped_packets(text: str, tag: str) -> int:
     """The number of packets that the rules of a tag have dropped, from `iptables-save -c`."""
     return sum(
-        int(found[1])
+        int(match[1])
         for line in text.splitlines()
-        if f"{tag}/hold-" in line and (found := re.match(r"\[(\d+):\d+\]", line))
+        if f"{tag}/hold-" in line and (match := re.match(r"\[(\d+):\d+\]", line))
     )
 
 
@@ -228,8 +228,8 @@ class HoldConnections(BrokerClientFault):
     def aim(self, context: InjectionContext) -> ConnectionsHeld:
         brokers = self.brokers(context)
         texts = run_scripts(context, brokers, _PEERS)
-        found = {broker: held for broker, text in texts.items() if (held := client_ports(text))}
-        if not found:
+        ports = {broker: held for broker, text in texts.items() if (held := client_ports(text))}
+        if not ports:
             raise FaultError(
                 "there is no connection to hold",
                 where=str(self.target),
@@ -237,7 +237,7 @@ class HoldConnections(BrokerClientFault):
                 found=node_names(brokers),
                 next_step="inject it after a producer has connected to these brokers",
             )
-        return ConnectionsHeld(ports=found)
+        return ConnectionsHeld(ports=ports)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)

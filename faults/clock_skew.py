@@ -127,7 +127,7 @@ class ClockSkew(ProcessFault):
         injection = super().aim(context)
         script = f"ls {CLOCK_DIR}/offset 2>/dev/null || true"
         offsets = in_parallel(injection.nodes, lambda node: sidecar(context, node, script))
-        fixed = [node for node, found in offsets.items() if not found.strip()]
+        fixed = [node for node, offset in offsets.items() if not offset.strip()]
         if fixed:
             raise FaultError(
                 "this clock cannot be shifted",
@@ -156,10 +156,10 @@ date +%s%N
 
 def logged_seconds(log: str) -> float | None:
     """When the last such request was logged, by the node's clock (UTC; seconds since the epoch)."""
-    found: list[str] = _LOGGED.findall(log)
-    if not found:
+    times: list[str] = _LOGGED.findall(log)
+    if not times:
         return None
-    return datetime.fromisoformat(found[-1].replace(",", ".")).replace(tzinfo=UTC).timestamp()
+    return datetime.fromisoformat(times[-1].replace(",", ".")).replace(tzinfo=UTC).timestamp()
 
 
 def _read_clocks(
@@ -171,19 +171,19 @@ def _read_clocks(
 
     def missing() -> str | None:
         for node in nodes:
-            one = readings.get(node)
-            if one is not None and one.can_be(skew) and not one.can_be(other):
+            reading = readings.get(node)
+            if reading is not None and reading.can_be(skew) and not reading.can_be(other):
                 continue
-            one = _read_clock(context, node)
-            if one is None:
+            reading = _read_clock(context, node)
+            if reading is None:
                 return f"the clock of {node_name(node)} cannot be read"
-            readings[node] = one
-            if not one.can_be(skew) or one.can_be(other):
-                return f"{node_name(node)} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
+            readings[node] = reading
+            if not reading.can_be(skew) or reading.can_be(other):
+                return f"{node_name(node)} is {reading.skew:+.3f} s off the true time, not {skew:+g} s"
         return None
 
     wrong = poll_within(_SECONDS, missing, every=0.3)
-    return {node: round(one.skew, 3) for node, one in readings.items()}, wrong
+    return {node: round(reading.skew, 3) for node, reading in readings.items()}, wrong
 
 
 def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
@@ -200,12 +200,12 @@ def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
     if len(times) != 2:
         return None
     before, after = times
-    found: list[float] = []
+    seconds: list[float] = []
 
     def missing() -> str | None:
         logged = logged_seconds(cluster.log_since(node, before))
-        found[:] = [] if logged is None else [logged]
-        return None if found else "not logged yet"
+        seconds[:] = [] if logged is None else [logged]
+        return None if seconds else "not logged yet"
 
     poll_within(_LOG_SECONDS, missing)
-    return ClockReading(found[0], before / 1e9, after / 1e9) if found else None
+    return ClockReading(seconds[0], before / 1e9, after / 1e9) if seconds else None

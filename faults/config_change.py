@@ -71,7 +71,7 @@ class SettingsChanged(MeasuredInjection, Injection):
                 )
 
     def measure(self, context: InjectionContext) -> Evidence:
-        found = [
+        settings = [
             (number, name, now.get(name), change)
             for change, number, now in self._answers(context)
             if now is not None
@@ -80,17 +80,20 @@ class SettingsChanged(MeasuredInjection, Injection):
         facts: dict[str, object] = {
             "settings": [
                 {"broker": number, "setting": name, "value": None if now is None else now.value}
-                for number, name, now, _ in found
+                for number, name, now, _ in settings
             ]
         }
-        for number, name, now, change in found:
+        for number, name, now, change in settings:
             value = None if now is None else now.value
             if value is None or value.lower() != change.new[name].lower():
                 return Evidence(False, f"{node_name(number)} reports {name}={value}", facts)
-        if not found or set(self.nodes) - {number for number, *_ in found}:
+        if not settings or set(self.nodes) - {number for number, *_ in settings}:
             return Evidence(False, f"not every broker answers: {self.target}", facts)
-        words = {f"{name} from {_words(one.before[name])} to {one.new[name]}" for *_, name, _, one in found}
-        brokers = node_names({number for number, *_ in found})
+        words = {
+            f"{name} from {_words(changed.before[name])} to {changed.new[name]}"
+            for *_, name, _, changed in settings
+        }
+        brokers = node_names({number for number, *_ in settings})
         return Evidence(True, f"{brokers} reports {', '.join(sorted(words))}", facts)
 
     def undo(self, context: InjectionContext) -> None:
@@ -272,12 +275,12 @@ def _answered(
     cluster: FaultCluster, asked: Sequence[int], topic: str | None
 ) -> Mapping[str, SettingState] | None:
     """The settings as told by the first broker that answers. One that has just been started is waited for."""
-    found: list[Mapping[str, SettingState]] = []
+    settings: list[Mapping[str, SettingState]] = []
 
     def missing() -> str | None:
-        answers = (cluster.settings(one, topic) for one in asked)
-        found.extend(islice(filter(None, answers), 1))
-        return None if found else "no answer"
+        answers = (cluster.settings(broker, topic) for broker in asked)
+        settings.extend(islice(filter(None, answers), 1))
+        return None if settings else "no answer"
 
     poll_within(ANSWER_SECONDS, missing)
-    return found[0] if found else None
+    return settings[0] if settings else None

@@ -76,17 +76,17 @@ class SegmentCorrupted(OnDisk):
 
     def _plan(self, context: InjectionContext, node: int) -> _Plan:
         folder = f"{context.topic}-{self.partition}"
-        found = list_log_dir(context, node)
-        if self.after == "stop" and CLEAN_SHUTDOWN not in found.sizes:
+        log_dir = list_log_dir(context, node)
+        if self.after == "stop" and CLEAN_SHUTDOWN not in log_dir.sizes:
             raise FaultError(
                 "a broker was not shut down cleanly",
                 where=node_name(node),
                 expected=f"{CLEAN_SHUTDOWN} in its log dir",
                 next_step="let no other fault end this broker at the same time, or use `after: kill`",
             )
-        checked_from = found.recovery_points.get(folder, 0) if self.after == "kill" else 0
+        checked_from = log_dir.recovery_points.get(folder, 0) if self.after == "kill" else 0
         rng = random.Random(f"{self.seed}/{node}/{folder}")
-        for segment in reversed(found.segments(folder)):
+        for segment in reversed(log_dir.segments(folder)):
             path = log_path(folder, segment.base)
             batches = read_batches(context, node, [path])[path]
             some = [batch for batch in batches if not batch.control and batch.size > BATCH_HEADER]

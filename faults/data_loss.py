@@ -59,14 +59,14 @@ class LostPower(OnDisk):
         carry_out(context, node, _CUTS.dump_json(cuts).decode(), cut_script(cuts))
 
     def _cuts(self, context: InjectionContext, node: int) -> tuple[PartitionCutOff, ...]:
-        found = list_log_dir(context, node)
+        log_dir = list_log_dir(context, node)
         logs = {
             folder: segments
-            for folder in found.folders()
-            if self._concerns(context, node, folder) and (segments := found.segments(folder))
+            for folder in log_dir.folders()
+            if self._concerns(context, node, folder) and (segments := log_dir.segments(folder))
         }
         wanted = {
-            folder: segments_to_read(segments, found.recovery_points.get(folder, 0), self.keep)
+            folder: segments_to_read(segments, log_dir.recovery_points.get(folder, 0), self.keep)
             for folder, segments in logs.items()
         }
         paths = [log_path(folder, segment.base) for folder in logs for segment in wanted[folder]]
@@ -76,8 +76,8 @@ class LostPower(OnDisk):
                 folder,
                 segments,
                 {segment.base: walked[log_path(folder, segment.base)] for segment in wanted[folder]},
-                found.recovery_points.get(folder, 0),
-                found.log_starts.get(folder, 0),
+                log_dir.recovery_points.get(folder, 0),
+                log_dir.log_starts.get(folder, 0),
                 self.keep,
                 random.Random(f"{self.seed}/{node}/{folder}"),
             )
@@ -221,8 +221,8 @@ class Wiped(OnDisk):
 
     def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:
         if begun is None:
-            found = list_log_dir(context, node)
-            plan = _Contents(folders=found.folders(), bytes=sum(found.sizes.values())).model_dump_json()
+            log_dir = list_log_dir(context, node)
+            plan = _Contents(folders=log_dir.folders(), bytes=sum(log_dir.sizes.values())).model_dump_json()
         else:
             plan = begun.plan
         carry_out(context, node, plan, _empty(but_identity=self.keep_identity))

@@ -179,8 +179,8 @@ def ballast(tag: str) -> str:
 
 def no_space_line(log: str) -> str | None:
     """The first line of a broker's log that says that the disk refused a write, or a page."""
-    found = (line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line or _NO_PAGE in line)
-    return next(found, None)
+    lines = (line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line or _NO_PAGE in line)
+    return next(lines, None)
 
 
 def _describe_unaffected(context: InjectionContext, nodes: set[int]) -> str:

@@ -84,16 +84,16 @@ class NamesChanged(OnNodes, IptablesInjection):
         return self._write(context, node)
 
     def measure(self, context: InjectionContext) -> Evidence:
-        found = self._resolved(context)
-        facts: dict[str, object] = {"resolved": {node_name(node): names for node, names in found.items()}}
-        if not found:
+        resolved = self._resolved(context)
+        facts: dict[str, object] = {"resolved": {node_name(node): names for node, names in resolved.items()}}
+        if not resolved:
             return Evidence(False, f"{self.target} does not run, so it resolves nothing", facts)
-        for node, names in found.items():
+        for node, names in resolved.items():
             for name, address in names.items():
                 if address != (self.address or ""):
                     what = f"{node_name(node)} still resolves {name} to {address or 'nothing'}"
                     return Evidence(False, what, facts)
-        names_ = ", ".join(sorted({name for names in found.values() for name in names}))
+        names_ = ", ".join(sorted({name for names in resolved.values() for name in names}))
         how = "resolves no name: not" if self.address is None else f"resolves to {self.address}:"
         return Evidence(True, f"{self.target} {how} {names_}", facts)
 
@@ -216,10 +216,10 @@ class Dns(ProcessFault):
         return NamesChanged(**{**fields, "numbers": tuple(affected)}, address=address, names=names)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        found = super().warnings(shape)
+        warnings = super().warnings(shape)
         if self.of is not None and self.of.beside_brokers():
             raise ValueError(f"target `{self.of}`: only brokers, controllers and ZooKeeper have such names")
-        return found
+        return warnings
 
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         # Open connections stay, so the nodes go on serving.

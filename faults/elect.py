@@ -214,7 +214,7 @@ class Transfer(PartitionFault):
                 where=context.topic if self.partition is None else f"{context.topic}-{self.partition}",
                 expected="a leader, and another replica in the ISR"
                 + (f", of `{self.to}`" if self.to else ""),
-                found=", ".join(f"leader {one.leader}, ISR {sorted(one.isr)}" for one in states[:3])
+                found=", ".join(f"leader {state.leader}, ISR {sorted(state.isr)}" for state in states[:3])
                 or "no leader",
                 next_step="inject the fault when another replica is in sync, or name more nodes in `to`",
             )

@@ -134,24 +134,24 @@ class Finalize(FaultSpec):
         cluster = context.cluster
         brokers = context.running(cluster.broker_ids)
         answers = (cluster.features(broker) for broker in brokers)
-        found = next((answer for answer in answers if answer is not None), None)
-        if found is None:
+        features = next((answer for answer in answers if answer is not None), None)
+        if features is None:
             raise FaultError(
                 "no broker tells which features are finalised",
                 where="ApiVersions",
                 expected="an answer from a broker within 2 s",
                 next_step="finalise when a broker is up",
             )
-        levels = new_levels(found.finalized, release_of(self.release), metadata_only=self.only_metadata)
+        levels = new_levels(features.finalized, release_of(self.release), metadata_only=self.only_metadata)
         if not levels:
             raise FaultError(
                 "there is nothing to finalise",
                 where=f"features of Kafka {self.release}",
                 expected="a level that differs from the finalised one",
-                found=f"metadata.version is {level_name(found.finalized.get(METADATA, 0))} already",
+                found=f"metadata.version is {level_name(features.finalized.get(METADATA, 0))} already",
                 next_step="name another release, or leave the fault out",
             )
-        before = tuple((name, found.finalized.get(name, 0)) for name in levels)
+        before = tuple((name, features.finalized.get(name, 0)) for name in levels)
         return Finalized(release=self.release, levels=tuple(levels.items()), before=before, brokers=brokers)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:

@@ -100,16 +100,16 @@ class Partition(FaultSpec):
             raise ValueError("the client can be on one side of a partition, not on both")
         here, there = (side.possible_nodes(shape) for side in sides)
         brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
-        for one, two in ((here, there), (there, here)):
-            if one == {CLIENT} and not two & brokers:
+        for near, far in ((here, there), (there, here)):
+            if near == {CLIENT} and not far & brokers:
                 raise ValueError("clients do not connect to separate controllers: there is nothing to cut")
         warnings = [BLIND] if CLIENT in here | there else []
         if shape.zookeepers:
             # A broker's heartbeats go to ZooKeeper, not to the controller.
             keepers = set(shape.zookeepers)
-            expired = any(one & keepers and two & brokers for one, two in ((here, there), (there, here)))
+            expired = any(near & keepers and far & brokers for near, far in ((here, there), (there, here)))
             return (*warnings, *((EXPIRED,) if expired else ()))
-        if any(one & controllers and two & brokers for one, two in ((here, there), (there, here))):
+        if any(near & controllers and far & brokers for near, far in ((here, there), (there, here))):
             warnings.append(HEADLESS if self._headless(shape) else FENCED)
         return tuple(warnings)
 
@@ -139,7 +139,7 @@ class Partition(FaultSpec):
         if shape.combined:
             return False
         sides = [side.fixed_nodes(shape) or frozenset() for side in (self.side, self.other)]
-        return any(one >= controllers and two >= brokers for one, two in (sides, sides[::-1]))
+        return any(near >= controllers and far >= brokers for near, far in (sides, sides[::-1]))
 
 
 class Ring(FaultSpec):

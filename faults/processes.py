@@ -204,7 +204,7 @@ class Paused(OnNodes):
                 before.update({node: _cpu_ns(context, node) for node in busy})
                 return f"{node_names(busy)} still uses CPU time"
             view = cluster.view((context.topic,), timeout=0.5)
-            answering = [one.broker for one in view.answered() if one.broker in self.nodes]
+            answering = [seen.broker for seen in view.answered() if seen.broker in self.nodes]
             return f"broker {answering} still answers" if answering else None
 
         left = poll_within(_FREEZE_SECONDS, missing)

@@ -49,8 +49,8 @@ def parse_act(text: str) -> Act:
         ValueError: it is none of these, or Kafka has no such error.
     """
     words = " ".join(text.split())
-    if (found := _DELAY.match(words)) is not None:
-        delay = float(found[1]) * (1000 if found[2] == "s" else 1)
+    if (match := _DELAY.match(words)) is not None:
+        delay = float(match[1]) * (1000 if match[2] == "s" else 1)
         if not 0 < delay <= _MOST_DELAY_MS:
             raise ValueError(f"{text!r} is not above 0 and at most {_MOST_DELAY_MS / 1000:g} s")
         return Act("delay", delay_ms=delay)
@@ -217,7 +217,7 @@ class Requests(FaultSpec):
     def _on(cls, value: Any) -> Any:
         # YAML 1.1 reads the bare word `on` as true.
         if isinstance(value, Mapping) and True in value:
-            return {"on" if key is True else key: one for key, one in value.items()}
+            return {"on" if key is True else key: content for key, content in value.items()}
         return value
 
     @field_validator("do")

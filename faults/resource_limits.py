@@ -55,17 +55,17 @@ class CpuLimited(Limited):
             if wrong is not None:
                 return Evidence(False, wrong, facts)
             for _ in range(_TRIES):
-                measured[node] = found = _under_load(context, node, self.cpus)
-                held = found["throttled"] > 0 and found["cpus"] <= self.cpus * _TOLERANCE
+                measured[node] = usage = _under_load(context, node, self.cpus)
+                held = usage["throttled"] > 0 and usage["cpus"] <= self.cpus * _TOLERANCE
                 if held:
                     break
             else:
-                used = f"{found['cpus']:g} CPUs under load, throttled in {found['throttled']:g} periods"
+                used = f"{usage['cpus']:g} CPUs under load, throttled in {usage['throttled']:g} periods"
                 return Evidence(
                     False, f"{node_name(node)} used {used}: a limit of {self.cpus:g} has no effect", facts
                 )
-        most = max(one["cpus"] for one in measured.values())
-        least = min(one["throttled"] / one["periods"] for one in measured.values())
+        most = max(load["cpus"] for load in measured.values())
+        least = min(load["throttled"] / load["periods"] for load in measured.values())
         what = f"{most:g} of {self.cpus:g} CPUs used under load, throttled in {least:.0%} of the periods"
         return Evidence(True, what, facts)
 
@@ -168,8 +168,8 @@ class MemoryLimited(Limited):
             elif what is not None:
                 return Evidence(False, what, facts)
         parts = [f"the kernel has killed {node_names(killed)} because of the limit"] if killed else []
-        for node, found in measured.items():
-            asked = f"{found['asked_for_mib']:g} MiB were requested, {found['usage_mib']:g} used"
+        for node, usage in measured.items():
+            asked = f"{usage['asked_for_mib']:g} MiB were requested, {usage['usage_mib']:g} used"
             parts.append(f"{node_name(node)}: {asked} of {self.mib}")
         return Evidence(True, "; ".join(parts), facts | {"killed": killed})
 
@@ -263,8 +263,8 @@ def fill_script(tag: str, size: int) -> str:
 
 def used_bytes(text: str) -> int | None:
     """What `fill_script` has printed; None: the file could not be written, or no control group is seen."""
-    found = re.search(r"^used (\d+)$", text, re.MULTILINE)
-    return None if found is None else int(found[1])
+    match = re.search(r"^used (\d+)$", text, re.MULTILINE)
+    return None if match is None else int(match[1])
 
 
 def _out_of_memory(context: InjectionContext, node: int) -> bool:

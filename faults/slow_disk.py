@@ -104,10 +104,10 @@ class Probe:
 
     def seconds(self, text: str) -> float | None:
         """The duration in seconds; None: it failed, or is incomplete."""
-        found = _COPIED.search(text)
-        if found is None or int(found[1]) != self.block * self.count:
+        match = _COPIED.search(text)
+        if match is None or int(match[1]) != self.block * self.count:
             return None
-        return float(found[2])
+        return float(match[2])
 
 
 def bytes_probe(way: str, per_second: float) -> Probe:

@@ -38,10 +38,10 @@ def mbit_of(rate: str) -> float:
     Raises:
         ValueError: it is not such a rate, or too low or high to be proved.
     """
-    found = _RATE.match(rate)
-    if found is None:
+    match = _RATE.match(rate)
+    if match is None:
         raise ValueError(f"{rate!r} is not a rate: write a number and kbit or mbit, such as 2mbit or 512kbit")
-    mbit = float(found[1]) * (1e-3 if found[2] == "kbit" else 1)
+    mbit = float(match[1]) * (1e-3 if match[2] == "kbit" else 1)
     if not _SLOWEST <= mbit <= _FASTEST:
         raise ValueError(f"{rate!r} is not between 64kbit and 50mbit: it could not be measured")
     return mbit
@@ -68,10 +68,10 @@ class Slowed(Shaped):
                 peers.setdefault(link.sender, []).append(link.receiver)
         if not peers:
             return Evidence(False, f"{node_names(self.senders)} does not run, or none of its peers does")
-        found = in_parallel(peers, lambda node: self._measure(context, node, peers[node]))
-        facts: dict[str, object] = {node_name(node): measured for node, (_, _, measured) in found.items()}
-        wrong = [f"{node_name(node)}: {what}" for node, (good, what, _) in found.items() if not good]
-        shown = [f"{node_name(node)}: {what}" for node, (_, what, _) in found.items()]
+        results = in_parallel(peers, lambda node: self._measure(context, node, peers[node]))
+        facts: dict[str, object] = {node_name(node): measured for node, (_, _, measured) in results.items()}
+        wrong = [f"{node_name(node)}: {what}" for node, (good, what, _) in results.items() if not good]
+        shown = [f"{node_name(node)}: {what}" for node, (_, what, _) in results.items()]
         return Evidence(not wrong, "; ".join(wrong or shown), facts)
 
     def _measure(
@@ -214,10 +214,10 @@ class Delayed(Shaped):
     def with_baseline(self, context: InjectionContext) -> Delayed:
         """The same with its baseline; must be called before the fault is applied. A round trip that cannot be
         measured counts as 0."""
-        found = ping(context, self.trips(context), count=50, seconds=0.1, size=64, wait=0.2)
-        if isinstance(found, str):
+        measured = ping(context, self.trips(context), count=50, seconds=0.1, size=64, wait=0.2)
+        if isinstance(measured, str):
             return self
-        trips = tuple((*link, round(echoes.median_ms, 3)) for link, echoes in found.items())
+        trips = tuple((*link, round(echoes.median_ms, 3)) for link, echoes in measured.items())
         return self.model_copy(update={"baseline": trips})
 
 

@@ -49,10 +49,10 @@ class Throttled(MeasuredInjection, Injection):
     def measure(self, context: InjectionContext) -> Evidence:
         throttled: dict[str, dict[int, int]] = {}
         facts: dict[str, object] = {"rates": self.rates, "throttled_ms": throttled}
-        found = self._reported(context)
-        if not found:
+        reported = self._reported(context)
+        if not reported:
             return Evidence(False, "no broker answers", facts)
-        for number, rates in found.items():
+        for number, rates in reported.items():
             if rates != self.rates:
                 return Evidence(False, f"{node_name(number)} reports the quotas {rates}", facts)
         untried = []
@@ -62,7 +62,7 @@ class Throttled(MeasuredInjection, Injection):
                 continue
             probe = self.client or context.tag
             size = int(rate * _WINDOW_SECONDS) + 1000
-            times = {one: context.cluster.throttle_ms(one, probe, _WAYS[name], size) for one in found}
+            times = {node: context.cluster.throttle_ms(node, probe, _WAYS[name], size) for node in reported}
             throttled[name] = {number: time for number, time in times.items() if time is not None}
             free = [number for number, time in times.items() if not time]
             if free:
@@ -71,7 +71,7 @@ class Throttled(MeasuredInjection, Injection):
         words = [
             f"throttled for {min(times.values()):,} ms or more ({name})" for name, times in throttled.items()
         ]
-        brokers = f"{node_names(found)} holds the quotas"
+        brokers = f"{node_names(reported)} holds the quotas"
         return Evidence(True, "; ".join([brokers, *words, *untried]), facts)
 
     def undo(self, context: InjectionContext) -> None:
@@ -81,9 +81,9 @@ class Throttled(MeasuredInjection, Injection):
         former = {name: rate for name, rate in self.before.items() if rate is not None}
 
         def missing() -> str | None:
-            found = self._reported(context)
-            wrong = [number for number, rates in found.items() if rates != former]
-            return None if found and not wrong else f"{node_names(wrong) or 'no broker'} reports them"
+            reported = self._reported(context)
+            wrong = [number for number, rates in reported.items() if rates != former]
+            return None if reported and not wrong else f"{node_names(wrong) or 'no broker'} reports them"
 
         await_or_fail(
             _BACK_SECONDS,
@@ -102,13 +102,13 @@ class Throttled(MeasuredInjection, Injection):
 
     def _reported(self, context: InjectionContext) -> dict[int, dict[str, float]]:
         """The quotas in question as each broker reports them that answers."""
-        found = {}
+        reported = {}
         for number in context.cluster.broker_ids:
             quotas = context.cluster.client_quotas(number)
             if quotas is not None:
                 own = quotas.get(f"client-id {self.client}" if self.client else _ANYONE, {})
-                found[number] = {name: own[name] for name in self.rates if name in own}
-        return found
+                reported[number] = {name: own[name] for name in self.rates if name in own}
+        return reported
 
 
 class Throttle(FaultSpec):

@@ -84,22 +84,22 @@ class OnDisk(OnNodes):
         """This injection's note about each node; None: there is none."""
         plan, done = _note_files(context)
         script = f"cat {plan} 2>/dev/null || true; echo; cat {done} 2>/dev/null || true"
-        found: dict[int, Note | None] = {}
+        notes: dict[int, Note | None] = {}
         for node, text in in_parallel(self.nodes, lambda node: sidecar(context, node, script)).items():
             decided, _, when = text.partition("\n")
-            found[node] = Note(decided, int(when) if when.strip() else None) if decided.strip() else None
-        return found
+            notes[node] = Note(decided, int(when) if when.strip() else None) if decided.strip() else None
+        return notes
 
     def verify(self, context: InjectionContext) -> Evidence:
-        found: dict[int, Evidence] = {}
+        by_node: dict[int, Evidence] = {}
         for node, note in self.notes(context).items():
             wrong = self.wrong_state(context, node)
             if wrong is not None:
                 return Evidence(False, wrong)
             if note is None or note.done_ns is None:
                 return Evidence(False, f"{node_name(node)}: {self.not_done}")
-            found[node] = self.damage_found(context, node, note.plan)
-        return _joined(found)
+            by_node[node] = self.damage_found(context, node, note.plan)
+        return _joined(by_node)
 
     def wrong_state(self, context: InjectionContext, node: int) -> str | None:
         """Why the node's process is not in the state that this fault leaves it in; None: it is."""
@@ -110,11 +110,11 @@ class OnDisk(OnNodes):
         """Whether the node's files are as planned."""
 
     def healed(self, context: InjectionContext) -> Evidence:
-        found: dict[int, Evidence] = {}
+        by_node: dict[int, Evidence] = {}
         for node, note in self.rejoined(context).items():
             log = context.cluster.log_since(node, note.done_ns or 0)
-            found[node] = self.start_found(context, node, note.plan, log)
-        evidence = _joined(found)
+            by_node[node] = self.start_found(context, node, note.plan, log)
+        evidence = _joined(by_node)
         return evidence if evidence.what else Evidence(False, f"nothing was damaged on {self.target}")
 
     @abstractmethod
@@ -151,10 +151,10 @@ class DiskFault(ProcessFault):
 def _joined(by_node: dict[int, Evidence]) -> Evidence:
     """One evidence of all nodes: the first that was not seen, else all of them."""
     facts: dict[str, object] = {
-        str(node): dict(found.facts) for node, found in by_node.items() if found.facts
+        str(node): dict(evidence.facts) for node, evidence in by_node.items() if evidence.facts
     }
-    wrong = next((found for found in by_node.values() if not found.seen), None)
-    words = "; ".join(found.what for found in by_node.values() if found.what)
+    wrong = next((evidence for evidence in by_node.values() if not evidence.seen), None)
+    words = "; ".join(evidence.what for evidence in by_node.values() if evidence.what)
     return Evidence(wrong is None, words if wrong is None else wrong.what, facts)
 
 

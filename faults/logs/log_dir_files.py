@@ -101,12 +101,12 @@ class LogDir:
 
     def segments(self, folder: str) -> tuple[Segment, ...]:
         """The segments of a partition, in order; the last is the active one."""
-        found = (
+        segments = (
             Segment(int(match[1]), size)
             for path, size in self.sizes.items()
             if path.startswith(f"{folder}/") and (match := _SEGMENT.fullmatch(path[len(folder) + 1 :]))
         )
-        return tuple(sorted(found))
+        return tuple(sorted(segments))
 
 
 def log_path(folder: str, base: int) -> str:

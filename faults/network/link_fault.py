@@ -48,12 +48,12 @@ class OnLinks(MeasuredInjection):
     def trips(self, context: InjectionContext) -> dict[int, list[Link]]:
         """Round trips that together go over each link at least once, by the running node that measures."""
         up = context.running(self.nodes)
-        found: set[Link] = set()
+        trips: set[Link] = set()
         for link in self.links:
             trip = link if link.sender in up else link.back
-            if trip.sender in up and trip.receiver in (CLIENT, *up) and trip.back not in found:
-                found.add(trip)
-        return {node: sorted(trip for trip in found if trip.sender == node) for node in up}
+            if trip.sender in up and trip.receiver in (CLIENT, *up) and trip.back not in trips:
+                trips.add(trip)
+        return {node: sorted(trip for trip in trips if trip.sender == node) for node in up}
 
     def ping_and_judge(
         self, context: InjectionContext, judge: Callable[[Link, Echoes], tuple[bool, str]], **how: Any
@@ -183,15 +183,15 @@ def ping(context: InjectionContext, trips: dict[int, list[Link]], **how: Any) ->
     def measure(node: int) -> dict[Link, Echoes] | str:
         by_address = {address(context, link.receiver): link for link in trips[node]}
         output = run_script(context, node, ping_script(list(by_address), **how))
-        found = None if output is None else parse_pings(output.text, list(by_address))
-        if found is None:
+        parsed = None if output is None else parse_pings(output.text, list(by_address))
+        if parsed is None:
             why = output.text.strip() if output else "it ended meanwhile"
             return f"{node_name(node)}: could not measure: {why}"
-        return {by_address[index]: echoes for index, echoes in found.items()}
+        return {by_address[index]: echoes for index, echoes in parsed.items()}
 
     measured: dict[Link, Echoes] = {}
-    for found in in_parallel((node for node in trips if trips[node]), measure).values():
-        if isinstance(found, str):
-            return found
-        measured |= found
+    for outcome in in_parallel((node for node in trips if trips[node]), measure).values():
+        if isinstance(outcome, str):
+            return outcome
+        measured |= outcome
     return measured

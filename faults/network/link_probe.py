@@ -135,10 +135,10 @@ class Echoes:
     @property
     def _first(self) -> dict[int, int]:
         """The first answer to each: round trip by number, in order of arrival."""
-        found: dict[int, int] = {}
+        first: dict[int, int] = {}
         for number, trip in self.answers:
-            found.setdefault(number, trip)
-        return found
+            first.setdefault(number, trip)
+        return first
 
     @property
     def lost(self) -> int:
@@ -182,7 +182,7 @@ def parse_pings(text: str, addresses: Sequence[str]) -> dict[str, Echoes] | None
     for index, number, trip in _PING_LINE.findall(text):
         answers[int(index)].append((int(number), int(trip)))
     return {
-        address: Echoes(int(sent[1]), tuple(found)) for address, found in zip(addresses, answers, strict=True)
+        address: Echoes(int(sent[1]), tuple(pairs)) for address, pairs in zip(addresses, answers, strict=True)
     }
 
 

@@ -162,7 +162,7 @@ def with_holders(cuts: Iterable[Link], unable: Collection[int] = ()) -> tuple[Pl
     wanted = sorted(set(cuts))
     barred = {CLIENT, *unable}
     chosen = {
-        other for cut in wanted for one, other in (cut, cut.back) if one in barred and other not in barred
+        other for cut in wanted for end, other in (cut, cut.back) if end in barred and other not in barred
     }
     left = [cut for cut in wanted if not chosen & set(cut) and not barred >= set(cut)]
     while left:

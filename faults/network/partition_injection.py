@@ -111,8 +111,8 @@ class Cuts(IptablesInjection):
             # A node that has ended meanwhile does not count.
             return set() if output is None else set(tries[node]) - {int(line) for line in output.text.split()}
 
-        found = in_parallel([node for node in up if tries[node]], missed)
-        for node, peers in found.items():
+        unreached = in_parallel([node for node in up if tries[node]], missed)
+        for node, peers in unreached.items():
             if peers:
                 return f"{node_name(node)} does not reach {node_names(peers)}"
         asked = {node for placed in self.placed for node in placed.cut if CLIENT in placed.cut} & set(up)
@@ -173,9 +173,9 @@ def ring(nodes: Collection[int]) -> frozenset[Link]:
     positions = {node: position for position, node in enumerate(sorted(set(nodes)))}
     apart = len(positions) - 1
     return frozenset(
-        Link(one, two)
-        for one, two in permutations(positions, 2)
-        if 1 < abs(positions[one] - positions[two]) < apart
+        Link(node, other)
+        for node, other in permutations(positions, 2)
+        if 1 < abs(positions[node] - positions[other]) < apart
     )
 
 

@@ -52,7 +52,7 @@ def refusal(api: str, version: tuple[int, ...], metadata: str) -> str | None:
         return f"a cluster with `metadata: {metadata}` does not speak {api}"
     first = FIRST.get(api)
     if first is not None and version and version < first:
-        found, wanted = (".".join(map(str, one)) for one in (version, first))
+        found, wanted = (".".join(map(str, numbers)) for numbers in (version, first))
         return f"Kafka {found} does not speak {api}, {wanted} is the first"
     return None
 

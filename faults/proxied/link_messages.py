@@ -113,7 +113,7 @@ class OnMessages(OnLinks, WithRules):
 
         trips = self.trips(context)
         asked = in_parallel((node for node in trips if trips[node]), from_node)
-        return {link: found for each in asked.values() for link, found in each.items()}
+        return {link: answers for each in asked.values() for link, answers in each.items()}
 
     def _over(self, context: InjectionContext, link: Link) -> ProbeAnswers | None:
         cluster, how = context.cluster, self.how(link)
@@ -182,7 +182,7 @@ class SlowedMessages(OnMessages):
         how, (requests, responses) = self.how(link), self._slow(link)
         sizes = (how.burst * how.request_bytes * requests, how.burst * answers.response_bytes * responses)
         # Where both are slow they pass at the same time, but for the first and the last.
-        least, most = (one * 1e3 / self.bytes_per_second for one in (max(sizes), sum(sizes)))
+        least, most = (size * 1e3 / self.bytes_per_second for size in (max(sizes), sum(sizes)))
         seen = echoes.median_ms
         good = about(max(seen, least), least) if seen < most else about(seen, most)
         return (
@@ -277,9 +277,9 @@ class EitherWay(LinkFault):
         return (cls.messages if "rules" in record else cls.injection).model_validate(record)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().warnings(shape)
+        warnings = super().warnings(shape)
         if self.by == "proxy":
-            return (*told, f"by the proxies: {self.as_messages}")
+            return (*warnings, f"by the proxies: {self.as_messages}")
         if self.by_proxy() is None:
-            return told
-        return (*told, f"by the kernel, or by the proxies where it lacks {', '.join(self.needs)}")
+            return warnings
+        return (*warnings, f"by the kernel, or by the proxies where it lacks {', '.join(self.needs)}")

@@ -96,9 +96,9 @@ def ask_script(listeners: Sequence[str], how: Asking) -> str:
 
 def parse_answers(text: str, listeners: Sequence[str]) -> ProbeAnswers | None:
     """What the script printed; None: it did not finish."""
-    found = parse_pings(text, listeners)
+    echoes = parse_pings(text, listeners)
     size = _SIZE.search(text)
-    return None if found is None else ProbeAnswers(found, int(size[1]) if size else 0)
+    return None if echoes is None else ProbeAnswers(echoes, int(size[1]) if size else 0)
 
 
 def ask_from_here(connect: Callable[[float], socket.socket], where: str, how: Asking) -> ProbeAnswers:
@@ -134,10 +134,10 @@ def _request(number: int, padding: int) -> bytes:
 
 
 def _exactly(line: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = line.recv(size - len(found))
+    data = b""
+    while len(data) < size:
+        more = line.recv(size - len(data))
         if not more:
             raise ConnectionError("closed")
-        found += more
-    return found
+        data += more
+    return data

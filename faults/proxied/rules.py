@@ -77,11 +77,11 @@ class WithRules(Injection):
 
     def counts(self, context: InjectionContext) -> dict[int, RuleCounts]:
         """What all rules together have done, by node."""
-        found: dict[int, RuleCounts] = {}
+        by_node: dict[int, RuleCounts] = {}
         for rule in self.rules:
             for node, counts in proxies_of(context).counts(rule.id).items():
-                found[node] = found.get(node, RuleCounts()) + counts
-        return found
+                by_node[node] = by_node.get(node, RuleCounts()) + counts
+        return by_node
 
 
 class RuleAdded(WithRules):
@@ -161,4 +161,4 @@ def describe_passed(passed: Passed, rule: RequestRule) -> list[str]:
 
 def facts_of(counts: Mapping[int, RuleCounts]) -> dict[str, object]:
     """The counters of the nodes where anything matched."""
-    return {node_name(node): one.as_dict() for node, one in sorted(counts.items()) if one != RuleCounts()}
+    return {node_name(node): own.as_dict() for node, own in sorted(counts.items()) if own != RuleCounts()}

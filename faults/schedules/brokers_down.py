@@ -29,8 +29,8 @@ def most_brokers_down(begun: Sequence[Begun], shape: ClusterShape) -> int:
     fixed: set[int] = set()
     chosen: list[tuple[Target, Begun, int]] = []
     others = 0
-    for number, one in enumerate(begun):
-        downs, target = one.fault.max_brokers_down(shape), one.fault.taken_down(shape)
+    for number, current in enumerate(begun):
+        downs, target = current.fault.max_brokers_down(shape), current.fault.taken_down(shape)
         nodes = None if target is None else target.fixed_nodes(shape)
         if not downs:
             continue
@@ -39,11 +39,11 @@ def most_brokers_down(begun: Sequence[Begun], shape: ClusterShape) -> int:
         elif isinstance(target, _LASTING):
             same = [
                 before
-                for other, before, place in chosen
-                if other == target and _means_the_same(before, one, begun[place:number], shape)
+                for other, before, position in chosen
+                if other == target and _means_the_same(before, current, begun[position:number], shape)
             ]
             others += 0 if same else downs
-            chosen.append((target, one, number))
+            chosen.append((target, current, number))
         else:
             others += downs
     return min(shape.brokers, len(fixed) + others)

@@ -52,12 +52,12 @@ def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[De
     state = _with_progress(schedule, state, now)
     decisions: list[Decision] = []
     still: list[OpenFaultState] = []
-    for one in state.open:
-        shown = now.phases.get(one.start.occurrence) is FaultState.SHOWN
-        if shown and not one.healing and now.seconds >= one.start.at + one.start.lasting:
-            decisions.append(HealDecision(one.start.occurrence))
-            one = replace(one, healing=True)
-        still.append(one)
+    for open_fault in state.open:
+        shown = now.phases.get(open_fault.start.occurrence) is FaultState.SHOWN
+        if shown and not open_fault.healing and now.seconds >= open_fault.start.at + open_fault.start.lasting:
+            decisions.append(HealDecision(open_fault.start.occurrence))
+            open_fault = replace(open_fault, healing=True)
+        still.append(open_fault)
     state = replace(state, open=tuple(still))
     if now.ended or schedule.over(now.seconds):
         return tuple(decisions), state
@@ -69,7 +69,7 @@ def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[De
 def unfinished(schedule: Schedule, state: ScheduleState) -> bool:
     """Whether a fault is open, or one that is due within the step has not begun."""
     each = zip(schedule.tracks, state.cursors, strict=True)
-    return state.busy or bool(state.waiting) or any(_next_due(schedule, *one) is not None for one in each)
+    return state.busy or bool(state.waiting) or any(_next_due(schedule, *pair) is not None for pair in each)
 
 
 def describe_unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
@@ -107,17 +107,17 @@ def _with_progress(schedule: Schedule, state: ScheduleState, now: Now) -> Schedu
     """Add the progress of the faults, and the leaders at the beginning."""
     cursors = list(state.cursors)
     still, waiting = [], list(state.waiting)
-    for one in state.open:
-        number = one.start.occurrence.track
-        phase = now.phases.get(one.start.occurrence, FaultState.BEGUN)
+    for open_fault in state.open:
+        number = open_fault.start.occurrence.track
+        phase = now.phases.get(open_fault.start.occurrence, FaultState.BEGUN)
         if phase in (FaultState.INJECTED, FaultState.SHOWN, FaultState.HEALED):
             cursors[number] = replace(cursors[number], injected=True)
         if phase is FaultState.HEALED:
             cursors[number] = replace(cursors[number], healed=now.seconds)
         elif phase is FaultState.PUT_OFF:
-            waiting.append((one.start, now.seconds + _RETRY_SECONDS))
+            waiting.append((open_fault.start, now.seconds + _RETRY_SECONDS))
         else:
-            still.append(replace(one, failed=phase is FaultState.FAILED))
+            still.append(replace(open_fault, failed=phase is FaultState.FAILED))
     leaders = dict(state.leaders)
     for track in schedule.tracks:
         moved = track.begin.condition.leader_moved if isinstance(track.begin, WhenTrue) else None
@@ -162,10 +162,10 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
     limit = math.inf if schedule.at_most_down is None else schedule.at_most_down - now.down_before
     started = []
     blocked = False
-    for start in sorted(candidates, key=lambda one: (one.due, one.occurrence)):
+    for start in sorted(candidates, key=lambda candidate: (candidate.due, candidate.occurrence)):
         number = start.occurrence.track
         downs = start.fault.max_brokers_down(schedule.shape)
-        full = downs > 0 and (blocked or downs + sum(one.downs for one in opened) > limit)
+        full = downs > 0 and (blocked or downs + sum(open_fault.downs for open_fault in opened) > limit)
         # A fault that waits for brokers to come back is not overtaken by others that take some down.
         blocked = blocked or full
         if full or _is_full(schedule.tracks[number], number, opened, start in waiting):
@@ -202,7 +202,7 @@ def _finished(track: Track, cursor: Cursor) -> bool:
 
 def _is_full(track: Track, number: int, opened: Sequence[OpenFaultState], retried: bool) -> bool:
     """Whether a repeating track has the greatest permitted number of faults open."""
-    mine = sum(one.start.occurrence.track == number for one in opened)
+    mine = sum(open_fault.start.occurrence.track == number for open_fault in opened)
     return isinstance(track.begin, Repeating) and not retried and mine >= track.begin.at_once
 
 
@@ -236,7 +236,7 @@ def _is_met(schedule: Schedule, state: ScheduleState, condition: StepCondition, 
         return False
     which = range(schedule.shape.partitions) if condition.partition is None else (condition.partition,)
     seen = [now.view.partition(now.topic, partition) for partition in which]
-    return any(one is not None and len(one.isr) < condition.isr_below for one in seen)
+    return any(partition is not None and len(partition.isr) < condition.isr_below for partition in seen)
 
 
 def _leader(now: Now, partition: int) -> int | None:
@@ -260,15 +260,15 @@ def simulate(
 ) -> Simulation:
     """All faults that do not depend on brokers or workload; at most `each` faults per track if the step's end
     is not known. `down_before` is what the schedule's limit counts of the faults that are `open_before`."""
-    found: list[Start] = []
+    faults: list[Start] = []
     most = most_brokers_down(open_before, schedule.shape)
     limit = each if schedule.seconds is None else None
     for start, state in _played(schedule, down_before, limit):
-        found.append(start)
-        mine = [Begun(one.start.fault, one.start.at) for one in state.open]
+        faults.append(start)
+        mine = [Begun(open_fault.start.fault, open_fault.start.at) for open_fault in state.open]
         most = max(most, most_brokers_down([*open_before, *mine], schedule.shape))
-    cut = limit is not None and any(one.occurrence.number >= limit - 1 for one in found)
-    return Simulation(tuple(found), most, cut)
+    cut = limit is not None and any(fault.occurrence.number >= limit - 1 for fault in faults)
+    return Simulation(tuple(faults), most, cut)
 
 
 def _played(schedule: Schedule, down_before: int, limit: int | None) -> Iterator[tuple[Start, ScheduleState]]:
@@ -290,7 +290,7 @@ def _played(schedule: Schedule, down_before: int, limit: int | None) -> Iterator
 
 def _next_moment(schedule: Schedule, state: ScheduleState, seconds: float, limit: int | None) -> float | None:
     """When something may happen again; None: never."""
-    times = [one.start.at + one.start.lasting for one in state.open]
+    times = [open_fault.start.at + open_fault.start.lasting for open_fault in state.open]
     for cursor in state.cursors:
         if cursor.due is not None and (limit is None or cursor.begun < limit):
             times.append(cursor.due)

@@ -54,15 +54,15 @@ def schedule_problems(
     injected before it and are open, by their path in the file.
     """
     before = before or {}
-    found = tracks(entries)
+    all_tracks = tracks(entries)
     return [
-        *_names(entries, found),
-        *(problem for track in found for problem in _times(track, seconds)),
-        *(_too_late(found, seconds) if seconds is not None else ()),
-        *(problem for track in found for problem in _condition(track, shape)),
-        *(problem for track in found for problem in _impossible(track, shape)),
-        *_limits(found, shape, brokers_down_limit(entries, at_most_down), before),
-        *_contradictions(found, shape, seconds, before),
+        *_names(entries, all_tracks),
+        *(problem for track in all_tracks for problem in _times(track, seconds)),
+        *(_too_late(all_tracks, seconds) if seconds is not None else ()),
+        *(problem for track in all_tracks for problem in _condition(track, shape)),
+        *(problem for track in all_tracks for problem in _impossible(track, shape)),
+        *_limits(all_tracks, shape, brokers_down_limit(entries, at_most_down), before),
+        *_contradictions(all_tracks, shape, seconds, before),
     ]
 
 
@@ -145,7 +145,7 @@ def _too_late(found: Sequence[Track], seconds: float) -> Iterator[Problem]:
         begin = how.seconds if isinstance(how, At) else None
         if isinstance(how, Following):
             # The predecessors of a track come before it in the list.
-            ends = [(earliest[one], found[one].picks[0].lasting[0]) for one in how.tracks]
+            ends = [(earliest[before], found[before].picks[0].lasting[0]) for before in how.tracks]
             known = [start + lasting for start, lasting in ends if start is not None]
             begin = max(known) + how.pause if len(known) == len(ends) else None
             if begin is not None and begin >= seconds:
@@ -208,7 +208,7 @@ def _contradictions(
         for track in found
         if not track.from_menu and track.picks[0].fault.injection.stops_process
     ]
-    pairs = [*((one, two) for one in held for two in mine), *combinations(mine, 2)]
+    pairs = [*((earlier, later) for earlier in held for later in mine), *combinations(mine, 2)]
     for (first, fault, windows), (second, other, others) in pairs:
         for (start, end), (begin, until) in _overlaps(windows, others):
             nodes = _same_nodes(fault, other, shape, at_once=start == begin)

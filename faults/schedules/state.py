@@ -161,4 +161,4 @@ class ScheduleState:
     @property
     def busy(self) -> bool:
         """Whether a fault that was begun has not been healed yet."""
-        return any(not one.failed for one in self.open)
+        return any(not open_fault.failed for open_fault in self.open)

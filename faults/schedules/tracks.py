@@ -117,10 +117,10 @@ def _between(rng: random.Random, span: tuple[float, float]) -> float:
 
 def tracks(entries: Many[ScheduleEntry]) -> tuple[Track, ...]:
     """Every track of a step's entries, in the order of the file."""
-    found: list[Track] = []
+    all_tracks: list[Track] = []
     for number, entry in enumerate(entries):
-        _unfold(entry, f"faults[{number}]", _begin(entry), (), found)
-    return tuple(found)
+        _unfold(entry, f"faults[{number}]", _begin(entry), (), all_tracks)
+    return tuple(all_tracks)
 
 
 def _begin(entry: ScheduleEntry) -> Begin:
@@ -153,8 +153,14 @@ def _unfold(
         return tuple(ends)
     if isinstance(entry, Random):
         picks = tuple(
-            Pick(one.fault, one.lasting, f"{where}.random.menu[{index}].fault", one.weight, one.if_impossible)
-            for index, one in enumerate(entry.random.menu)
+            Pick(
+                item.fault,
+                item.lasting,
+                f"{where}.random.menu[{index}].fault",
+                item.weight,
+                item.if_impossible,
+            )
+            for index, item in enumerate(entry.random.menu)
         )
     else:
         span = (entry.lasting, entry.lasting)

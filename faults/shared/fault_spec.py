@@ -44,7 +44,7 @@ class InjectionContext:
     @property
     def topics(self) -> tuple[str, ...]:
         """The topic under test and those beside it."""
-        return (self.topic, *(one for one in self.beside if one != self.topic))
+        return (self.topic, *(topic for topic in self.beside if topic != self.topic))
 
     def running(self, nodes: Iterable[int]) -> tuple[int, ...]:
         """Those of the nodes whose process runs, ascending; the client is never one of them."""

@@ -84,10 +84,10 @@ def host_config(context: InjectionContext, node: int) -> Mapping[str, Any]:
 
 def describe_difference(context: InjectionContext, node: int, asked: Mapping[str, int]) -> str | None:
     """The first limit whose value is not as asked, in words; None: all are."""
-    found = host_config(context, node)
+    config = host_config(context, node)
     for name, value in asked.items():
-        if found.get(name) != value:
-            return f"{node_name(node)}: {name} is {found.get(name)}, not {value}"
+        if config.get(name) != value:
+            return f"{node_name(node)}: {name} is {config.get(name)}, not {value}"
     return None
 
 

@@ -20,8 +20,8 @@ _PROOF_SECONDS = 15.0
 
 def running_version(cluster: FaultCluster, node: int) -> str | None:
     """The version that a node has printed since its last start; None: none yet."""
-    found = _PRINTED.findall(cluster.log_since(node, cluster.started_ns(node)))
-    return str(found[-1]) if found else None
+    versions = _PRINTED.findall(cluster.log_since(node, cluster.started_ns(node)))
+    return str(versions[-1]) if versions else None
 
 
 def versions_of(cluster: FaultCluster, nodes: Iterable[int]) -> dict[int, str]:
@@ -30,7 +30,7 @@ def versions_of(cluster: FaultCluster, nodes: Iterable[int]) -> dict[int, str]:
     Raises:
         FaultError: a node has printed none.
     """
-    found = {}
+    versions = {}
     for node in nodes:
         version = running_version(cluster, node)
         if version is None:
@@ -40,8 +40,8 @@ def versions_of(cluster: FaultCluster, nodes: Iterable[int]) -> dict[int, str]:
                 expected="a line `Kafka version: ...` in its log since its last start",
                 next_step="leave the level of the root logger at INFO",
             )
-        found[node] = version
-    return found
+        versions[node] = version
+    return versions
 
 
 def in_upgrade_order(cluster: FaultCluster, versions: dict[int, str], target: str) -> tuple[int, ...]:
@@ -82,12 +82,12 @@ def not_at(cluster: FaultCluster, nodes: Iterable[int], version: str) -> str | N
 def last_errors(cluster: FaultCluster, nodes: Iterable[int]) -> list[str]:
     """The last errors that those of the nodes have printed which have ended or do not answer: why Kafka does
     not start with another version, for example."""
-    found = []
+    printed = []
     for node in nodes:
         running = cluster.is_running(node)
         if running and (node not in cluster.broker_ids or cluster.features(node) is not None):
             continue
         lines = cluster.log_since(node, cluster.started_ns(node)).splitlines()
         errors = [line for line in lines if _ERROR.search(line)][-_LINES:]
-        found += [f"{node_name(node)} printed: {line}" for line in errors]
-    return found
+        printed += [f"{node_name(node)} printed: {line}" for line in errors]
+    return printed

@@ -95,14 +95,14 @@ class Both(BaseTarget):
             target.refuse_impossible(shape)
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        wanted, excluded = ([one.choose(snapshot) for one in part] for part in self._parts())
+        wanted, excluded = ([target.choose(snapshot) for target in part] for part in self._parts())
         return frozenset.intersection(*wanted).difference(*excluded)
 
     def beside_brokers(self) -> frozenset[Beside]:
         return frozenset.intersection(*(target.beside_brokers() for target in self._parts()[0]))
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
-        wanted, excluded = ([one.fixed_nodes(shape) for one in part] for part in self._parts())
+        wanted, excluded = ([target.fixed_nodes(shape) for target in part] for part in self._parts())
         known = [nodes for nodes in wanted if nodes is not None]
         removed = [nodes for nodes in excluded if nodes is not None]
         if len(known) + len(removed) < len(wanted) + len(excluded):

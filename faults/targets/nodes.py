@@ -32,7 +32,7 @@ class Coordinates(Frozen):
 
     @model_validator(mode="after")
     def _one(self) -> Coordinates:
-        if sum(one is not None for one in (self.group, self.transactional_id, self.share_state)) != 1:
+        if sum(name is not None for name in (self.group, self.transactional_id, self.share_state)) != 1:
             raise ValueError("name either `group` or `transactional_id` or `share_state`")
         if self.partition is not None and self.share_state is None:
             raise ValueError("`partition` is for `share_state` alone")
@@ -50,11 +50,11 @@ class Coordinator(BaseTarget):
         group = of.share_state or of.group or ""
         named = snapshot.groups.get(group, group)
         if of.share_state is not None:
-            found = cluster.share_coordinator(named, snapshot.topic, of.partition or 0)
+            coordinator = cluster.share_coordinator(named, snapshot.topic, of.partition or 0)
         else:
             key = of.transactional_id or named
-            found = cluster.coordinator(key, transactional=of.transactional_id is not None)
-        return frozenset() if found is None else frozenset({found})
+            coordinator = cluster.coordinator(key, transactional=of.transactional_id is not None)
+        return frozenset() if coordinator is None else frozenset({coordinator})
 
 
 ELECTION_SECONDS = 10.0
@@ -68,15 +68,15 @@ class Controller(BaseTarget):
     controller: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        found: list[int] = []
+        controllers: list[int] = []
 
         def missing() -> str | None:
             if (active := snapshot.cluster.controller()) is not None:
-                found.append(active)
-            return None if found else "an active controller"
+                controllers.append(active)
+            return None if controllers else "an active controller"
 
         poll_within(ELECTION_SECONDS, missing)
-        return frozenset(found)
+        return frozenset(controllers)
 
     def fixed_nodes(self, shape: ClusterShape) -> frozenset[int] | None:
         return frozenset(shape.controller_ids) if len(shape.controller_ids) == 1 else None
