@@ -198,11 +198,11 @@ class ApplicationSpec(Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> ApplicationSpec:
-        found = [(text, name) for text in self.texts for name in _PLACEHOLDER.findall(text)]
-        for text, name in found:
+        placeholders = [(text, name) for text in self.texts for name in _PLACEHOLDER.findall(text)]
+        for text, name in placeholders:
             meant = name if name in (*PLACEHOLDERS, "port") else _OTHER_NAMES.get(name)
             # Braces may be the application's own: another tool's name counts where ours is not used.
-            if any(meant == one for _, one in found):
+            if any(meant == other for _, other in placeholders):
                 continue
             if (close := meant or closest(name, PLACEHOLDERS)) is not None:
                 raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")

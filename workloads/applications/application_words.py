@@ -28,8 +28,8 @@ def application_sentence(arm: ArmResult) -> str | None:
     if application is None or summary is None or summary.inputs is None:
         return None
     number = "an unknown number" if summary.processed is None else f"{summary.processed:,}"
-    found = ((finding.value, summary.count(finding)) for finding in _OF_OUTPUTS)
-    counts = ", ".join(f"{name} {count:,}" for name, count in found if count)
+    numbers = ((finding.value, summary.count(finding)) for finding in _OF_OUTPUTS)
+    counts = ", ".join(f"{name} {count:,}" for name, count in numbers if count)
     processed = f"{application.guarantee}, {number} of {summary.inputs:,} inputs processed"
     return "; ".join(filter(None, (processed, counts, _exits_in_words(arm.meta))))
 
@@ -50,26 +50,26 @@ def exits_of(meta: RunMeta) -> tuple[ApplicationExit, ...]:
 
 def _exits_in_words(meta: RunMeta) -> str:
     """ "ended by itself 2 times: instance ..."; empty: it did not."""
-    found = exits_of(meta)
-    if not found:
+    ends = exits_of(meta)
+    if not ends:
         return ""
-    shown = "; ".join(exit_in_words(one, meta) for one in found[:MOST_EXITS])
-    more = f"; and {len(found) - MOST_EXITS} more" if len(found) > MOST_EXITS else ""
-    return f"ended by itself {len(found):,} time{'s' * (len(found) > 1)}: {shown}{more}"
+    shown = "; ".join(exit_in_words(end, meta) for end in ends[:MOST_EXITS])
+    more = f"; and {len(ends) - MOST_EXITS} more" if len(ends) > MOST_EXITS else ""
+    return f"ended by itself {len(ends):,} time{'s' * (len(ends) > 1)}: {shown}{more}"
 
 
 def exits(meta: RunMeta) -> Table:
     """The ends of an application's instances that were their own."""
     rows = (
         {
-            "instance": str(one.instance),
-            "at": since_start(one.at_ns, meta),
-            "code": str(one.code),
-            "started again": "yes" if one.again else "no",
-            "faults open then": open_between(one.at_ns, one.at_ns + 1, meta),
-            "last lines": "\n".join(line.strip() for line in one.last_lines.split("\n")),
+            "instance": str(end.instance),
+            "at": since_start(end.at_ns, meta),
+            "code": str(end.code),
+            "started again": "yes" if end.again else "no",
+            "faults open then": open_between(end.at_ns, end.at_ns + 1, meta),
+            "last lines": "\n".join(line.strip() for line in end.last_lines.split("\n")),
         }
-        for one in exits_of(meta)
+        for end in exits_of(meta)
     )
     return Table(*grid(rows), title="The application ended by itself", cards=True)
 
@@ -78,7 +78,7 @@ APPLICATION = WorkloadWords(
     "application",
     sentence=application_sentence,
     moments=lambda meta: tuple(
-        Moment(one.at_ns, f"ended by itself: {exit_in_words(one, meta)}") for one in exits_of(meta)
+        Moment(end.at_ns, f"ended by itself: {exit_in_words(end, meta)}") for end in exits_of(meta)
     ),
     events=lambda meta: (exits(meta),),
 )

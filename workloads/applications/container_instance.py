@@ -77,7 +77,7 @@ class ApplicationContainers(RunningNodes):
         self, cluster: ManagedCluster, instances: int, mounts: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
         super().__init__()
-        self._mounts = {folder: dict(one) for folder, one in (mounts or {}).items()}
+        self._mounts = {folder: dict(mount) for folder, mount in (mounts or {}).items()}
         self.name, self.client = cluster.name, cluster.client
         self.toolbox = cluster.toolbox
         self._cluster = cluster
@@ -238,8 +238,8 @@ class ContainerInstance:
     def table_bytes(self, folder: str) -> int:
         """The size of all files below a folder of the container; 0 while it is paused or does not run."""
         with suppress(ClusterError):
-            found = re.match(r"\d+", self.containers.in_node(self._number, f"du -sk {folder}").text)
-            return int(found[0]) * 1024 if found else 0
+            match = re.match(r"\d+", self.containers.in_node(self._number, f"du -sk {folder}").text)
+            return int(match[0]) * 1024 if match else 0
         return 0
 
     def _await_end(self, seconds: float) -> None:
@@ -278,7 +278,7 @@ def _archive(files: Mapping[str, str]) -> bytes:
         archive.addfile(state)
         for inside, outside in files.items():
             data = Path(outside).read_bytes()
-            one = tarfile.TarInfo(inside.strip("/"))
-            one.size, one.mode, one.mtime = len(data), 0o755, int(time.time())
-            archive.addfile(one, io.BytesIO(data))
+            entry = tarfile.TarInfo(inside.strip("/"))
+            entry.size, entry.mode, entry.mtime = len(data), 0o755, int(time.time())
+            archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()

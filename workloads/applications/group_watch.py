@@ -59,17 +59,17 @@ class GroupWatch:
         if self.group is None:
             return None
         try:
-            found = self._described(self.group)
+            described = self._described(self.group)
         except (KafkaException, TimeoutError) as error:
             return f"group {self.group} cannot be described: {_words(error)}"
         held = {
-            one.partition
-            for member in found.members
-            for one in (member.assignment.topic_partitions or [])
-            if one.topic == self.topic
+            assigned.partition
+            for member in described.members
+            for assigned in (member.assignment.topic_partitions or [])
+            if assigned.topic == self.topic
         }
-        if found.state is not ConsumerGroupState.STABLE:
-            return f"group {self.group} is {found.state.name}, with {len(found.members)} member(s)"
+        if described.state is not ConsumerGroupState.STABLE:
+            return f"group {self.group} is {described.state.name}, with {len(described.members)} member(s)"
         left = set(range(self.partitions)) - held
         return f"no member of group {self.group} has partition(s) {sorted(left)}" if left else None
 
@@ -120,13 +120,13 @@ class GroupWatch:
         answers = self._client.list_offsets(
             wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_SECONDS
         )
-        found = {}
+        offsets = {}
         for topic_partition, answer in answers.items():
             with suppress(KafkaException, TimeoutError):
                 offset = answer.result(_PATIENCE).offset
                 if offset >= 0:  # librdkafka answers -1001 for a partition without a leader.
-                    found[topic_partition.partition] = offset
-        return found
+                    offsets[topic_partition.partition] = offset
+        return offsets
 
     def _records_from(self, partition: int, offset: int, end: int) -> int:
         """The number of committed records of a partition from an offset to its end; without markers."""

@@ -171,13 +171,13 @@ class HostProcess:
 
     def table_size(self, folder: str) -> tuple[tuple[str, int], ...]:
         """Name and size of every file below a folder, in order of their names."""
-        found = []
+        files = []
         # Unlike Path.rglob, os.walk passes over a folder that is removed meanwhile.
         for within, _, names in os.walk(folder):
             for path in (Path(within, name) for name in names):
                 with suppress(OSError):  # It was renamed or removed meanwhile.
-                    found.append((str(path.relative_to(folder)), path.stat().st_size))
-        return tuple(sorted(found))
+                    files.append((str(path.relative_to(folder)), path.stat().st_size))
+        return tuple(sorted(files))
 
     def table_bytes(self, folder: str) -> int:
         """The size of all files below a folder."""

@@ -176,11 +176,11 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     )
 
     def checkpoints() -> dict[int, int]:
-        found: dict[int, int] = {}
+        offsets: dict[int, int] = {}
         for placeholder in placeholders:
             for partition, offset in processed_offsets(Path(placeholder["state"])).items():
-                found[partition] = max(offset, found.get(partition, 0))
-        return found
+                offsets[partition] = max(offset, offsets.get(partition, 0))
+        return offsets
 
     return RunningApplication(
         spec,

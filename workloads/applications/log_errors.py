@@ -27,12 +27,12 @@ class LogErrors:
     def __str__(self) -> str:
         """In words; empty if there is nothing to tell."""
         counted = ((self.lines, "line", "at the level of an error"), (self.tracebacks, "traceback", ""))
-        told = [
-            f"{count:,} {one}{'' if count == 1 else 's'} {more}".strip()
-            for count, one, more in counted
+        parts = [
+            f"{count:,} {noun}{'' if count == 1 else 's'} {more}".strip()
+            for count, noun, more in counted
             if count
         ]
-        return f"{' and '.join(told)}, the first: {self.first}" if told else ""
+        return f"{' and '.join(parts)}, the first: {self.first}" if parts else ""
 
 
 def log_errors(logs: Iterable[str]) -> LogErrors:

@@ -67,16 +67,16 @@ def read_output_topic(
 
     report_progress("reading the application's output")
     try:
-        found = read_twice(cluster, target, one_pass)
+        read = read_twice(cluster, target, one_pass)
     except ClusterError as error:
         return OutputRead(0, (f"the application's output could not be read: {error}",))
-    reasons = list(found.reasons)
-    deleted = [bound.partition for bound in found.bounds if bound.log_start_offset > 0]
+    reasons = list(read.reasons)
+    deleted = [bound.partition for bound in read.bounds if bound.log_start_offset > 0]
     if deleted:
         reasons.append(f"records of partition(s) {deleted} have been deleted; give the output more retention")
-    reasons += gap_reasons(cluster, found.bounds, found.first, found.committed, compacted=target.compacted)
+    reasons += gap_reasons(cluster, read.bounds, read.first, read.committed, compacted=target.compacted)
     return OutputRead(
-        sum(digest.records for digest in found.first.values()),
+        sum(digest.records for digest in read.first.values()),
         tuple(f"the application's output was not read to its end: {reason}" for reason in reasons),
     )
 
@@ -119,7 +119,7 @@ def read_output_table(
         for number, (path, _) in enumerate(before):
             first = 0
             for columns in (_parquet if form == "parquet" else _lines)(path):
-                rows = [TableRow(name, number, first + row, one) for row, one in enumerate(columns)]
+                rows = [TableRow(name, number, first + row, fields) for row, fields in enumerate(columns)]
                 first += len(rows)
                 got = np.ones(len(rows), np.bool_)
                 file.add(output_rows(rows, identity.map(rows, run_id), got, time.time_ns()))
@@ -134,13 +134,13 @@ def read_output_table(
 
 def _listed(folders: Sequence[Path]) -> list[tuple[Path, int]]:
     """The files of the table and their sizes."""
-    found = []
+    files = []
     for folder in folders:
         for path in table_files(folder) if folder.is_dir() else ():
             # A container's log names the paths inside of it.
             here = path if path.exists() else folder / path.name
-            found.append((here, here.stat().st_size))
-    return found
+            files.append((here, here.stat().st_size))
+    return files
 
 
 def _parquet(path: Path) -> Iterator[list[dict[str, Any]]]:

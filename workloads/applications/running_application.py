@@ -96,15 +96,15 @@ class RunningApplication:
             BadInput: it cannot be started.
         """
         with self._lock:
-            one = self.instances[node]
-            if self._over.is_set() or (node not in self._down and one.is_running()):
+            instance = self.instances[node]
+            if self._over.is_set() or (node not in self._down and instance.is_running()):
                 return False
-            again = one.started_ns() > 0
+            again = instance.started_ns() > 0
             checkpoint = self._checkpoint() if again else None
-            one.start()
+            instance.start()
             self._down.discard(node)
             self._ended.discard(node)
-            self._note(node, "restarted" if again else "started", pid=one.pid, checkpoint=checkpoint)
+            self._note(node, "restarted" if again else "started", pid=instance.pid, checkpoint=checkpoint)
         return True
 
     def end_instance(self, node: int, how: Callable[[Instance], None], event: str) -> None:
@@ -190,11 +190,11 @@ class RunningApplication:
         """Stop every instance, gracefully if it does so. Safe to call again."""
         self._over.set()
         with self._lock:
-            for node, one in self.instances.items():
-                if node not in self._down and one.is_running():
+            for node, instance in self.instances.items():
+                if node not in self._down and instance.is_running():
                     self._down.add(node)
-                    one.stop()
-                    self._note(node, "stopped", code=one.exit_code())
+                    instance.stop()
+                    self._note(node, "stopped", code=instance.exit_code())
 
     def remove(self) -> None:
         """End every instance at once, and remove what is left of it. Safe to call again."""
@@ -218,7 +218,7 @@ class RunningApplication:
     def _output_size(self) -> object:
         if self._output is not None:
             return self._output.ends()
-        return [one.table_size(folder) for one, folder in self._table_folders()]
+        return [instance.table_size(folder) for instance, folder in self._table_folders()]
 
     def _table_folders(self) -> Iterator[tuple[Instance, str]]:
         """Each instance with the folder of its table."""
@@ -235,12 +235,12 @@ class RunningApplication:
 
     def _look_at(self, node: int) -> None:
         with self._lock:
-            one = self.instances[node]
-            if self._over.is_set() or node in self._down or node in self._ended or one.is_running():
+            instance = self.instances[node]
+            if self._over.is_set() or node in self._down or node in self._ended or instance.is_running():
                 return
             # Before anything else: until it has started again, it has ended.
             self._ended.add(node)
-            code, lines = one.exit_code(), one.last_lines()
+            code, lines = instance.exit_code(), instance.last_lines()
             self._note(node, "exited", code=code, last_lines=lines)
             again = self._restarts[node] < self.spec.restarts
             number, now = node - FIRST_APPLICATION_ID, time.time_ns()
@@ -257,8 +257,11 @@ class RunningApplication:
         return self.spec.must_fail and bool(self.instances[node].exit_code())
 
     def _end_of(self, node: int) -> str:
-        one = self.instances[node]
-        return f"{one.name} ended by itself with code {one.exit_code()}; its last lines: {one.last_lines()}"
+        instance = self.instances[node]
+        return (
+            f"{instance.name} ended by itself with code {instance.exit_code()}; "
+            f"its last lines: {instance.last_lines()}"
+        )
 
     def _look_for_flood(self) -> None:
         ends = self.group.ends()
@@ -268,14 +271,14 @@ class RunningApplication:
         if self._output is not None:
             flood = describe_topic_flood(self.spec, inputs, self.output_records())
         else:
-            written = sum(one.table_bytes(folder) for one, folder in self._table_folders())
+            written = sum(instance.table_bytes(folder) for instance, folder in self._table_folders())
             flood = describe_table_flood(self.spec, inputs, written, self._value_bytes)
         if flood is None:
             return
         self.problems.append(flood)
         self._over.set()
         for node in self.instances:
-            self.end_instance(node, lambda one: one.kill(), "killed")
+            self.end_instance(node, lambda instance: instance.kill(), "killed")
 
     def _note(self, node: int, event: str, **detail: Any) -> None:
         self._events.append(

@@ -57,10 +57,10 @@ class SourceClient(ABC):
         except KafkaException as error:
             self._number, self.last_error = self._number + 1, error.args[0].name()
             raise
-        told = {"value": value, "offset": self._number, "partition": partition, "latency": None}
+        fields = {"value": value, "offset": self._number, "partition": partition, "latency": None}
         self._number, self.taken = self._number + 1, self.taken + 1
         self.last_error = unclear or self.last_error
-        report(unclear and _error(unclear), _calls(**told))
+        report(unclear and _error(unclear), _calls(**fields))
 
     def poll(self, seconds: float = 0) -> int:
         """Wait: everything has been reported."""
@@ -145,10 +145,10 @@ class HttpClient(SourceClient):
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             return type(error).__name__
-        told = f"HTTP_{answer.status}"
+        status = f"HTTP_{answer.status}"
         if 400 <= answer.status < 500 and answer.status != http.client.REQUEST_TIMEOUT:
-            raise KafkaException(_error(told))
-        return None if 200 <= answer.status < 300 else told
+            raise KafkaException(_error(status))
+        return None if 200 <= answer.status < 300 else status
 
     def _connect(self) -> None:
         """Connect, unless a connection is open. Without one nothing was sent, so the record may wait."""

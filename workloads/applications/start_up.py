@@ -51,12 +51,12 @@ def await_ready(instances: Sequence[Instance], unready: Callable[[], str | None]
 
     left = poll_within(within, missing)
     if dead:
-        one = dead[0]
+        ended = dead[0]
         raise ClusterError(
             "the application ended before it was ready",
-            where=one.name,
+            where=ended.name,
             expected="a process that runs until the end of the run",
-            found=f"exit code {one.exit_code()}; its last lines:\n            {one.last_lines()}",
+            found=f"exit code {ended.exit_code()}; its last lines:\n            {ended.last_lines()}",
             next_step="correct the application, or its arguments and `env`",
         )
     if left is not None:

@@ -25,12 +25,12 @@ def table_files(folder: Path) -> list[Path]:
     """
     if (folder / SPARK_LOG).is_dir():
         return list(dict.fromkeys(_named_by_spark(folder)))
-    found = (
+    files = (
         path
         for path in folder.rglob("*")
         if path.is_file() and not any(part[0] in "._" for part in path.relative_to(folder).parts)
     )
-    return sorted(found)
+    return sorted(files)
 
 
 def _named_by_spark(folder: Path) -> Iterator[Path]:

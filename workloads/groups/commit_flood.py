@@ -135,7 +135,7 @@ class CommitFlood:
     def send(self, seconds: float) -> None:
         """Write all requests, for at most `seconds`; answers that come meanwhile are taken."""
         deadline = time.monotonic() + seconds
-        while any(not one.sent for one in self._open) and time.monotonic() < deadline:
+        while any(not connection.sent for connection in self._open) and time.monotonic() < deadline:
             self._step(0.1)
 
     def collect(self, seconds: float) -> None:

@@ -60,7 +60,7 @@ class GroupOffsets(RunningWorkload):
         assert self._brokers is not None, "open comes first"
         groups = {
             group: commit.partition
-            for commit in (one.commit_offsets for one in self._setting.experiment.steps)
+            for commit in (planned.commit_offsets for planned in self._setting.experiment.steps)
             if commit is not None and commit.name in step.of
             for group in commit.group_names
         }
@@ -91,7 +91,7 @@ class GroupOffsets(RunningWorkload):
 def committing(setting: ArmSetting) -> dict[str, str]:
     """The groups of an arm that commit offsets, by reader."""
     readers = setting.experiment.readers_of(setting.arm)
-    readers = tuple(one for one in readers if one.group is not None and one.commits != "none")
+    readers = tuple(reader for reader in readers if reader.group is not None and reader.commits != "none")
     if (process := setting.workload_spec.process) is not None:
         readers = (*readers, reader_spec_of(process))
     return {name: str(reader.group) for reader in readers for name in reader.member_names}

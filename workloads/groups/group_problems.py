@@ -17,10 +17,10 @@ def restart_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ReaderSp
             continue
         where = f"steps[{number}].restart_reader"
         for arm, readers in arms.items():
-            found = {reader.name: reader for reader in readers}.get(restart.reader)
-            if found is None:
+            restarted = {reader.name: reader for reader in readers}.get(restart.reader)
+            if restarted is None:
                 yield Problem(f"{where}.reader", f"arm {arm!r} has no reader {restart.reader!r}")
-            elif restart.crash and not found.apart:
+            elif restart.crash and not restarted.apart:
                 yield Problem(
                     f"{where}.crash",
                     f"a crash needs a reader whose clients have their own processes: set `process: true` "

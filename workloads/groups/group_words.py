@@ -11,12 +11,12 @@ def ownerless(summary: Summary) -> Table:
     """How long partitions had no owner."""
     rows = (
         {
-            "group": one.group,
-            "partition": str(one.partition),
-            "seconds without an owner": f"{one.seconds:.1f}",
-            "longest": f"{one.longest:.1f}",
+            "group": gap.group,
+            "partition": str(gap.partition),
+            "seconds without an owner": f"{gap.seconds:.1f}",
+            "longest": f"{gap.longest:.1f}",
         }
-        for one in summary.ownerless
+        for gap in summary.ownerless
     )
     title = "Partitions that no member of their group owned for a second or more, between two owners"
     return Table(*grid(rows), title=title)

@@ -107,16 +107,18 @@ class MemberlessCommits:
             if step.through is not None:
                 brokers = tuple(number for number in nodes(step.through) if number in brokers)
             else:
-                brokers = tuple(one for one in brokers if one != self._brokers[step.other_than or ""])
+                brokers = tuple(node for node in brokers if node != self._brokers[step.other_than or ""])
             for broker in brokers:
-                found: list[AnsweredCommit] = []
-                first = CommitFlood(self._cluster.endpoint(broker), step.group_names[:1], body, found.append)
+                answers: list[AnsweredCommit] = []
+                first = CommitFlood(
+                    self._cluster.endpoint(broker), step.group_names[:1], body, answers.append
+                )
                 first.send(_ONE_SECONDS)
                 first.collect(_ONE_SECONDS)
-                if found[0].error not in _ELSEWHERE:
-                    self._journal(found[0], step)
+                if answers[0].error not in _ELSEWHERE:
+                    self._journal(answers[0], step)
                     return broker
-                last = f"broker {broker}: {found[0].error}"
+                last = f"broker {broker}: {answers[0].error}"
             time.sleep(_RETRY_SECONDS)
         raise ClusterError(
             f"no broker took a commit within {step.within:g} s",

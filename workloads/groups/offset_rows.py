@@ -82,13 +82,15 @@ def journal_logged_commits(
         for broker in replicas.get(number, ()):
             asked_ns = time.time_ns()
             try:
-                found = list(logged_commits(cluster.log_files(broker, TOPIC, number), groups))
+                commits = list(logged_commits(cluster.log_files(broker, TOPIC, number), groups))
             except (ClusterError, JournalError) as error:
                 report_progress(f"the files of {TOPIC}-{number} on broker {broker} cannot be read: {error}")
                 continue
             times_ns = (asked_ns, time.time_ns())
-            for one in found:
-                if one.topic in topics and not one.aborted:
-                    source = "logged-transaction" if one.transactional else "logged"
-                    row = _row(one.group, (one.topic, one.partition), source, broker, one, times_ns)
-                    sink.append(row | {"log_offset": one.log_offset})
+            for commit in commits:
+                if commit.topic in topics and not commit.aborted:
+                    source = "logged-transaction" if commit.transactional else "logged"
+                    row = _row(
+                        commit.group, (commit.topic, commit.partition), source, broker, commit, times_ns
+                    )
+                    sink.append(row | {"log_offset": commit.log_offset})

@@ -103,7 +103,7 @@ class CoordinatorPoller:
 
     def _complete(self, found: Mapping[tuple[str, TopicPartition], CommittedOffset]) -> bool:
         """Whether every answer has arrived and has the offset that was committed last."""
-        known = {where: one.offset for where, one in found.items() if one.error is None}
+        known = {where: answer.offset for where, answer in found.items() if answer.error is None}
         return len(known) == len(self._names()) * len(self.partitions) and all(
             (known.get(where) or 0) >= offset for where, offset in self._committed.items()
         )
@@ -121,7 +121,9 @@ class CoordinatorPoller:
             self.failure = error
 
     def _ask_all(self) -> dict[tuple[str, TopicPartition], CommittedOffset]:
-        return {(group, where): one for group in self._names() for where, one in self._ask(group).items()}
+        return {
+            (group, where): answer for group in self._names() for where, answer in self._ask(group).items()
+        }
 
     def _ask(self, group: str) -> dict[TopicPartition, CommittedOffset]:
         """Ask the coordinator, and journal what is new; empty: nobody answered."""
@@ -130,16 +132,16 @@ class CoordinatorPoller:
             return {}
         asked_ns = time.time_ns()
         try:
-            found = fetch_offsets(self._connection(broker), group, self.partitions)
+            answers = fetch_offsets(self._connection(broker), group, self.partitions)
         except OSError:
             self._coordinators.pop(group, None)
             return {}
         at_ns = time.time_ns()
-        for partition, one in found.items():
-            self._answers.append(group, partition, broker, one, (asked_ns, at_ns))
-        if any(one.error is not None for one in found.values()):
+        for partition, answer in answers.items():
+            self._answers.append(group, partition, broker, answer, (asked_ns, at_ns))
+        if any(answer.error is not None for answer in answers.values()):
             self._coordinators.pop(group, None)
-        return found
+        return answers
 
     def _coordinator(self, group: str) -> int | None:
         """The group's coordinator, by the first broker that answers; it is looked up again every second,
@@ -151,12 +153,12 @@ class CoordinatorPoller:
             self._turn += 1
             broker = sorted(self.brokers)[self._turn % len(self.brokers)]
             try:
-                found = admin.coordinator(self._connection(broker), group, transactional=False)
+                coordinator = admin.coordinator(self._connection(broker), group, transactional=False)
             except OSError:
                 continue
-            if isinstance(found, int) and found in self.brokers:
-                self._coordinators[group] = (found, time.monotonic())
-                return found
+            if isinstance(coordinator, int) and coordinator in self.brokers:
+                self._coordinators[group] = (coordinator, time.monotonic())
+                return coordinator
         return known
 
     def _connection(self, broker: int) -> BrokerConnection:
@@ -208,12 +210,12 @@ class BrokerPoller:
                 while time.monotonic() < deadline and not self._stop.wait(pause):
                     asked_ns = time.time_ns()
                     try:
-                        found = fetch_offsets_of_groups(connection, self.topic, partitions, stable=stable)
+                        offsets = fetch_offsets_of_groups(connection, self.topic, partitions, stable=stable)
                     except OSError:
                         pause = _SILENT_SECONDS
                         continue
                     pause, times_ns = _PAUSE_SECONDS, (asked_ns, time.time_ns())
-                    for group, one in found.items():
-                        answers.append(group, (self.topic, partitions[group]), broker, one, times_ns)
+                    for group, offset in offsets.items():
+                        answers.append(group, (self.topic, partitions[group]), broker, offset, times_ns)
         except Exception as error:  # the run records it as a problem
             self.failures.append(error)

@@ -77,8 +77,8 @@ class JavaConsumer:
         at most is max.poll.records."""
         with _as_kafka_errors():
             records = self._consumer.poll(java_duration(self._packages, seconds))
-            found = [_message(record) for record in each_of(records)]
-            return found or self._reached()
+            messages = [_message(record) for record in each_of(records)]
+            return messages or self._reached()
 
     def memberid(self) -> str:
         """Unknown: only the thread that polls may ask the client for it."""
@@ -91,10 +91,10 @@ class JavaConsumer:
             partition = self._packages.org.apache.kafka.common.TopicPartition(
                 topic_partition.topic, topic_partition.partition
             )
-            one = java_list(self._packages, partition)
+            partitions = java_list(self._packages, partition)
             return (
-                int(self._consumer.beginningOffsets(one, wait).get(partition)),
-                int(self._consumer.endOffsets(one, wait).get(partition)),
+                int(self._consumer.beginningOffsets(partitions, wait).get(partition)),
+                int(self._consumer.endOffsets(partitions, wait).get(partition)),
             )
 
     def close(self) -> None:
@@ -112,15 +112,15 @@ class JavaConsumer:
         self._looked = time.monotonic()
         assigned = self._consumer.assignment()
         ends = self._consumer.endOffsets(assigned)
-        found = []
-        for one in each_of(assigned):
-            where = str(one.topic()), int(one.partition())
-            end, position = int(ends.get(one)), int(self._consumer.position(one))
+        messages = []
+        for partition in each_of(assigned):
+            where = str(partition.topic()), int(partition.partition())
+            end, position = int(ends.get(partition)), int(self._consumer.position(partition))
             if position >= end and self._ends.get(where) != end:
                 self._ends[where] = end
                 error = KafkaError(KafkaError._PARTITION_EOF)
-                found.append(Message(topic=where[0], partition=where[1], offset=end, error=error))
-        return found
+                messages.append(Message(topic=where[0], partition=where[1], offset=end, error=error))
+        return messages
 
     # As the rebalance listener: Java calls these, in a thread of its own.
     class Java:
@@ -136,9 +136,12 @@ class JavaConsumer:
         self._rebalanced("on_lost", partitions)
 
     def _rebalanced(self, event: str, partitions: Any) -> None:
-        changed = [TopicPartition(str(one.topic()), int(one.partition())) for one in each_of(partitions)]
-        for one in changed:
-            self._ends.pop((one.topic, one.partition), None)
+        changed = [
+            TopicPartition(str(partition.topic()), int(partition.partition()))
+            for partition in each_of(partitions)
+        ]
+        for partition in changed:
+            self._ends.pop((partition.topic, partition.partition), None)
         if (call := self._callbacks.get(event)) is not None and (changed or event == "on_assign"):
             call(self, changed)
 
@@ -154,7 +157,7 @@ def _message(record: Any) -> Message:
         offset=int(record.offset()),
         key=None if key is None else bytes(key),
         value=None if value is None else bytes(value),
-        headers=[(str(one.key()), bytes(one.value())) for one in each_of(record.headers())],
+        headers=[(str(header.key()), bytes(header.value())) for header in each_of(record.headers())],
         timestamp=(_TIMESTAMP_TYPES[record.timestampType().toString()], int(record.timestamp())),
         **more,
     )

@@ -49,8 +49,8 @@ def create_producer(packages: Any, properties: Mapping[str, str], access: Mappin
 def _refusal(error: Py4JJavaError) -> str:
     """Why a client was not made: the constructor wraps what names the property into a KafkaException."""
     cause = error.java_exception.getCause()
-    told = error_of(error).str()
-    return told if cause is None else f"{told}: {cause.getMessage()}"
+    text = error_of(error).str()
+    return text if cause is None else f"{text}: {cause.getMessage()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def driven_producers(
         )
     from workloads.java.scripted_producers import PyScriptedProducers
 
-    of_groups = (one.commits for one in running if isinstance(one, GroupOffsets))
+    of_groups = (workload.commits for workload in running if isinstance(workload, GroupOffsets))
     return PyScriptedProducers(
         setting.workload_spec,
         setting.arm.producer,

@@ -39,10 +39,10 @@ def initialise(step: InitProducerId, cluster: LiveCluster, transactional_id: str
     known, broker, failed = ProducerEpoch(), -1, None
     requests: Counter[str] = Counter()
     while known.epoch < wanted and (left := deadline - time.monotonic()) > 0:
-        found = cluster.coordinator(transactional_id, transactional=True, within=left)
-        if found is None:
+        coordinator = cluster.coordinator(transactional_id, transactional=True, within=left)
+        if coordinator is None:
             break
-        broker, failed = found, None
+        broker, failed = coordinator, None
         with cluster.connection(broker, _ANSWER_SECONDS) as connection:
             while failed is None and known.epoch < wanted and time.monotonic() < deadline:
                 try:

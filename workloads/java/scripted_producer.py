@@ -172,9 +172,9 @@ class ScriptedProducer:
         self.tally.sent(send.records)
         if self._open is not None:
             self._open.records += send.records
-        for seq, one in enumerate(made, start=first):
+        for seq, java_record in enumerate(made, start=first):
             try:
-                self._waiting[seq] = self.producer.send(one)
+                self._waiting[seq] = self.producer.send(java_record)
             except Py4JJavaError as error:
                 self._journal_report(seq, error, None)
         if send.awaited:

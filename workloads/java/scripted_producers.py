@@ -122,10 +122,10 @@ class PyScriptedProducers(ClosesAtEnd):
         Raises:
             ClusterError: the coordinator is not the required one.
         """
-        found = self._ids.get(name)
-        if found is None:
-            found = self._ids[name] = self._transactional_id()
-        return found
+        transactional_id = self._ids.get(name)
+        if transactional_id is None:
+            transactional_id = self._ids[name] = self._transactional_id()
+        return transactional_id
 
     def _create_producer(self, name: str, transactional_id: str | None = None) -> ScriptedProducer:
         drive, bootstrap = self._spec.drive, self._cluster.bootstrap
@@ -157,18 +157,18 @@ class PyScriptedProducers(ClosesAtEnd):
         wanted = self._spec.drive.coordinator
         if wanted is None:
             return next(self._names)
-        found: set[str] = set()
+        coordinators: set[str] = set()
         for name in islice(self._names, _TRIED_NAMES):
             # The topic of transactions is created when the first client asks for its coordinator.
             broker = self._cluster.coordinator(name, transactional=True, within=_COORDINATOR_SECONDS)
             if broker == wanted:
                 return name
-            found.add(str(broker))
+            coordinators.add(str(broker))
         raise ClusterError(
             "no transactional.id has the required coordinator",
             where=f"broker {wanted}",
             expected=f"one of {_TRIED_NAMES} names",
-            found=f"coordinators {sorted(found)}",
+            found=f"coordinators {sorted(coordinators)}",
             next_step="more partitions: transaction.state.log.num.partitions",
         )
 

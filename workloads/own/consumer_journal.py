@@ -108,7 +108,7 @@ class ConsumerJournal:
             if offsets is not None:
                 self.committed(wanted["offsets"], asked_ns=asked_ns, error=error)
             raise
-        self.committed([one for one in answered if one.offset >= 0], asked_ns=asked_ns)
+        self.committed([partition for partition in answered if partition.offset >= 0], asked_ns=asked_ns)
         return answered
 
     def callbacks(self) -> dict[str, Callable[[Any, list[Any]], None]]:

@@ -247,19 +247,21 @@ _open: dict[int, JournaledProducer] = {}
 
 def open_in(folder: Path) -> list[JournaledProducer]:
     """The producers of this process whose journals in this folder are open."""
-    return [one for one in list(_open.values()) if one._folder.path.resolve() == folder.resolve()]
+    return [
+        producer for producer in list(_open.values()) if producer._folder.path.resolve() == folder.resolve()
+    ]
 
 
 @atexit.register
 def _close_all() -> None:
     """A program that ends normally has whole journals, also if it closes no producer."""
-    for one in list(_open.values()):
-        one.end(_EXIT_SECONDS)
+    for producer in list(_open.values()):
+        producer.end(_EXIT_SECONDS)
 
 
 def _refuse_others(producer: Any) -> None:
     name = type(producer).__name__
-    known = all(callable(getattr(producer, one, None)) for one in ("produce", "poll", "flush"))
+    known = all(callable(getattr(producer, method, None)) for method in ("produce", "poll", "flush"))
     if known and "Serializing" not in name and not isinstance(producer, JournaledProducer):
         return
     raise BadInput(

@@ -40,7 +40,7 @@ from workloads.records.record.identity import MAX_RUN
 _MS = 1_000_000
 MOST_NS = 2**63 - 1
 _ERROR = re.compile(r"^[\x21-\x7e]{1,200}$")
-TRANSACTION_ENDS = {one.value: one for one in TxnOutcome}
+TRANSACTION_ENDS = {end.value: end for end in TxnOutcome}
 _TIME = {"time_ms", "time_ns"}
 _FIELDS: dict[str, set[str]] = {
     "begin": {"producer", "run", "topic", "acks"},
@@ -91,11 +91,11 @@ class EventLine:
     def one_of(self, name: str, values: Sequence[object], default: object) -> Any:
         value = self.fields.get(name, default)
         # True equals 1, and is none of the numbers.
-        if any(value is one or (isinstance(value, str) and value == one) for one in values):
+        if any(value is allowed or (isinstance(value, str) and value == allowed) for allowed in values):
             return value
         raise self.bad(
             f"the event {self.event!r} has no usable {name!r}",
-            " or ".join(json.dumps(one) for one in values),
+            " or ".join(json.dumps(allowed) for allowed in values),
             _shown(value),
         )
 
@@ -163,21 +163,21 @@ def _event_lines(file: Path) -> Iterator[EventLine]:
 def _parsed(file: Path, number: int, raw: bytes) -> EventLine:
     line = EventLine(file, number, CUT_OFF, {})
     try:
-        found = json.loads(raw)
+        parsed = json.loads(raw)
     except (ValueError, RecursionError):
         text = f"{raw[:80]!r}"
         if raw.endswith(b"\n"):
             raise line.bad("a line is no JSON", "one JSON object per line", text) from None
         line.fields = {"text": text}
         return line
-    event = found.get("event") if isinstance(found, dict) else None
+    event = parsed.get("event") if isinstance(parsed, dict) else None
     if not isinstance(event, str) or event not in _FIELDS:
-        raise line.bad("a line is no event", f"`event`: {', '.join(_FIELDS)}", _shown(found))
-    unknown = found.keys() - _FIELDS[event] - {"event"}
+        raise line.bad("a line is no event", f"`event`: {', '.join(_FIELDS)}", _shown(parsed))
+    unknown = parsed.keys() - _FIELDS[event] - {"event"}
     if unknown:
         known = ", ".join(sorted(_FIELDS[event])) or "no field"
         raise line.bad(f"the event {event!r} has an unknown field", known, _shown(min(unknown)))
-    line.event, line.fields = event, found
+    line.event, line.fields = event, parsed
     return line
 
 

@@ -121,9 +121,9 @@ class OwnJournal:
         """Journal the report of a send; ignored once the journal is closed."""
         placed = "" if partition is None else f', "partition": {partition}'
         more = f', "error": {json.dumps(error)}' if error is not None else ""
-        found = "" if offset is None or offset < 0 else f', "offset": {offset}'
+        at_offset = "" if offset is None or offset < 0 else f', "offset": {offset}'
         event = EVENT_OF_OUTCOME[outcome]
-        line = f'{{"event": "{event}", "seq": {seq}, "time_ns": {at_ns}{placed}{found}{more}}}'
+        line = f'{{"event": "{event}", "seq": {seq}, "time_ns": {at_ns}{placed}{at_offset}{more}}}'
         with self.lock:
             if seq < self.next_seq:
                 self._write(line)

@@ -107,12 +107,12 @@ class OwnProducers:
         self.stop()
         deadline = time.monotonic() + seconds
         while self._count() and not self._all_closed() and time.monotonic() < deadline:
-            for one in open_in(self._folder.path):
-                if one.idle(IDLE_SECONDS):
-                    one.end(max(0.0, deadline - time.monotonic()))
+            for producer in open_in(self._folder.path):
+                if producer.idle(IDLE_SECONDS):
+                    producer.end(max(0.0, deadline - time.monotonic()))
             time.sleep(_POLL_SECONDS)
-        for one in open_in(self._folder.path):
-            one.end(0.0)
+        for producer in open_in(self._folder.path):
+            producer.end(0.0)
         self._take_over()
 
     def progress(self) -> Progress:
@@ -199,7 +199,7 @@ class EventTally:
                 sent=total["sent"],
                 last_error=self._last_error,
                 errors=dict(self._errors + Counter({NO_REPORT: open_at_end})),
-                **{one.value: outcomes[one] for one in SendOutcome},
+                **{outcome.value: outcomes[outcome] for outcome in SendOutcome},
             )
 
     def _read(self, file: Path) -> None:

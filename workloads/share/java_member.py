@@ -47,8 +47,8 @@ class JavaShareClient:
 
     def poll(self, seconds: float) -> list[Given]:
         with _as_share_errors():
-            found = self._consumer.poll(java_duration(self._jvm.packages, seconds))
-            return [_given(record) for record in each_of(found)]
+            records = self._consumer.poll(java_duration(self._jvm.packages, seconds))
+            return [_given(record) for record in each_of(records)]
 
     def acknowledge(self, record: Given, word: str) -> None:
         with _as_share_errors():
@@ -59,12 +59,12 @@ class JavaShareClient:
             if not wait:
                 self._consumer.commitAsync()
                 return self.answers()
-            found: list[Answer] = []
+            answers: list[Answer] = []
             for entry in each_of(self._consumer.commitSync().entrySet()):
                 problem = entry.getValue()
                 error = str(problem.get().getClass().getSimpleName()) if problem.isPresent() else None
-                found.append((int(entry.getKey().partition()), None, error))
-            return found
+                answers.append((int(entry.getKey().partition()), None, error))
+            return answers
 
     def answers(self) -> list[Answer]:
         return [self._answers.popleft() for _ in range(len(self._answers))]
@@ -95,7 +95,7 @@ def _given(record: Any) -> Given:
         offset=int(record.offset()),
         delivery_count=int(count.get()) if count.isPresent() else None,
         value=None if value is None else bytes(value),
-        headers=[(str(one.key()), bytes(one.value())) for one in each_of(record.headers())],
+        headers=[(str(header.key()), bytes(header.value())) for header in each_of(record.headers())],
         message=record,
     )
 

@@ -54,15 +54,15 @@ class LibrdkafkaShareClient:
             if not wait:
                 self._consumer.commit_async()
                 return self.answers()
-            found = self._consumer.commit_sync(_COMMIT_SECONDS)
+            errors = self._consumer.commit_sync(_COMMIT_SECONDS)
             return [
                 (partition.partition, None, None if error is None else _name(error))
-                for partition, error in found.items()
+                for partition, error in errors.items()
             ]
 
     def answers(self) -> list[Answer]:
-        found, self._answers = self._answers, []
-        return found
+        answers, self._answers = self._answers, []
+        return answers
 
     def close(self) -> None:
         with _as_share_errors():

@@ -146,7 +146,7 @@ def run_member(settings: MemberSettings, client: ShareClient, tell: Teller, stop
     now = time.time_ns()
     if waiting:
         _tell_acknowledged(tell, now, waiting)
-        _commit(tell, client, [one for one, _ in waiting], wait=True)
+        _commit(tell, client, [record for record, _ in waiting], wait=True)
     tell.say(closing=now)
     _guarded(tell, client.close)
     tell.answers(client.answers())
@@ -157,28 +157,28 @@ def _acknowledge(tell: Teller, client: ShareClient, words: Sequence[tuple[Given,
     """Acknowledge each record. One that is no longer the member's own is refused by the client: that is its
     answer, and the others are acknowledged all the same."""
     refused: list[Answer] = []
-    for one, word in words:
+    for record, word in words:
         try:
-            client.acknowledge(one, word)
+            client.acknowledge(record, word)
         except ShareError as error:
             if error.fatal:
                 raise
             tell.say(error=str(error), at=time.time_ns())
-            refused.append((one.partition, one.offset, str(error).partition(":")[0]))
+            refused.append((record.partition, record.offset, str(error).partition(":")[0]))
     tell.answers(refused)
 
 
 def _commit(tell: Teller, client: ShareClient, records: Sequence[Given], *, wait: bool) -> None:
     """Send the acknowledgements of these records and tell the answers. What got no answer in time is told
     too, because the next answer about its partition is not about these records."""
-    found = _guarded(tell, lambda: client.commit(wait=wait)) or []
+    answers = _guarded(tell, lambda: client.commit(wait=wait)) or []
     if not wait:
-        tell.answers(found)
+        tell.answers(answers)
         return
-    errors = {partition: error for partition, _, error in found}
+    errors = {partition: error for partition, _, error in answers}
     delivered = [(record.partition, record.offset) for record in records]
     tell.answers([(number, offset, errors[number]) for number, offset in delivered if number in errors])
-    if rest := [one for one in delivered if one[0] not in errors]:
+    if rest := [row for row in delivered if row[0] not in errors]:
         tell.say(unanswered=time.time_ns(), rows=rest)
 
 
@@ -200,17 +200,17 @@ def _tell_given(tell: Teller, settings: MemberSettings, records: Sequence[Given]
         [record.value for record in records], settings.run_id, lambda index: records[index].headers
     )
     rows = []
-    for index, one in enumerate(records):
+    for index, record in enumerate(records):
         identity: list[int | None] = [None, None, None]
         if decoded.state[index] != UNDECODABLE:
             identity = [int(decoded.run[index]), int(decoded.producer[index]), int(decoded.seq[index])]
         state = STATES[int(decoded.state[index])].value
-        rows.append([one.partition, one.offset, one.delivery_count, state, *identity])
+        rows.append([record.partition, record.offset, record.delivery_count, state, *identity])
     tell.say(given=now, asked=asked, rows=rows)
 
 
 def _tell_acknowledged(tell: Teller, at: int, words: Sequence[tuple[Given, str]]) -> None:
-    tell.say(acknowledged=at, rows=[[one.partition, one.offset, word] for one, word in words])
+    tell.say(acknowledged=at, rows=[[record.partition, record.offset, word] for record, word in words])
 
 
 def run_process(make: Callable[[MemberSettings], ShareClient]) -> NoReturn:

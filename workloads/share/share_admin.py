@@ -52,11 +52,11 @@ def _starts(
     groups = schema.request.DescribeShareGroupOffsetsRequestGroup(group_id=GroupId(group), topics=(topics,))
     request = schema.DescribeShareGroupOffsetsRequest(groups=(groups,))
     answer: Any = connection.ask(request, schema.DescribeShareGroupOffsetsResponse)
-    (found,) = answer.groups
-    refusal = error_name(found.error_code)
+    (described,) = answer.groups
+    refusal = error_name(described.error_code)
     if refusal is not None:
         return tuple(ShareStart(number, refusal) for number in partitions)
-    parts = {int(part.partition_index): part for one in found.topics for part in one.partitions}
+    parts = {int(part.partition_index): part for entry in described.topics for part in entry.partitions}
     return tuple(_start(number, parts.get(number)) for number in partitions)
 
 

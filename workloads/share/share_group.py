@@ -49,7 +49,7 @@ class ShareGroupMembers:
     def await_members(self, deadline: float) -> None:
         """Wait until every member has subscribed, at most until a time.monotonic() value."""
         while time.monotonic() < deadline and any(
-            one.alive and not one.journal.joined for one in self._current.values()
+            member.alive and not member.journal.joined for member in self._current.values()
         ):
             time.sleep(_POLL_SECONDS)
 
@@ -77,11 +77,11 @@ class ShareGroupMembers:
     @property
     def last_delivery_ns(self) -> int:
         """When a member was last given a record; 0: never."""
-        return max((one.journal.last_ns for one in self._all), default=0)
+        return max((member.journal.last_ns for member in self._all), default=0)
 
     @property
     def deliveries(self) -> int:
-        return sum(one.journal.deliveries for one in self._all)
+        return sum(member.journal.deliveries for member in self._all)
 
     def finish_events(self, deadline: float) -> None:
         """Wait until the kills, pauses and restarts that are under way are over; later ones do not come."""
@@ -97,8 +97,8 @@ class ShareGroupMembers:
         self._stop.set()
         with self._lock:
             if give_up:
-                for one in self._current.values():
-                    one.kill()
+                for member in self._current.values():
+                    member.kill()
             self._end(self._current)
 
     def info(self) -> ShareInfo:
@@ -120,9 +120,9 @@ class ShareGroupMembers:
     def problems(self) -> tuple[str, ...]:
         """Members that ended by themselves, or did not end."""
         died = [
-            f"a member of share group {self.spec.name} ended early: {one.failure}"
-            for one in self._all
-            if one.failure is not None
+            f"a member of share group {self.spec.name} ended early: {member.failure}"
+            for member in self._all
+            if member.failure is not None
         ]
         return (*self._problems, *died)
 
@@ -137,18 +137,18 @@ class ShareGroupMembers:
         self._all.append(process)
 
     def _end(self, members: dict[str, MemberProcess]) -> None:
-        for one in members.values():
-            one.close()
+        for member in members.values():
+            member.close()
         deadline = time.monotonic() + _CLOSE_SECONDS + self.spec.hold
-        for name, one in members.items():
-            if not one.join(max(0.0, deadline - time.monotonic())):
+        for name, member in members.items():
+            if not member.join(max(0.0, deadline - time.monotonic())):
                 self._problems.append(f"member {name} of a share group did not close and was killed")
 
     def _events(self) -> None:
         began = time.monotonic()
         due = sorted(
             [(at, "kill", number, 0.0) for number, at in enumerate(self.spec.kills)]
-            + [(one.at, "pause", number, one.seconds) for number, one in enumerate(self.spec.pauses)]
+            + [(pause.at, "pause", number, pause.seconds) for number, pause in enumerate(self.spec.pauses)]
             + [(at, "restart", number, 0.0) for number, at in enumerate(self.spec.restarts)]
         )
         for at, what, number, seconds in due:
@@ -158,20 +158,20 @@ class ShareGroupMembers:
 
     def _happen(self, what: str, name: str, seconds: float) -> None:
         with self._lock:
-            one = self._current.get(name)
-            if one is None:
+            member = self._current.get(name)
+            if member is None:
                 return
             if what == "pause":
-                one.pause()
+                member.pause()
                 try:
                     self._stop.wait(seconds)
                 finally:
-                    one.resume()
+                    member.resume()
                 return
             if what == "kill":
                 self.last_kill = time.monotonic()
-                one.kill()
-                one.join(_CLOSE_SECONDS)
+                member.kill()
+                member.join(_CLOSE_SECONDS)
             else:
-                self._end({name: one})
+                self._end({name: member})
             self._start(name)

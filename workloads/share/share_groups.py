@@ -124,8 +124,8 @@ class ShareGroups(RunningWorkload):
     def _move(self, group: ShareGroupMembers, start: str | int) -> list[str]:
         """Move the start offsets of a group whose members have left; returns problems."""
         state = self._leaders()
-        ends = {number: one.high_watermark or 0 for number, one in state.items()}
-        starts = {number: one.log_start_offset or 0 for number, one in state.items()}
+        ends = {number: partition.high_watermark or 0 for number, partition in state.items()}
+        starts = {number: partition.log_start_offset or 0 for number, partition in state.items()}
         chosen = {"earliest": starts, "latest": ends}
         offsets = dict.fromkeys(ends, start) if isinstance(start, int) else chosen[start]
         refused: list[str] = []

@@ -64,7 +64,7 @@ class MarkersLeft:
 
 def _finished(folder: Path, group: str) -> dict[int, Offsets]:
     """The offsets by partition that members of a group have accepted or rejected for good."""
-    found: dict[int, list[Offsets]] = {}
+    offsets: dict[int, list[Offsets]] = {}
     columns = ["group", "partition", "offset", "acknowledgement", "answered_ns", "error"]
     for rows in journal_batches(folder, columns):
         final = pc.and_(pc.equal(rows["group"], group), pc.is_in(rows["acknowledgement"], _FINAL))
@@ -72,5 +72,5 @@ def _finished(folder: Path, group: str) -> dict[int, Offsets]:
         mine = rows.filter(pc.and_(final, answered))
         for partition in pc.unique(mine["partition"]).to_pylist():
             here = mine.filter(pc.equal(mine["partition"], partition))
-            found.setdefault(partition, []).append(here["offset"].to_numpy())
-    return {partition: np.unique(np.concatenate(parts)) for partition, parts in found.items()}
+            offsets.setdefault(partition, []).append(here["offset"].to_numpy())
+    return {partition: np.unique(np.concatenate(parts)) for partition, parts in offsets.items()}

@@ -109,12 +109,12 @@ class ShareSpec(Frozen):
 
     def group_config(self) -> dict[str, str]:
         """The settings of the group, by Kafka's names; those that have no value here are the brokers' own."""
-        found = {"share.auto.offset.reset": "earliest"}
+        config = {"share.auto.offset.reset": "earliest"}
         if self.lock is not None:
-            found["share.record.lock.duration.ms"] = str(round(self.lock * 1000))
+            config["share.record.lock.duration.ms"] = str(round(self.lock * 1000))
         if self.delivery_limit is not None:
-            found["share.delivery.count.limit"] = str(self.delivery_limit)
-        return found
+            config["share.delivery.count.limit"] = str(self.delivery_limit)
+        return config
 
     def properties(
         self, bootstrap: str, group_id: str, security: Mapping[str, str] | None = None

@@ -177,15 +177,18 @@ class Processor(LiveReader):
         """Read the committed offsets of all assigned partitions, to continue there; False: it failed."""
         mine = [TopicPartition(self._topic, number) for number in sorted(self._assignment.partitions)]
         try:
-            found = self._consumer.committed(mine, timeout=SLICE_SECONDS) if mine else []
+            committed = self._consumer.committed(mine, timeout=SLICE_SECONDS) if mine else []
         except KafkaException as error:
             self.last_error = str(error)
             return False
-        failed = next((one.error for one in found if one.error is not None), None)
+        failed = next((partition.error for partition in committed if partition.error is not None), None)
         if failed is not None:
             self.last_error = str(failed)
             return False
-        self._assignment.resets = {one.partition: one.offset if one.offset >= 0 else None for one in found}
+        self._assignment.resets = {
+            partition.partition: partition.offset if partition.offset >= 0 else None
+            for partition in committed
+        }
         return True
 
     def _close_client(self) -> None:

@@ -70,14 +70,14 @@ class Option(Frozen):
         """The type of its values for pydantic."""
         integer = Annotated[int, Field(ge=self.least)]
         text = Literal[self.choices] if self.choices else Annotated[str, Field(pattern=self.pattern)]
-        found: Any = {
+        annotation: Any = {
             "text": Annotated[text, AfterValidator(self._not_refused)],
             "integer": integer,
             "integers": Annotated[tuple[integer, ...], Field(min_length=1)],
             "boolean": bool,
             "settings": dict[str, Setting],
         }[self.type]
-        return found if self.default is not None else found | None
+        return annotation if self.default is not None else annotation | None
 
     def _not_refused(self, value: str) -> str:
         if value in self.refused:
@@ -110,8 +110,11 @@ class BuiltIn(Frozen):
     def options_model(self) -> type[Frozen]:
         """The model of its options."""
         fields: dict[str, Any] = {
-            name: (one.annotation, Field(default=one.default, validate_default=True, description=one.help))
-            for name, one in self.options.items()
+            name: (
+                option.annotation,
+                Field(default=option.default, validate_default=True, description=option.help),
+            )
+            for name, option in self.options.items()
         }
         return create_model("Options", __base__=Frozen, **fields)
 
@@ -174,7 +177,7 @@ def find(name: str) -> BuiltIn:
 def processed_offsets(state: Path) -> Mapping[int, int]:
     """The offsets up to which committed batches of Spark have processed the input, by partition."""
     folder = state / CHECKPOINT
-    commits = [int(one.name) for one in (folder / "commits").glob("*") if one.name.isdigit()]
+    commits = [int(file.name) for file in (folder / "commits").glob("*") if file.name.isdigit()]
     for number in sorted(commits, reverse=True):
         try:
             last = (folder / "offsets" / str(number)).read_text().splitlines()[-1]

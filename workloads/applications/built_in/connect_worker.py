@@ -70,7 +70,7 @@ def _configure(url: str, settings: dict[str, str]) -> None:
 def _states(url: str) -> list[str]:
     """The states of the connector's tasks."""
     status = _request(f"{url}/connectors/{_CONNECTOR}/status")
-    return [] if status is None else [one["state"] for one in status["tasks"]]
+    return [] if status is None else [task["state"] for task in status["tasks"]]
 
 
 def _request(url: str, content: dict[str, str] | None = None) -> Any:

@@ -68,14 +68,14 @@ class Reader:
 
     def partitions(self) -> list[int]:
         """The partitions of the topic; none if it does not exist yet."""
-        found = self._consumer.list_topics(self._topic, timeout=_SECONDS).topics[self._topic]
-        return [] if found.error is not None else sorted(found.partitions)
+        topic = self._consumer.list_topics(self._topic, timeout=_SECONDS).topics[self._topic]
+        return [] if topic.error is not None else sorted(topic.partitions)
 
     def committed(self) -> dict[int, int]:
         """What the group has committed for the topic, by partition."""
         partitions = [TopicPartition(self._topic, number) for number in self.partitions()]
-        found = patiently(lambda: self._consumer.committed(partitions, _SECONDS)) if partitions else []
-        return {partition.partition: partition.offset for partition in found if partition.offset >= 0}
+        offsets = patiently(lambda: self._consumer.committed(partitions, _SECONDS)) if partitions else []
+        return {partition.partition: partition.offset for partition in offsets if partition.offset >= 0}
 
     def begin(self, offsets: dict[int, int]) -> None:
         """Read from these offsets on; partitions without one from their beginning, which the group commits,
@@ -94,7 +94,9 @@ class Reader:
         if self._left == 0:
             self._consumer.pause(self._consumer.assignment())
         most = _BATCH if self._left is None else min(_BATCH, self._left)
-        messages = [one for one in self._consumer.consume(max(most, 1), _POLL_SECONDS) if not one.error()]
+        messages = [
+            message for message in self._consumer.consume(max(most, 1), _POLL_SECONDS) if not message.error()
+        ]
         if not messages:
             return
         lines = (base64.b64encode(message.value() or b"") + b"\n" for message in messages)
@@ -170,7 +172,7 @@ def _failed_over(options: Any, gateway: Any, clusters: Clusters, mirror: Reader)
         with closing(source):
             return source.committed()
     jvm = gateway.jvm
-    found = jvm.org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets(
+    translated = jvm.org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets(
         java_map(gateway, {"bootstrap.servers": clusters.target}),
         aliases(options.input)[0],
         options.group,
@@ -179,7 +181,7 @@ def _failed_over(options: Any, gateway: Any, clusters: Clusters, mirror: Reader)
     topic = mirror_of(options.input)
     return {
         partition.partition(): metadata.offset()
-        for partition, metadata in found.items()
+        for partition, metadata in translated.items()
         if partition.topic() == topic
     }
 
@@ -192,7 +194,7 @@ def _run(options: Any, gateway: Any, clusters: Clusters, reader: Reader, stoppin
     maker = mirror.MirrorMaker(java_map(gateway, {**settings, **options.settings}))
     maker.start()
     flow = mirror.SourceAndTarget(*aliases(options.input))
-    told, looked = False, 0.0
+    announced, looked = False, 0.0
     while not stopping.is_set():
         reader.step()
         if time.monotonic() - looked < _LOOK_SECONDS:
@@ -202,8 +204,8 @@ def _run(options: Any, gateway: Any, clusters: Clusters, reader: Reader, stoppin
         if any(FAILED in state for state in states):
             say("a connector or its task has failed")
             return 3
-        if not told and all(state and set(state) == {RUNNING} for state in states):
-            told = True
+        if not announced and all(state and set(state) == {RUNNING} for state in states):
+            announced = True
             ready()
     reader.close()
     maker.stop()

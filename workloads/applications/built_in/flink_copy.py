@@ -45,14 +45,14 @@ _SECONDS = 5.0
 
 def newest_checkpoint(state: Path) -> Path | None:
     """The newest complete checkpoint: `chk-N` of some job, with its `_metadata`."""
-    found = []
-    for one in (state / CHECKPOINTS).glob("*/chk-*"):
-        match = re.fullmatch(r"chk-(\d+)", one.name)
+    checkpoints = []
+    for folder in (state / CHECKPOINTS).glob("*/chk-*"):
+        match = re.fullmatch(r"chk-(\d+)", folder.name)
         # A running job removes the one before.
         with suppress(FileNotFoundError):
-            if match and (one / "_metadata").exists():
-                found.append((one.stat().st_mtime, int(match[1]), one))
-    return max(found)[2] if found else None
+            if match and (folder / "_metadata").exists():
+                checkpoints.append((folder.stat().st_mtime, int(match[1]), folder))
+    return max(checkpoints)[2] if checkpoints else None
 
 
 class OutputSize:

@@ -79,14 +79,14 @@ def watch_tasks(
 ) -> int:
     """Say when all tasks run, and when the application is to stop, end them by `stop`, and the JVM; `states`
     asks for their states. Returns the exit code, 3 if a task has failed."""
-    told = False
+    announced = False
     while not stopping.wait(_POLL_SECONDS):
-        found = states()
-        if FAILED in found:
+        current = states()
+        if FAILED in current:
             say("the connector or its task has failed")
             return 3
-        if not told and found and set(found) == {RUNNING}:
-            told = True
+        if not announced and current and set(current) == {RUNNING}:
+            announced = True
             ready()
     stop()
     gateway.shutdown()

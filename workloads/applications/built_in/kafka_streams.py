@@ -68,11 +68,11 @@ def _set_limit(bootstrap: str, topic: str, size: int) -> None:
 
 
 def _until_stopped(streams: Any, stopping: threading.Event) -> int:
-    told = False
+    announced = False
     while not stopping.wait(_POLL_SECONDS):
         state = streams.state().toString()
-        if state == "RUNNING" and not told:
-            told = True
+        if state == "RUNNING" and not announced:
+            announced = True
             ready()
         if state in ("ERROR", "NOT_RUNNING"):
             say(f"Kafka Streams has ended with the state {state}")

@@ -126,8 +126,8 @@ class Copier:
     def _after(self, records: list[Message]) -> list[TopicPartition]:
         newest = {record.partition(): record for record in records}  # The last record of each partition.
         return [
-            TopicPartition(self._options.input, int(one.partition() or 0), int(one.offset() or 0) + 1)
-            for one in newest.values()
+            TopicPartition(self._options.input, int(record.partition() or 0), int(record.offset() or 0) + 1)
+            for record in newest.values()
         ]
 
     def _die_if_planned(self) -> None:

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def given_jars() -> tuple[Path, ...]:
     """The jars that this application was given; none if it was started by hand."""
-    return tuple(Path(one) for one in os.environ.get(JARS_VARIABLE, "").split(os.pathsep) if one)
+    return tuple(Path(jar) for jar in os.environ.get(JARS_VARIABLE, "").split(os.pathsep) if jar)
 
 
 def ready() -> None:

@@ -172,7 +172,7 @@ class TransactionalBatches:
         self._producer.begin_transaction()
         try:
             for row in batch.collect():
-                headers = [(one.key, one.value) for one in row.headers or ()]
+                headers = [(header.key, header.value) for header in row.headers or ()]
                 self._produce(row.key, row.value, headers)
             next_batch = TopicPartition(self._topic, 0, number + 1)
             self._producer.send_offsets_to_transaction(
@@ -184,7 +184,7 @@ class TransactionalBatches:
             raise
 
     def _produce(self, key: Any, value: Any, headers: list[tuple[str, Any]]) -> None:
-        key, value = (None if one is None else bytes(one) for one in (key, value))
+        key, value = (None if part is None else bytes(part) for part in (key, value))
         while True:
             try:
                 self._producer.produce(self._topic, value, key, headers=headers)

@@ -61,16 +61,16 @@ def named_inputs(found: Any) -> list[NamedInput]:
     """
     if found is None:
         return []
-    one = _one(found)
-    if one is not None:
-        return [one]
+    named = _one(found)
+    if named is not None:
+        return [named]
     if isinstance(found, Mapping) or not hasattr(found, "__iter__"):
         raise UnusableAnswer(_expectation(found))
     several = []
     for each in found:
-        if (one := _one(each)) is None:
+        if (named := _one(each)) is None:
             raise UnusableAnswer(_expectation(each))
-        several.append(one)
+        several.append(named)
     return several
 
 
@@ -101,7 +101,7 @@ def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
     An identity of 28 bytes without the rest of its value has nothing that its checksum could be compared to,
     and is accepted as it is.
     """
-    values = [None if isinstance(one, InputNumbers) else one for one in inputs]
+    values = [None if isinstance(named, InputNumbers) else named for named in inputs]
     decoded = decode_unchanged(values, run)
     for index in np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist():
         alone = _alone(values[index])
@@ -110,9 +110,9 @@ def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
             decoded.run[index], decoded.producer[index] = claimed["run"], claimed["producer"]
             decoded.seq[index] = claimed["seq"]
             decoded.state[index] = OK if int(claimed["run"]) == run else FOREIGN
-    for index, one in enumerate(inputs):
-        if isinstance(one, InputNumbers):
-            decoded.set_known(index, run, one.producer, one.seq)
+    for index, named in enumerate(inputs):
+        if isinstance(named, InputNumbers):
+            decoded.set_known(index, run, named.producer, named.seq)
     return decoded
 
 

@@ -115,8 +115,8 @@ def _one_each(outputs: Sequence[Message], run: int, by_template: InputOf | None)
         decoded.replace(unclear, again)
     unclear = np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist()
     for index in unclear:
-        if by_template is not None and (one := by_template(values[index], run)) is not None:
-            decoded.set_known(index, run, one.producer, one.seq)
+        if by_template is not None and (numbers := by_template(values[index], run)) is not None:
+            decoded.set_known(index, run, numbers.producer, numbers.seq)
     part, parts = np.zeros(count, np.int32), np.ones(count, np.int32)
     return MappedOutputs(np.arange(count, dtype=np.int64), part, parts, decoded, [None] * count)
 
@@ -151,10 +151,10 @@ def _inputs_of(kind: IdentityKind, name: str) -> InputsOf:
 
 def _in_headers(output: Message, name: str) -> list[NamedInput]:
     headers: Any = output.headers() or ()
-    found = [content for header, content in headers if header == name]
-    if not found:
+    contents = [content for header, content in headers if header == name]
+    if not contents:
         raise UnusableAnswer(f"it has no header {name!r}")
-    return named_inputs(found)
+    return named_inputs(contents)
 
 
 def output_rows(

@@ -31,7 +31,8 @@ def input_by_template(workload: WorkloadSpec) -> InputOf | None:
     template = json.loads(json_bytes(workload.payload.json_))
     places = {
         name: next(
-            ((path, found) for path, text in _texts(template, ()) if (found := _pattern(text, name))), None
+            ((path, pattern) for path, text in _texts(template, ()) if (pattern := _pattern(text, name))),
+            None,
         )
         for name in ("identity", "seq", "producer")
     }
@@ -43,17 +44,17 @@ def input_by_template(workload: WorkloadSpec) -> InputOf | None:
     def input_of(value: bytes | None, run: int) -> InputNumbers | None:
         try:
             document = json.loads(value or b"")
-            told = {name: _at(document, *place) for name, place in places.items() if place is not None}
-            if "identity" in told:
-                magic, of_run, producer, seq = HEAD.unpack(bytes.fromhex(told["identity"])[: HEAD.size])
+            texts = {name: _at(document, *where) for name, where in places.items() if where is not None}
+            if "identity" in texts:
+                magic, of_run, producer, seq = HEAD.unpack(bytes.fromhex(texts["identity"])[: HEAD.size])
                 if (magic, of_run) != (MAGIC, run):
                     return None
             else:
-                producer, seq = int(told.get("producer", 0)), int(told["seq"])
+                producer, seq = int(texts.get("producer", 0)), int(texts["seq"])
         except (ValueError, LookupError, RecursionError):
             return None  # It is no JSON, or not of this form.
         key = None if workload.keys is None else seq % workload.keys
-        names = {"seq": seq, "producer": producer, "key": key, "identity": told.get("identity")}
+        names = {"seq": seq, "producer": producer, "key": key, "identity": texts.get("identity")}
         same = document == filled(template, names) and producer < workload.producers and seq < 2**63
         return InputNumbers(producer, seq) if same else None
 
@@ -63,8 +64,8 @@ def input_by_template(workload: WorkloadSpec) -> InputOf | None:
 def _at(document: Any, path: tuple[JsonStep, ...], pattern: re.Pattern[str]) -> str:
     """What stands in a document for the placeholder of which these are the place. Raises LookupError: the
     document has another form."""
-    found = at_path(document, path)
-    match = pattern.fullmatch(str(found)) if type(found) in (int, str) else None
+    value = at_path(document, path)
+    match = pattern.fullmatch(str(value)) if type(value) in (int, str) else None
     if match is None:
         raise LookupError("it has another form")
     return match["it"]
@@ -82,20 +83,20 @@ def _texts(template: Any, path: tuple[JsonStep, ...]) -> Iterator[tuple[tuple[Js
 def _pattern(text: str, name: str) -> re.Pattern[str] | None:
     """Matches texts that were made of this one, with `$name` as the group `it`; None: it does not stand
     there, or a digit or nothing stands between two numbers, so that one cannot tell where they end."""
-    pieces, end, number_before, told = [], 0, False, False
-    for found in PLACEHOLDER.finditer(text):
-        literal = text[end : found.start()]
+    pieces, end, number_before, grouped = [], 0, False, False
+    for match in PLACEHOLDER.finditer(text):
+        literal = text[end : match.start()]
         pieces.append(re.escape(literal))
         number_before &= not re.search(r"\D", literal)
-        end = found.end()
-        if found[1] == "$":
+        end = match.end()
+        if match[1] == "$":
             pieces.append(r"\$")
             number_before = False
             continue
         if number_before:
             return None
-        group = "?P<it>" if found[1] == name and not told else "?:"
-        told |= found[1] == name
-        pieces.append(f"({group}{_FORMS[found[1]]})")
+        group = "?P<it>" if match[1] == name and not grouped else "?:"
+        grouped |= match[1] == name
+        pieces.append(f"({group}{_FORMS[match[1]]})")
         number_before = True
-    return re.compile("".join(pieces) + re.escape(text[end:])) if told else None
+    return re.compile("".join(pieces) + re.escape(text[end:])) if grouped else None

@@ -105,7 +105,7 @@ def read_batch(data: memoryview, position: int) -> tuple[RecordBatch, int]:
     first_time, max_time, producer_id, _, sequence, count = more
     behind = position + OVERHEAD + length
     compression = attributes & _CODEC_BITS
-    found = RecordBatch(
+    batch = RecordBatch(
         base_offset=base,
         last_offset=base + last_delta,
         leader_epoch=epoch,
@@ -122,7 +122,7 @@ def read_batch(data: memoryview, position: int) -> tuple[RecordBatch, int]:
         count=count,
         payload=data[position + BATCH.size : behind],
     )
-    return found, behind
+    return batch, behind
 
 
 def _fits(number: int) -> bool:
@@ -148,12 +148,12 @@ def _headers(data: bytes, position: int) -> tuple[tuple[str, bytes | None], ...]
     count, position = _number(data, position)
     if count < 0:
         raise ValueError("a record has less than no headers")
-    found = []
+    headers = []
     for _ in range(count):
         name, position = _field(data, position)
         value, position = _field(data, position)
-        found.append(((name or b"").decode(errors="replace"), value))
-    return tuple(found)
+        headers.append(((name or b"").decode(errors="replace"), value))
+    return tuple(headers)
 
 
 def _unpacked(payload: memoryview, codec: str | None) -> bytes:
@@ -225,7 +225,7 @@ def read_message(data: memoryview, position: int) -> tuple[LegacyMessage, int]:
     if magic == 1:
         (stamp,) = struct.unpack_from(">q", data, body)
         body += 8
-    found = LegacyMessage(
+    message = LegacyMessage(
         base_offset=offset,
         last_offset=offset,
         leader_epoch=-1,
@@ -241,4 +241,4 @@ def read_message(data: memoryview, position: int) -> tuple[LegacyMessage, int]:
         count=1,
         payload=data[body:behind],
     )
-    return found, behind
+    return message, behind

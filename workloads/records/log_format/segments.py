@@ -66,8 +66,8 @@ def parse_segment(data: bytes) -> Iterator[RecordBatch]:
                 found=f"message format {magic}, compressed",
                 next_step="run without `compression.type`, or without an older message.format.version",
             )
-        found, position = (read_message if magic < 2 else read_batch)(view, position)
-        yield found
+        batch, position = (read_message if magic < 2 else read_batch)(view, position)
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,8 @@ def replica_rows(
     pending: list[_Pending] = []
     for batch in batches_of(segments):
         records = batch.records()
-        found = _damaged(batch) if records is None else records
-        pending += [(batch, record, records is None) for record in found]
+        entries = _damaged(batch) if records is None else records
+        pending += [(batch, record, records is None) for record in entries]
         if len(pending) >= _ROWS_AT_ONCE:
             tables.append(_rows(broker, topic, partition, pending, run_id))
             pending = []

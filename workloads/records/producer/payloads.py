@@ -87,17 +87,17 @@ def produce_record(
     chosen = key if record.key is None else record.key
 
     def reported(error: Any, message: Any) -> None:
-        told = {name: getattr(message, name) for name in ("offset", "partition", "latency")}
-        report(error, SimpleNamespace(value=lambda: record.identity, **told))
+        details = {name: getattr(message, name) for name in ("offset", "partition", "latency")}
+        report(error, SimpleNamespace(value=lambda: record.identity, **details))
 
     produce(topic, record.value, chosen, partition, reported, headers=record.headers)
 
 
 def key_ids(records: list[PayloadRecord], own: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Key ids as readers find them; `own` are the workload's, for records without a key of the user's."""
-    found = decode_keys([record.key for record in records]).fill_null(NO_KEY).to_numpy(zero_copy_only=False)
+    decoded = decode_keys([record.key for record in records]).fill_null(NO_KEY).to_numpy(zero_copy_only=False)
     given = np.array([record.key is not None for record in records], dtype=np.bool_)
-    return np.where(given, found, own).astype(np.int64)
+    return np.where(given, decoded, own).astype(np.int64)
 
 
 def _content_of(spec: PayloadSpec, keys: int | None) -> Callable[[int, int], Content]:
@@ -130,7 +130,7 @@ def filled(template: Any, names: Mapping[str, Any]) -> Any:
         return template
     if template.startswith("$") and template[1:] in names:
         return names[template[1:]]
-    return PLACEHOLDER.sub(lambda found: "$" if found[1] == "$" else str(names[found[1]]), template)
+    return PLACEHOLDER.sub(lambda match: "$" if match[1] == "$" else str(names[match[1]]), template)
 
 
 def _avro_encoder(spec: AvroPayload) -> Callable[[Any], bytes]:
@@ -182,15 +182,15 @@ def _called(name: str) -> Callable[[int, int], Content]:
 
     def content(producer: int, seq: int) -> Content:
         try:
-            found = function(producer, seq)
+            answer = function(producer, seq)
         except Exception as error:
             raise _unusable(name, producer, seq, f"{type(error).__name__}: {error}") from error
         try:
-            key, value, headers = found
+            key, value, headers = answer
             pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
-            return _bytes(key), _bytes(value), [(_text(one), _bytes(other)) for one, other in pairs]
+            return _bytes(key), _bytes(value), [(_text(header), _bytes(other)) for header, other in pairs]
         except (TypeError, ValueError) as error:
-            raise _unusable(name, producer, seq, repr(found)[:200]) from error
+            raise _unusable(name, producer, seq, repr(answer)[:200]) from error
 
     return content
 

@@ -71,7 +71,7 @@ class Tally:
                 sent=self._sent,
                 last_error=self._last_error,
                 errors=dict(self._errors),
-                **{one.value: self._outcomes[one] for one in SendOutcome},
+                **{outcome.value: self._outcomes[outcome] for outcome in SendOutcome},
             )
 
 
@@ -82,7 +82,7 @@ def total(parts: Iterable[Progress]) -> Progress:
         sent=sum(part.sent for part in parts),
         last_error=next((part.last_error for part in reversed(parts) if part.last_error), None),
         errors=dict(sum((Counter(part.errors) for part in parts), Counter[str]())),
-        **{one.value: sum(getattr(part, one.value) for part in parts) for one in SendOutcome},
+        **{outcome.value: sum(getattr(part, outcome.value) for part in parts) for outcome in SendOutcome},
     )
 
 
@@ -91,7 +91,7 @@ def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
         return np.array(reported, dtype=np.int64)
     except TypeError:
         # A retry of a batch that the broker already has succeeds without an offset.
-        return np.array([NO_OFFSET if one is None else one for one in reported], dtype=np.int64)
+        return np.array([NO_OFFSET if offset is None else offset for offset in reported], dtype=np.int64)
 
 
 @dataclass(eq=False, repr=False)

@@ -47,16 +47,19 @@ class Assignment:
         """Take partitions that the group has assigned: `on_assign` of the consumer."""
         # From here on consume() returns records of the new assignment only: the client drops those that it
         # had fetched under the old one (rd_kafka_purge_outdated_messages).
-        new = [one.partition for one in partitions]
+        new = [partition.partition for partition in partitions]
         if not self._incremental:
             self.partitions, self.positions, self.resets = set(), {}, {}
         self.partitions.update(new)
         self._journal.member = consumer.memberid() or None
-        self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
+        self._journal.assigned(
+            (partition.partition, partition.offset if partition.offset >= 0 else None)
+            for partition in partitions
+        )
 
     def drop(self, event: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget partitions that were taken from the reader."""
-        numbers = [one.partition for one in partitions]
+        numbers = [partition.partition for partition in partitions]
         self._journal.unassigned(event, numbers)
         for number in numbers:
             self.partitions.discard(number)
@@ -74,8 +77,8 @@ class Assignment:
         """The partitions that are read to their end."""
         done = set()
         for number in sorted(self.partitions):
-            found = bounds(number)
-            if found is not None and self.positions.get(number, -1) >= found[1]:
+            limits = bounds(number)
+            if limits is not None and self.positions.get(number, -1) >= limits[1]:
                 done.add(number)
         return frozenset(done)
 
@@ -96,11 +99,11 @@ class Assignment:
         for number, offset in resets.items():
             if number not in self.partitions:
                 continue
-            found = bounds(number)
-            if found is None:
+            limits = bounds(number)
+            if limits is None:
                 self.resets[number] = offset
                 continue
-            low, high = found
+            low, high = limits
             positions[number] = low if offset is None or offset < 0 else min(max(offset, low), high)
         if not positions:
             return

@@ -166,7 +166,7 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
 def encode(value: Any) -> Any:
     """A value of confluent-kafka, or a list of them, as a tuple that any version of it can take."""
     if isinstance(value, (list, tuple)):
-        return ("list", [encode(one) for one in value])
+        return ("list", [encode(item) for item in value])
     if isinstance(value, KafkaError):
         return ("error", value.code(), value.str())
     if isinstance(value, TopicPartition):
@@ -178,7 +178,7 @@ def encode(value: Any) -> Any:
         # The class takes no None for a number that a message has not.
         return (
             "message",
-            {name: one for name, one in given.items() if one is not None},
+            {name: field for name, field in given.items() if field is not None},
             encode(value.error()),
         )
     return ("plain", value)
@@ -187,8 +187,8 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """The opposite of `encode`."""
     match value:
-        case ("list", found):
-            return [decode(one) for one in found]
+        case ("list", items):
+            return [decode(item) for item in items]
         case ("error", code, text):
             return KafkaError(code, text)
         case ("topic_partition", (topic, partition, offset), error, epoch):
@@ -233,10 +233,12 @@ class CallServer:
 
     def _call(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
         if name == "create":
-            self._consumer = self.make({**arguments[0], **{one: self._callback(one) for one in arguments[1]}})
+            self._consumer = self.make(
+                {**arguments[0], **{event: self._callback(event) for event in arguments[1]}}
+            )
             return None
         if name == "subscribe":
-            callbacks = {one: self._callback(one) for one in arguments[1]}
+            callbacks = {event: self._callback(event) for event in arguments[1]}
             return self._consumer.subscribe(arguments[0], **callbacks)
         return getattr(self._consumer, name)(*arguments, **named)
 

@@ -63,18 +63,18 @@ def last_stable(
     No read_committed reader gets beyond it: the first open transaction begins there (KIP-98).
     """
     consumer = _consumer(bootstrap, "last-stable", "read_committed", security)
-    found = {}
+    offsets = {}
     try:
         for number in partitions:
             try:
-                _, found[number] = consumer.get_watermark_offsets(
+                _, offsets[number] = consumer.get_watermark_offsets(
                     TopicPartition(topic, number), timeout=_ANSWER_SECONDS
                 )
             except KafkaException:
-                found[number] = -1
+                offsets[number] = -1
     finally:
         _close(consumer, "last-stable")
-    return found
+    return offsets
 
 
 @dataclass(frozen=True, slots=True)

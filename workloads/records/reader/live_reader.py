@@ -261,13 +261,13 @@ class LiveReader:
 
     def _receive(self, batch: list[Any]) -> list[Any]:
         """Note the positions, ends of partitions and errors of a batch; returns its records."""
-        found = sort_batch(batch, self._assignment.positions)
-        self._assignment.positions = found.positions
-        self._assignment.resets |= found.resets
-        self._fatal = found.fatal or self._fatal
-        self.last_error = found.error or self.last_error
-        self.received += len(found.records)
-        return found.records
+        sorted_batch = sort_batch(batch, self._assignment.positions)
+        self._assignment.positions = sorted_batch.positions
+        self._assignment.resets |= sorted_batch.resets
+        self._fatal = sorted_batch.fatal or self._fatal
+        self.last_error = sorted_batch.error or self.last_error
+        self.received += len(sorted_batch.records)
+        return sorted_batch.records
 
     def _update_caught_up(self) -> None:
         self.caught_up = self._assignment.read_to_end(self._bounds)
@@ -277,13 +277,13 @@ class LiveReader:
     def _bounds(self, partition: int) -> tuple[int, int] | None:
         """(log start, end) of what this reader may read: for read_committed, up to the last stable offset."""
         try:
-            found: tuple[int, int] = self._consumer.get_watermark_offsets(
+            bounds: tuple[int, int] = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, partition), timeout=_QUERY_SECONDS
             )
         except KafkaException as error:
             self.last_error = str(error)
             return None
-        return found
+        return bounds
 
     def _commit(self, *, wait: bool) -> None:
         """Commit what is journaled; without `wait` the answer arrives in `on_commit`."""

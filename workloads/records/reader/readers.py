@@ -180,16 +180,16 @@ class Readers(ClosesAtEnd):
     @property
     def problems(self) -> tuple[str, ...]:
         """Readers that ended early, and readers whose reading proves nothing."""
-        found = []
+        problems = []
         for spec, members in self._members:
-            found += [
+            problems += [
                 f"reader {reader.name} ended early: {_why(reader.failure)}"
                 for reader in members
                 if reader.failure is not None
             ]
             if spec.rack is not None and self._closed and not any(member.followers for member in members):
-                found.append(f"reader {spec.name} has rack {spec.rack}, but never fetched from a follower")
-        return tuple(found)
+                problems.append(f"reader {spec.name} has rack {spec.rack}, but never fetched from a follower")
+        return tuple(problems)
 
     def _all(self) -> list[LiveReader]:
         return [reader for _, members in self._members for reader in members]

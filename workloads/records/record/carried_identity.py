@@ -81,7 +81,7 @@ def _own_form(value: bytes | None, headers: Headers) -> bytes | None:
     for name, identity in headers or ():
         if name == IDENTITY_HEADER and isinstance(identity, bytes) and len(identity) == PREFIX:
             return identity + content
-    found = _TEXT.search(content)
-    if found is None:
+    match = _TEXT.search(content)
+    if match is None:
         return None
-    return bytes.fromhex(found.group().decode()) + content[: found.start()] + content[found.end() :]
+    return bytes.fromhex(match.group().decode()) + content[: match.start()] + content[match.end() :]
