@@ -79,12 +79,12 @@ def check_run(
         delivery_reports = reports_of(views.sends, views.reads, views.meta)
         of_records, repeated = records.find(views, scratch, chunk_bits=chunk_bits)
         views = replace(views, repeated_sends=repeated)
-        found = [
+        parts = [
             of_records,
             Found(find_damaged(views)),
             *(subject.find(views, scratch) for subject in SUBJECTS),
         ]
-        for findings in (one.findings for one in found if one.findings is not None):
+        for findings in (part.findings for part in parts if part.findings is not None):
             if not views.meta.read_began:
                 findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
             findings.write.mode("append").parquet(engine_path(session, target))
@@ -95,7 +95,7 @@ def check_run(
             *journals.problems,
             *unknown_values(journals, delivery_reports.outcomes),
             *unread_sends(journals, delivery_reports.sends),
-            *(problem for one in found for problem in one.problems),
+            *(problem for part in parts for problem in part.problems),
             *([no_idle] if no_idle else []),
         ]
         summary = summarise(
@@ -105,7 +105,7 @@ def check_run(
             reads=row_count(journals.files["final"]),
             engine=engine_name(session),
             idle_faults=idle or (),
-            **{name: value for one in found for name, value in one.summary.items()},
+            **{name: value for part in parts for name, value in part.summary.items()},
             problems=tuple(dict.fromkeys(problems)),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})

@@ -44,6 +44,6 @@ def load_whole_run(folder: StoragePath, *, reads_folder: StoragePath | None = No
     return load_run(
         folder,
         reads_folder=reads_folder,
-        also={name: one for subject in SUBJECTS for name, one in subject.journals.items()},
+        also={name: journal for subject in SUBJECTS for name, journal in subject.journals.items()},
         missing=[subject.missing for subject in SUBJECTS],
     )

@@ -31,10 +31,10 @@ def conform(
     """The rows with exactly the columns of `types` (Spark's type of each): those of `columns`, else those
     that `rows` has, else `default` (null if it has none)."""
     values, present, default = columns or {}, set(rows.columns), default or {}
-    found = {
+    chosen = {
         name: values.get(name, F.col(name) if name in present else F.lit(default.get(name))) for name in types
     }
-    return rows.select(*(value.cast(types[name]).alias(name) for name, value in found.items()))
+    return rows.select(*(value.cast(types[name]).alias(name) for name, value in chosen.items()))
 
 
 def case(cases: Sequence[tuple[Column, Column]]) -> Column:

@@ -86,14 +86,14 @@ def facts_of_inputs(
     """Rows of `FACTS` of inputs that this run sent (rows of `checkers.applications.inputs.INPUT_COLUMNS`) and
     their outputs (`outputs_of`)."""
     reads = reads_of_run(views).join(inputs.select(*INPUT), list(INPUT), "left_semi")
-    place = comparable("topic_partition", "offset")
-    copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(place)).alias("copies"))
-    found = inputs.drop("rows", "out_topic_partition", "out_offset", "written_ns")
-    found = found.join(copies, list(INPUT), "left").join(_outputs_per_input(outputs), list(INPUT), "left")
+    position = comparable("topic_partition", "offset")
+    copies = reads.distinct().groupBy(*INPUT).agg(F.sort_array(F.collect_list(position)).alias("copies"))
+    rows = inputs.drop("rows", "out_topic_partition", "out_offset", "written_ns")
+    rows = rows.join(copies, list(INPUT), "left").join(_outputs_per_input(outputs), list(INPUT), "left")
     first = F.element_at("copies", 1)
     allowed = F.coalesce(F.size("copies"), F.lit(1)).cast("bigint") * application.outputs_per_input
     return as_facts(
-        found,
+        rows,
         application,
         {
             "in_topic_partition": F.coalesce(first["topic_partition"], "in_topic_partition"),

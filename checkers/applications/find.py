@@ -215,7 +215,7 @@ def _findings(facts: DataFrame, sends: DataFrame, views: Views, history: Applica
             "reader": F.col("instance"),
             "windows": open_windows(views.meta.windows, F.col("from_ns"), F.col("until_ns"), F.lit(False)),
         },
-        evidence=lambda found: _with_history(with_times(found, views.meta), history),
+        evidence=lambda classified: _with_history(with_times(classified, views.meta), history),
     )
 
 
@@ -269,8 +269,8 @@ def read_application(views: Views) -> ApplicationHistory:
     for row in views.journal("application").collect():
         if row["event"] == "restarted":
             restarts.append((row["at_ns"], row["instance"]))
-        found = json.loads(row["detail"] or "{}").get("checkpoint", {})
-        for partition, offset in found.items() if isinstance(found, dict) else ():
+        offsets = json.loads(row["detail"] or "{}").get("checkpoint", {})
+        for partition, offset in offsets.items() if isinstance(offsets, dict) else ():
             number = number_of(views.topics, views.meta.topic, int(partition))
             checkpoints.append((number, row["at_ns"], int(offset)))
     for checkpoint in checkpoints:

@@ -60,20 +60,20 @@ def sends_of(views: Views, *, repeated: bool) -> DataFrame:
 def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> DataFrame:
     """Rows of `INPUT_COLUMNS`; `sends` are of `sends_of`."""
     policy = Policy.of(views.meta)
-    found = sends.join(_first_reads(views), list(INPUT), "left")
+    inputs = sends.join(_first_reads(views), list(INPUT), "left")
     in_log = F.col("low_offset").isNotNull()
     committed = F.col("txn_outcome").eqNullSafe(TxnOutcome.COMMITTED.value)
     visible, aborted = F.lit(True), F.col("txn_outcome").eqNullSafe(TxnOutcome.ABORTED.value)
     if views.files["committed"]:
         read = views.committed.where(readable() & _of_run(views)).select(*INPUT).distinct()
-        found = found.join(read.withColumn("read_committed", F.lit(True)), list(INPUT), "left")
+        inputs = inputs.join(read.withColumn("read_committed", F.lit(True)), list(INPUT), "left")
         visible = F.col("txn").isNull() | F.col("read_committed").isNotNull()
         aborted = ~visible & ~committed
-    found = found.join(_rows_of_outputs(views, application), list(INPUT), "full")
+    inputs = inputs.join(_rows_of_outputs(views, application), list(INPUT), "full")
     sent = F.coalesce("sent", F.lit(False))
     deleted, removed = _removed_by_policy(policy)
     deleted &= sent & ~in_log & (F.col("txn").isNull() | committed)
-    found = found.withColumns(
+    inputs = inputs.withColumns(
         {
             "sent": sent,
             "in_log": in_log,
@@ -92,7 +92,7 @@ def inputs_of(views: Views, application: ApplicationMeta, sends: DataFrame) -> D
     if application.order != "none":
         one_partition = F.coalesce(F.col("low_topic_partition") == F.col("high_topic_partition"), F.lit(True))
         ordinary &= (rows <= 1) & one_partition
-    return found.withColumns(
+    return inputs.withColumns(
         {
             "in_topic_partition": F.when(in_log, F.col("low_topic_partition")).when(
                 expected, F.col("sent_to")

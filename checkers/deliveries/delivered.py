@@ -158,14 +158,14 @@ def intervals(
         columns = (*SUBSCRIBER, "read_committed", "session", "topic_partition", "first", "last")
         known = known.select(*columns).unionByName(rows.select(*columns))
     keys = (*SUBSCRIBER, "read_committed", session_of_subscriber(), "topic_partition")
-    found = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
+    bounds = known.groupBy(*keys).agg(F.min("first").alias("low"), F.max("last").alias("high"))
     if commits is not None:
         # A group commits the offset after the last record that it has processed.
         commits = commits.groupBy(*SUBSCRIBER, "topic_partition").agg(F.max("offset").alias("next"))
-        found = found.join(commits, [*SUBSCRIBER, "topic_partition"], "left")
+        bounds = bounds.join(commits, [*SUBSCRIBER, "topic_partition"], "left")
         to_next = F.greatest("high", F.try_subtract("next", F.lit(1).cast("bigint")))
-        found = found.withColumn("high", to_next).drop("next")
-    return found.withColumn("position", F.lit(0).cast("bigint"))
+        bounds = bounds.withColumn("high", to_next).drop("next")
+    return bounds.withColumn("position", F.lit(0).cast("bigint"))
 
 
 def offsets_in_log(intervals: DataFrame, views: Views) -> DataFrame:
@@ -175,7 +175,7 @@ def offsets_in_log(intervals: DataFrame, views: Views) -> DataFrame:
     # are divided. So one of any length is joined by equal numbers, and not by comparison with every chunk.
     level = case([(last - first < 1 << level, F.lit(level)) for level in _LEVELS])
     wanted = intervals.withColumn("level", level)
-    begin, end = (F.call_function("shiftright", one, F.col("level")) for one in (first, last))
+    begin, end = (F.call_function("shiftright", chunk, F.col("level")) for chunk in (first, last))
     levels = wanted.select("level").distinct()
     wanted = wanted.withColumn("range", F.explode(F.sequence(begin, end)))
     in_log = _chunks_in_log(views).crossJoin(levels)
@@ -190,11 +190,11 @@ def offsets_in_log(intervals: DataFrame, views: Views) -> DataFrame:
 def _chunks_in_log(views: Views) -> DataFrame:
     """Which offsets the final read holds (for readers of committed records: that of committed records):
     `read_committed`, `topic_partition`, `chunk` and `bits`. Damaged values count."""
-    found = offset_chunks(views.reads, "topic_partition").withColumn("read_committed", F.lit(False))
+    chunks = offset_chunks(views.reads, "topic_partition").withColumn("read_committed", F.lit(False))
     if any(reader.committed for reader in views.readers):
         committed = offset_chunks(views.committed, "topic_partition")
-        found = found.unionByName(committed.withColumn("read_committed", F.lit(True)))
-    return found
+        chunks = chunks.unionByName(committed.withColumn("read_committed", F.lit(True)))
+    return chunks
 
 
 def not_delivered(in_log: DataFrame, delivered: DataFrame) -> DataFrame:

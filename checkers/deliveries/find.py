@@ -89,11 +89,11 @@ def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFr
     frames = {"unordered": unordered, "repeated": repeated, "skipped": skipped}
     first_rows = [rows.select(F.lit(name).alias("name")).limit(1) for name, rows in frames.items()]
     nonempty = {row["name"] for row in reduce(DataFrame.unionByName, first_rows).collect()}
-    found = []
+    facts = []
     if "unordered" in nonempty:
         jumps = scratch.materialize("offset-jumps", offset_jumps(live, unordered))
         back = jumps.where("back").withColumns({"subscriber": F.col("reader"), "count": F.lit(1)})
-        found.append(_facts("nonmonotonic_read", back))
+        facts.append(_facts("nonmonotonic_read", back))
         one = F.lit(1).cast("bigint")
         gaps = jumps.where("not back").withColumns(
             {"low": F.try_add("before", one), "high": F.try_subtract("offset", one)}
@@ -102,7 +102,7 @@ def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFr
             "all-skipped", skipped.unionByName(consecutive(offsets_in_log(gaps, views)))
         )
     if "skipped" in nonempty or "unordered" in nonempty:
-        found.append(_facts("skipped", with_reason(with_identity(skipped, views.reads), owing)))
+        facts.append(_facts("skipped", with_reason(with_identity(skipped, views.reads), owing)))
     if "repeated" in nonempty:
         again = redelivered(live, repeated, readers)
         if before is not None:
@@ -110,8 +110,8 @@ def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFr
             groups = before.where("in_group").select("subscriber", F.lit(True).alias("read_before"))
             again = again.join(F.broadcast(groups), "subscriber", "left")
             again = again.withColumn("reason", F.when(of_new, F.lit(_CREATED_AGAIN)))
-        found.append(_facts("redelivered", again))
-    return reduce(DataFrame.unionByName, found) if found else None
+        facts.append(_facts("redelivered", again))
+    return reduce(DataFrame.unionByName, facts) if facts else None
 
 
 def _facts(kind: str, rows: DataFrame) -> DataFrame:
@@ -156,8 +156,8 @@ def _least_identity(rows: DataFrame, *keys: str) -> DataFrame:
     """One row per combination of the keys: the least identity of its rows (null comes before all numbers) and
     `count` (bigint), their number."""
     least = F.min(comparable(*IDENTITY)).alias("least")
-    found = rows.groupBy(*keys).agg(least, F.count("*").alias("count"))
-    return found.select(*keys, *(f"least.{name}" for name in IDENTITY), "count")
+    grouped = rows.groupBy(*keys).agg(least, F.count("*").alias("count"))
+    return grouped.select(*keys, *(f"least.{name}" for name in IDENTITY), "count")
 
 
 def find_damaged(views: Views) -> DataFrame | None:

@@ -77,8 +77,8 @@ def who_read_before(views: Views, live: DataFrame, readers: DataFrame) -> DataFr
     names = [live.where(is_of_earlier(views)).select("reader")]
     if row_count(views.files["assignments"]):
         names.append(views.assignments.where(had).select("reader"))
-    found = reduce(DataFrame.unionByName, names).distinct()
-    return readers.join(found, "reader").select(*SUBSCRIBER).distinct()
+    read_before = reduce(DataFrame.unionByName, names).distinct()
+    return readers.join(read_before, "reader").select(*SUBSCRIBER).distinct()
 
 
 def _passed_over_when_created_again(
@@ -91,21 +91,21 @@ def _passed_over_when_created_again(
     new = in_sessions(live.where(is_of_last(views))).join(members, "reader")
     new = new.withColumn("session", F.when(F.col("in_group"), F.lit(0)).otherwise(F.col("session")))
     first = comparable("offset", "session")
-    found = new.groupBy(*_OF_PARTITION).agg(F.min(first).alias("first"))
-    found = found.select(
+    owing = new.groupBy(*_OF_PARTITION).agg(F.min(first).alias("first"))
+    owing = owing.select(
         *_OF_PARTITION, F.col("first.offset").alias("first_given"), F.col("first.session").alias("session")
     )
     nothing = F.lit(None).cast("bigint")
     if commits is None:
-        found = found.withColumn("next", nothing)
+        owing = owing.withColumn("next", nothing)
     else:
         ends = views.bounds.select("topic_partition", "end_offset")
         behind = commits.join(before, list(SUBSCRIBER)).join(F.broadcast(ends), "topic_partition")
         behind = behind.where((F.col("offset") <= F.col("end_offset")) & is_of_last(views))
         behind = behind.groupBy(*_OF_PARTITION).agg(F.max("offset").alias("next"))
-        found = found.join(behind, list(_OF_PARTITION), "full")
+        owing = owing.join(behind, list(_OF_PARTITION), "full")
     begun, zero, one = F.col("first_given"), F.lit(0).cast("bigint"), F.lit(1).cast("bigint")
-    found = found.where((begun > 0) | (begun.isNull() & (F.col("next") > 0)))
+    owing = owing.where((begun > 0) | (begun.isNull() & (F.col("next") > 0)))
     at = F.concat(F.lit("at offset "), begun.cast("string"), F.lit(" of the new one"))
     of_reader = F.when(F.col("in_group"), zero).otherwise(begun - one)
     columns = {
@@ -114,4 +114,4 @@ def _passed_over_when_created_again(
         "last_owed": F.when(begun.isNull(), F.col("next") - one).otherwise(of_reader),
         "reason": F.concat(F.lit(_CREATED_AGAIN), F.coalesce(at, F.lit("behind them"))),
     }
-    return found.withColumns(columns).select(*OWED)
+    return owing.withColumns(columns).select(*OWED)

@@ -209,8 +209,8 @@ def parse_settings(given: list[str]) -> dict[str, str]:
         BadInput: one is not of that form.
     """
     pairs = [setting.partition("=") for setting in given]
-    for name, found, _ in pairs:
-        if not found or not name.startswith("spark."):
+    for name, sign, _ in pairs:
+        if not sign or not name.startswith("spark."):
             raise BadInput(
                 "this is not a setting of Spark",
                 where=f"--spark-conf {name}",

@@ -47,13 +47,13 @@ def engine_failures(where: object) -> Iterator[None]:
 
 def is_failure(error: BaseException) -> bool:
     """Whether an exception comes from an engine or its client."""
-    return any(one.__module__.partition(".")[0] in _ROOTS for one in type(error).__mro__)
+    return any(base.__module__.partition(".")[0] in _ROOTS for base in type(error).__mro__)
 
 
 def _lacks_something(error: BaseException) -> bool:
     """Whether the engine refused the query before it computed anything: it has no such function, or cannot do
     what was asked for."""
-    return any(one.__name__ in _REFUSALS for one in type(error).__mro__)
+    return any(base.__name__ in _REFUSALS for base in type(error).__mro__)
 
 
 def is_gone(error: BaseException) -> bool:
@@ -78,9 +78,9 @@ def cause_of(error: BaseException) -> str:
     while cause is not None and cause.getCause() is not None:
         cause = cause.getCause()
     text = details or str(error if cause is None else cause.toString())
-    told = text.split("JVM stacktrace:")[0]
-    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)(?:: .*)?$", told, re.MULTILINE)
-    if "Traceback (most recent call last)" in told and python:
+    message = text.split("JVM stacktrace:")[0]
+    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)(?:: .*)?$", message, re.MULTILINE)
+    if "Traceback (most recent call last)" in message and python:
         return str(python[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     deepest = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
@@ -93,5 +93,5 @@ def _details_of_call(error: BaseException) -> str | None:
     details = getattr(error, "details", None)
     if callable(details):
         return str(details())
-    found = re.match(r'<_\w+ of RPC.*?^\s*details = "(.*?)"$', str(error), re.DOTALL | re.MULTILINE)
-    return found[1] if found else None
+    match = re.match(r'<_\w+ of RPC.*?^\s*details = "(.*?)"$', str(error), re.DOTALL | re.MULTILINE)
+    return match[1] if match else None

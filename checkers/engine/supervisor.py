@@ -88,8 +88,8 @@ def _hold_spark(command: list[str], scratch: Path, seconds: float, *, polite: bo
     while not answer and child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
         text = log.read_text(errors="replace")
-        if found := _STARTED.search(text):
-            answer = {"url": f"sc://127.0.0.1:{found[1]}"}
+        if started := _STARTED.search(text):
+            answer = {"url": f"sc://127.0.0.1:{started[1]}"}
         elif given_up := _GIVEN_UP.search(text):
             answer = {"error": given_up[0]}
     if not answer:

@@ -51,9 +51,9 @@ def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> Find
 
     def counts_of(table: str, names: tuple[str, ...]) -> list[tuple[tuple[Any, ...], int]]:
         of_table = (row for row in rows if row["table"] == table)
-        found = [(tuple(row[name] for name in names), row["number"]) for row in of_table]
+        numbers = [(tuple(row[name] for name in names), row["number"]) for row in of_table]
         # Null comes before any value, as in the engine.
-        return sorted(found, key=lambda one: (-one[1], [(value is not None, value) for value in one[0]]))
+        return sorted(numbers, key=lambda pair: (-pair[1], [(value is not None, value) for value in pair[0]]))
 
     totals = dict(counts_of("totals", _TOTAL))
     if not totals:

@@ -56,7 +56,7 @@ def leader_spans(samples: DataFrame, topic: str) -> tuple[LeaderSpan, ...]:
     )
     changes = rows.where(~F.col("epoch").eqNullSafe(F.col("before")))
     spans = changes.withColumn("ended", F.lead("answered_next").over(in_time))
-    found = (
+    collected = (
         spans.where(F.col("epoch").isNotNull())
         .select(
             "partition",
@@ -71,7 +71,7 @@ def leader_spans(samples: DataFrame, topic: str) -> tuple[LeaderSpan, ...]:
         .limit(MOST_SPANS + 1)
         .collect()
     )
-    spans_found = [LeaderSpan(*row) for row in found]
+    spans_found = [LeaderSpan(*row) for row in collected]
     if len(spans_found) > MOST_SPANS:
         spans_found = [span for span in spans_found if span.partition != spans_found[-1].partition]
     return tuple(spans_found)
@@ -105,18 +105,18 @@ def tenures(spans: Sequence[LeaderSpan]) -> dict[int, list[Tenure]]:
     A leader of such an epoch was elected after that of the epoch below, and no more elected when the epoch
     above had begun; that it went on to believe so without ever being sampled is left out.
     """
-    found: dict[int, list[Tenure]] = defaultdict(list)
+    by_partition: dict[int, list[Tenure]] = defaultdict(list)
     by_epoch: dict[int, dict[int, list[LeaderSpan]]] = defaultdict(lambda: defaultdict(list))
     for span in spans:
-        found[span.partition].append(Tenure(span.begun, span.ended, span.broker, span.epoch))
+        by_partition[span.partition].append(Tenure(span.begun, span.ended, span.broker, span.epoch))
         by_epoch[span.partition][span.epoch].append(span)
     for partition, epochs in by_epoch.items():
         for low, high in pairwise(sorted(epochs)):
             if high - low > 1:
                 begun = min(span.begun for span in epochs[low])
                 ended = min(span.certain for span in epochs[high])
-                found[partition].append(Tenure(begun, ended, NOBODY_TOLD, low + 1))
-    return {partition: sorted(several) for partition, several in found.items()}
+                by_partition[partition].append(Tenure(begun, ended, NOBODY_TOLD, low + 1))
+    return {partition: sorted(several) for partition, several in by_partition.items()}
 
 
 _TENURES = (
@@ -150,26 +150,26 @@ def acknowledger(overwritten_in: Column) -> dict[str, Column]:
     """
     possible = F.filter(
         _between(F.col("sent_ns"), F.col("closed_ns")),
-        lambda one: overwritten_in.isNull() | (one["epoch"] < overwritten_in),
+        lambda tenure: overwritten_in.isNull() | (tenure["epoch"] < overwritten_in),
     )
     several = {
-        "acked_by": F.array_distinct(F.transform(possible, lambda one: one["broker"])),
-        "acked_epoch": F.array_distinct(F.transform(possible, lambda one: one["epoch"])),
+        "acked_by": F.array_distinct(F.transform(possible, lambda tenure: tenure["broker"])),
+        "acked_epoch": F.array_distinct(F.transform(possible, lambda tenure: tenure["epoch"])),
     }
-    told = ~F.array_contains(several["acked_by"], NOBODY_TOLD)
+    known = ~F.array_contains(several["acked_by"], NOBODY_TOLD)
     return {
-        name: F.when(told & (F.size(values) == 1), F.array_max(values)) for name, values in several.items()
+        name: F.when(known & (F.size(values) == 1), F.array_max(values)) for name, values in several.items()
     }
 
 
 def epochs_from_to(begin: Column, end: Column) -> Column:
     """In how many epochs (int) a broker may have led between two times (ns), by rows with tenures; null: that
     is not known. No more than up to that of the final read, as the first epoch is 0."""
-    epochs = F.transform(_between(begin, end), lambda one: one["epoch"])
+    epochs = F.transform(_between(begin, end), lambda tenure: tenure["epoch"])
     sampled = F.when(F.size(epochs) > 0, F.array_max(epochs) - F.array_min(epochs) + 1)
     return F.least(sampled, F.col("last_epoch") + 1)
 
 
 def _between(begin: Column, end: Column) -> Column:
     """The tenures that overlap the time from `begin` to `end`."""
-    return F.filter("tenures", lambda one: (one["begun"] <= end) & (one["ended"] >= begin))
+    return F.filter("tenures", lambda tenure: (tenure["begun"] <= end) & (tenure["ended"] >= begin))

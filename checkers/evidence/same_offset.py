@@ -40,11 +40,11 @@ def with_reports(rows: DataFrame, views: Views, absent: DataFrame, missing: Colu
     most = epochs_from_to(F.col("first_sent"), F.col("last_closed"))
     too_many = missing & F.coalesce(F.col("naming_it") > F.coalesce(most, F.lit(1)), F.lit(False))
     joined = rows.join(counted.where("naming_it > 1"), list(_PLACE), "left")
-    found = {
+    reports = {
         "reports": F.when(too_many, F.col("naming_it").cast("int")),
         "true_reports": F.when(too_many, most),
     }
-    return joined.withColumns(found).drop("naming_it", "first_sent", "last_closed")
+    return joined.withColumns(reports).drop("naming_it", "first_sent", "last_closed")
 
 
 def doubt() -> Column:

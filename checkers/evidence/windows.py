@@ -50,8 +50,8 @@ def _names(windows: Sequence[FaultWindow], holds: Callable[[Column, Column], Col
     if not windows:
         return F.lit("")
     ends = (INT64_MAX if window.closed_ns is None else window.closed_ns for window in windows)
-    rows = [(one.name, one.opened_ns, end) for one, end in zip(windows, ends, strict=True)]
+    rows = [(window.name, window.opened_ns, end) for window, end in zip(windows, ends, strict=True)]
     # A condition for each window would make a plan of hundreds of faults larger than a JVM can hold.
     table = constants(("name", "begin", "end"), rows)
-    held = F.filter(table, lambda one: F.coalesce(holds(one["begin"], one["end"]), F.lit(False)))
-    return F.array_join(F.transform(held, lambda one: one["name"]), BETWEEN_NAMES)
+    held = F.filter(table, lambda window: F.coalesce(holds(window["begin"], window["end"]), F.lit(False)))
+    return F.array_join(F.transform(held, lambda window: window["name"]), BETWEEN_NAMES)

@@ -66,12 +66,12 @@ def written_before_it_knew(views: Views, live: DataFrame) -> DataFrame | None:
         .join(F.broadcast(learned), "topic_partition")
     )
     before = F.when(F.col("closed_ns") < F.col("learned_ns"), F.col("offset"))
-    found = sent.groupBy(*_KEYS, "begun_ns").agg(
+    written = sent.groupBy(*_KEYS, "begun_ns").agg(
         F.min("sent_ns").alias("first_ns"), F.max(before).alias("last")
     )
-    found = found.where((F.col("begun_ns") < F.col("first_ns")) & F.col("last").isNotNull())
+    written = written.where((F.col("begun_ns") < F.col("first_ns")) & F.col("last").isNotNull())
     first = F.lit(0).cast("bigint")
-    found = found.join(first_given(live, members), list(_KEYS), "left")
+    written = written.join(first_given(live, members), list(_KEYS), "left")
     # What is written after the assignment may still be given to it.
     last = F.when(F.col("first_given").isNull(), F.col("last")).otherwise(first)
-    return owed_by_groups(found.withColumns({"owed": first, "last_owed": last, "reason": F.lit(_REASON)}))
+    return owed_by_groups(written.withColumns({"owed": first, "last_owed": last, "reason": F.lit(_REASON)}))

@@ -56,10 +56,10 @@ for `share_lost` and `share_stuck`; else `count` is the number of deliveries tha
 def attempt_rules(rules: Rules, rows: pa.Table) -> pa.Table:
     """What rules find in the rows of one group and partition, as `ANOMALIES`, or that they failed."""
     try:
-        found = rules(rows)
+        tables = rules(rows)
     except Exception as error:  # any error of a rule makes the verdict unknown, and is shown
-        found = [pa.table({"kind": [FAILED], "reason": [first_line(error)]})]
-    table = pa.concat_tables([ANOMALIES.empty_table(), *found], promote_options="permissive")
+        tables = [pa.table({"kind": [FAILED], "reason": [first_line(error)]})]
+    table = pa.concat_tables([ANOMALIES.empty_table(), *tables], promote_options="permissive")
     for index, name in enumerate(BY_PARTITION):
         table = table.set_column(index, ANOMALIES.field(name), pa.repeat(rows[name][0], len(table)))
     return table.cast(ANOMALIES)

@@ -35,13 +35,13 @@ def apply_rules(rules: Rules, journals: list[DataFrame]) -> DataFrame:
 def kinds_and_problems(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
     """The (group, kind) of all anomalies, and the (group, problem) of rules that failed; `what` is the check
     that failed, for the sentences of problems."""
-    found = anomalies.select("group", "kind", "reason").distinct().collect()
+    rows = anomalies.select("group", "kind", "reason").distinct().collect()
     problems = {
         (row.group, f"the check of {what} failed ({row.reason}), so the verdict is unknown")
-        for row in found
+        for row in rows
         if row.kind == FAILED
     }
-    return {(row.group, row.kind) for row in found if row.kind != FAILED}, sorted(problems)
+    return {(row.group, row.kind) for row in rows if row.kind != FAILED}, sorted(problems)
 
 
 def anomaly_findings(anomalies: DataFrame, rules: Sequence[FindingRule], views: Views) -> Found:

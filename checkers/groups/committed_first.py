@@ -44,9 +44,9 @@ def committed_first(views: Views, live: DataFrame) -> DataFrame | None:
     answers = answers.where((F.col("source") == "fetch") & F.col("error").isNull())
     before = answers.join(own, list(_KEYS)).where(F.col("at_ns") < F.col("committed_ns"))
     began = before.groupBy(*_KEYS, "committed_ns").agg(F.bool_and(F.col("offset").isNull()).alias("without"))
-    found = began.where("without").join(first_given(live, members), list(_KEYS), "left")
+    rows = began.where("without").join(first_given(live, members), list(_KEYS), "left")
     # Whoever processes what it has committed was given the first record, too.
-    found = found.where(F.coalesce(F.col("committed_ns") < F.col("given_ns"), F.lit(True)))
-    found = found.where(F.coalesce(F.col("first_given") > 0, F.lit(True)))
+    rows = rows.where(F.coalesce(F.col("committed_ns") < F.col("given_ns"), F.lit(True)))
+    rows = rows.where(F.coalesce(F.col("first_given") > 0, F.lit(True)))
     first = F.lit(0).cast("bigint")
-    return owed_by_groups(found.withColumns({"owed": first, "last_owed": first, "reason": F.lit(_REASON)}))
+    return owed_by_groups(rows.withColumns({"owed": first, "last_owed": first, "reason": F.lit(_REASON)}))

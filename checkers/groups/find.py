@@ -40,8 +40,8 @@ def _find(views: Views, scratch: Scratch) -> Found:
         return Found()
     rules = partial(suspect_rules, retention=OffsetRetention.of(views.meta))
     rows = scratch.materialize("group-suspects", apply_rules(rules, _journals(views)))
-    found, failed = kinds_and_problems(rows, "consumer groups")
-    kinds = {kind for _, kind in found}
+    group_kinds, failed = kinds_and_problems(rows, "consumer groups")
+    kinds = {kind for _, kind in group_kinds}
     parts = [rows.where(~F.col("kind").isin(_AHEAD, _TWO_OWNERS))]
     if _TWO_OWNERS in kinds:
         parts.append(_first_owner_not_expired(views, rows.where(F.col("kind") == _TWO_OWNERS)))
@@ -169,5 +169,5 @@ def ownerless_times(views: Views) -> tuple[OwnerlessTime, ...]:
             F.round("longest", 3).alias("longest"),
         )
     )
-    found = times.orderBy(F.desc("longest"), "group", "partition").limit(_MOST_OWNERLESS_TIMES).collect()
-    return tuple(OwnerlessTime.model_validate(row.asDict()) for row in found)
+    rows = times.orderBy(F.desc("longest"), "group", "partition").limit(_MOST_OWNERLESS_TIMES).collect()
+    return tuple(OwnerlessTime.model_validate(row.asDict()) for row in rows)

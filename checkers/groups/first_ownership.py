@@ -42,11 +42,11 @@ def owed_offsets(views: Views, live: DataFrame) -> DataFrame | None:
     sent = since_created(views, views.sends.where(F.col("offset").isNotNull()), "sent_ns")
     sent = sent.join(F.broadcast(_ends_of_first_ownership(views, members)), "topic_partition")
     owed = sent.where(F.col("sent_ns") > F.col("ended_ns")).groupBy(*_KEYS).agg(F.min("offset").alias("owed"))
-    found = owed.join(first_given(live, members), list(_KEYS)).where(F.col("owed") < F.col("first_given"))
-    before = offsets_known(views, members, groups).join(found.select(*_KEYS, "given_ns"), list(_KEYS))
+    rows = owed.join(first_given(live, members), list(_KEYS)).where(F.col("owed") < F.col("first_given"))
+    before = offsets_known(views, members, groups).join(rows.select(*_KEYS, "given_ns"), list(_KEYS))
     before = before.where(F.col("known_ns") < F.col("given_ns"))
-    found = found.join(before, list(_KEYS), "left_anti").withColumn("last_owed", F.col("owed"))
-    return owed_by_groups(found.withColumn("reason", F.lit(_RESET_TO_LATEST)))
+    rows = rows.join(before, list(_KEYS), "left_anti").withColumn("last_owed", F.col("owed"))
+    return owed_by_groups(rows.withColumn("reason", F.lit(_RESET_TO_LATEST)))
 
 
 def owed_by_groups(rows: DataFrame) -> DataFrame:
@@ -79,7 +79,7 @@ def groups_that_reset_to(views: Views, where: str) -> set[str]:
     for reader in views.readers:
         if reader.group is not None:
             resets.setdefault(reader.group, set()).add(reader.reset)
-    return {group for group, found in resets.items() if found == {where}}
+    return {group for group, settings in resets.items() if settings == {where}}
 
 
 def _ends_of_first_ownership(views: Views, members: DataFrame) -> DataFrame:

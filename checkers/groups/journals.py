@@ -64,11 +64,11 @@ class PartitionJournals:
     @cached_property
     def may_be_applied(self) -> dict[int, list[JournalRow]]:
         """By offset, the commits that may have been applied: all but those of aborted transactions."""
-        found = defaultdict(list)
+        by_offset = defaultdict(list)
         for commit in self.commits:
             if commit["kind"] != "transaction" or commit["error"] != "ABORTED":
-                found[commit["offset"]].append(commit)
-        return found
+                by_offset[commit["offset"]].append(commit)
+        return by_offset
 
     @cached_property
     def fetched(self) -> list[JournalRow]:
@@ -78,11 +78,11 @@ class PartitionJournals:
     @cached_property
     def log_offsets(self) -> dict[int | None, dict[int, list[int]]]:
         """By committed offset and broker: where the broker's file of `__consumer_offsets` has the commit."""
-        found: dict[int | None, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        by_offset: dict[int | None, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for answer in self.answers:
             if answer["source"] in ("logged", "logged-transaction"):
-                found[answer["offset"]][answer["broker"]].append(answer["log_offset"])
-        return found
+                by_offset[answer["offset"]][answer["broker"]].append(answer["log_offset"])
+        return by_offset
 
 
 def ownerships_of(assignments: Iterable[JournalRow]) -> list[Ownership]:
@@ -92,18 +92,20 @@ def ownerships_of(assignments: Iterable[JournalRow]) -> list[Ownership]:
     whether the reader owned the partition all the time between.
     """
     open_rows: dict[str, JournalRow] = {}
-    found = []
+    ownerships = []
     for row in assignments:
         if begun := open_rows.pop(row["reader"], None):
             revoked = row["event"] == "revoked"
-            found.append(Ownership(row["reader"], begun["at_ns"], row["at_ns"], begun["offset"], revoked))
+            ownerships.append(
+                Ownership(row["reader"], begun["at_ns"], row["at_ns"], begun["offset"], revoked)
+            )
         if row["event"] == "assigned":
             open_rows[row["reader"]] = row
-    found += [
+    ownerships += [
         Ownership(reader, row["at_ns"], INT64_MAX, row["offset"], revoked=False)
         for reader, row in open_rows.items()
     ]
-    return sorted(found, key=lambda one: (one.begin, one.reader))
+    return sorted(ownerships, key=lambda ownership: (ownership.begin, ownership.reader))
 
 
 def earliest_ns(commit: JournalRow) -> int:

@@ -48,14 +48,14 @@ def suspect_rules(rows: pa.Table, retention: OffsetRetention) -> list[pa.Table]:
     """All anomalies by the rows of the journals (`PartitionJournals.of_table`); those of the kinds
     "commit_ahead" and "two_owners" are suspects, which other data may explain."""
     journals = PartitionJournals.of_table(rows)
-    found = [
+    anomalies = [
         *_missing_commits(journals, retention),
         *_early_transactions(journals),
         *_commits_ahead(journals),
         *_foreign_commits(journals),
         *_two_owners(journals),
     ]
-    return [pa.Table.from_pylist(found, schema=ANOMALIES)]
+    return [pa.Table.from_pylist(anomalies, schema=ANOMALIES)]
 
 
 def ahead_rules(rows: pa.Table) -> list[pa.Table]:
@@ -80,8 +80,8 @@ def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) ->
         begun = (ended for since, ended in retention.recreated if since <= answer["at_ns"])
         gone = max(begun, default=INT64_MIN)
         if gone not in kept:
-            commits = [one for one in journals.accepted if earliest_ns(one) > gone]
-            kept[gone] = [one["at_ns"] for one in commits], list(accumulate(commits, _higher))
+            commits = [row for row in journals.accepted if earliest_ns(row) > gone]
+            kept[gone] = [row["at_ns"] for row in commits], list(accumulate(commits, _higher))
         times, highest = kept[gone]
         before = bisect_left(times, answer["asked_ns"])
         commit = highest[before - 1] if before else None
@@ -91,7 +91,7 @@ def _missing_commits(journals: PartitionJournals, retention: OffsetRetention) ->
         if lacks:
             stretch = list(several)
             first, last = stretch[0][0], stretch[-1][0]
-            commit = max((one for _, one in stretch if one), key=lambda one: (one["offset"], one["at_ns"]))
+            commit = max((row for _, row in stretch if row), key=lambda row: (row["offset"], row["at_ns"]))
             lost = last is journals.fetched[-1] or _absent_from_files(journals, commit)
             yield {
                 "kind": "commit_lost" if lost else "commit_stale",
@@ -129,7 +129,7 @@ def _explained(
 def _absent_from_files(journals: PartitionJournals, commit: JournalRow) -> bool:
     """Whether the replicas' files lack a commit and hold an earlier one. If they hold an earlier one, they
     were not compacted since, so the commit was never in them."""
-    earlier = (one["offset"] for one in journals.accepted if one["at_ns"] < earliest_ns(commit))
+    earlier = (row["offset"] for row in journals.accepted if row["at_ns"] < earliest_ns(commit))
     return commit["offset"] not in journals.log_offsets and any(
         offset in journals.log_offsets for offset in earlier
     )
@@ -159,13 +159,13 @@ def _commits_ahead(journals: PartitionJournals) -> Iterator[JournalRow]:
     """Commits beyond all that the members had received. Whether the log holds records between
     `first_undelivered` and the committed offset is left to `ahead_rules`."""
     # Automatic commits are made by the client while it returns records, so they may be a little ahead.
-    commits = [one for one in journals.accepted if one["kind"] not in ("auto", None)]
+    commits = [row for row in journals.accepted if row["kind"] not in ("auto", None)]
     starts = [ownership.offset for ownership in journals.ownerships if ownership.offset is not None]
     # Before the first record was received, everything from where the group began to read is undelivered.
     start = min([*starts, int(integers(journals.polls["first"]).min(initial=INT64_MAX))])
     received = np.maximum.accumulate(integers(journals.polls["offset"]))
     highest = np.concatenate([np.array([start - 1], np.int64), received])
-    times = np.array([one["at_ns"] for one in commits], np.int64)
+    times = np.array([row["at_ns"] for row in commits], np.int64)
     at_commit = highest[np.searchsorted(integers(journals.polls["at_ns"]), times, "right")]
     for commit, last in zip(commits, at_commit.tolist(), strict=True):
         if commit["offset"] - 1 > last:
@@ -180,7 +180,7 @@ def _columns_of(commit: JournalRow) -> JournalRow:
 
 def _foreign_commits(journals: PartitionJournals) -> list[JournalRow]:
     """The first commit by each member of a partition that it did not own; `count` is the number of them."""
-    found: dict[str, JournalRow] = {}
+    by_reader: dict[str, JournalRow] = {}
     for commit in journals.accepted:
         reader, at, asked = commit["reader"], commit["at_ns"], commit["asked_ns"]
         # Histories of other tools may have no journal of assignments, so nothing is known of owners.
@@ -200,8 +200,8 @@ def _foreign_commits(journals: PartitionJournals) -> list[JournalRow]:
         )
         if not own or replaced:
             first = {"kind": "foreign_commit", **_columns_of(commit), "count": 0}
-            found.setdefault(reader, first)["count"] += 1
-    return list(found.values())
+            by_reader.setdefault(reader, first)["count"] += 1
+    return list(by_reader.values())
 
 
 def _two_owners(journals: PartitionJournals) -> Iterator[JournalRow]:

@@ -45,7 +45,7 @@ def of_topics(views: Views, given: DataFrame, time: str) -> DataFrame:
 def is_of_last(views: Views) -> Column:
     """Whether a `topic_partition` is of the last topic of the run's name."""
     number = views.topics.index(views.meta.topic)
-    low, high = (numbered(F.lit(one), F.lit(0)) for one in (number, number + 1))
+    low, high = (numbered(F.lit(index), F.lit(0)) for index in (number, number + 1))
     return (F.col("topic_partition") >= low) & (F.col("topic_partition") < high)
 
 

@@ -29,14 +29,14 @@ class JournalFile:
         with open_parquet(path) as file:
             footer = file.metadata
             names = [name for name in _COLUMNS if name in file.schema_arrow.names]
-        found: dict[str, set[Any]] = {name: set() for name in names}
+        distinct: dict[str, set[Any]] = {name: set() for name in names}
         if names:
             with open_parquet(path, metadata=footer, read_dictionary=names, memory_map=True) as file:
                 for number in range(footer.num_row_groups):
                     group = file.read_row_group(number, columns=names)
                     for name in names:
-                        found[name].update(group.column(name).unique().to_pylist())
-        values = {name: frozenset(map(str, some - {None})) for name, some in found.items()}
+                        distinct[name].update(group.column(name).unique().to_pylist())
+        values = {name: frozenset(map(str, some - {None})) for name, some in distinct.items()}
         return cls(str(path), footer, values)
 
     @property

@@ -87,32 +87,32 @@ def load_run(
     journals = {**JOURNALS, **(also or {})}
     parts = {
         name: _parts(
-            reads_folder if name == "final" else folder / one.folder,
-            one.schema,
+            reads_folder if name == "final" else folder / each_journal.folder,
+            each_journal.schema,
             journal.OPEN_SENDS if name == "opened" else _PARTS,
         )
-        for name, one in journals.items()
+        for name, each_journal in journals.items()
         if name != "live"
     }
     readers = _readers(folder, meta)
     live = {reader: _parts(folder / journal.LIVE_DIR / reader.name, journal.READS) for reader in readers}
     for name in ("sends", "final"):
         if parts[name].problems and not parts[name].files:
-            place = JOURNALS[name].folder
+            subfolder = JOURNALS[name].folder
             raise JournalError(
-                f"no file of the {place} journal can be read",
-                where=str(folder / place),
+                f"no file of the {subfolder} journal can be read",
+                where=str(folder / subfolder),
                 expected="Parquet files with a footer",
                 found=parts[name].problems[0],
                 next_step=_NEXT,
             )
-    unreadable = [problem for one in (*parts.values(), *live.values()) for problem in one.problems]
+    unreadable = [problem for part in (*parts.values(), *live.values()) for problem in part.problems]
     return RunJournals(
         meta=meta,
         readers=readers,
         journals=journals,
-        files={name: one.files for name, one in parts.items()}
-        | {"live": tuple(file for one in live.values() for file in one.files)},
+        files={name: part.files for name, part in parts.items()}
+        | {"live": tuple(file for part in live.values() for file in part.files)},
         problems=(
             *unreadable,
             *_unknown(_missing(meta, parts, live, reads=reads_folder.is_dir())),
@@ -128,8 +128,8 @@ def _unknown(problems: Iterable[str]) -> Iterator[str]:
 def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
     """Live readers in the metadata, and those that have only a folder."""
     named = {reader.name: reader for reader in meta.readers}
-    found = [path.name for path in matching(folder / journal.LIVE_DIR, "*") if path.is_dir()]
-    return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *found}))
+    folders = [path.name for path in matching(folder / journal.LIVE_DIR, "*") if path.is_dir()]
+    return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *folders}))
 
 
 _COUNTED_WITHOUT = {
@@ -145,14 +145,14 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> Rea
     for path in matching(folder, pattern):
         try:
             file = JournalFile.open(path)
-            found = file.footer.schema.to_arrow_schema()
+            columns = file.footer.schema.to_arrow_schema()
         except journal.UNREADABLE as error:
             reason = first_line(error) + _COUNTED_WITHOUT.get(folder.name, "")
             problems.append(
                 f"journal part {folder.name}/{path.name} cannot be read: {reason}, so the verdict is unknown"
             )
             continue
-        _check_columns(path, found, schema)
+        _check_columns(path, columns, schema)
         files.append(file)
     return Readable(tuple(files), tuple(problems))
 
@@ -209,12 +209,12 @@ def _missing(
             f"the journal of committed records holds {rows:,}, the final read says "
             f"{final.committed_records:,}"
         )
-    for reader, found in live.items():
+    for reader, readable in live.items():
         if reader not in meta.readers:
             problems.append(f"the metadata do not describe the live reader '{reader.name}'")
-        elif reader.closed and found.lacks(reader.records):
+        elif reader.closed and readable.lacks(reader.records):
             problems.append(
-                f"the journal of live reader '{reader.name}' holds {row_count(found.files):,} records, "
+                f"the journal of live reader '{reader.name}' holds {row_count(readable.files):,} records, "
                 f"its reader says {reader.records:,}"
             )
     if meta.transactional and not parts["txns"].files and not parts["txns"].problems:
@@ -230,16 +230,16 @@ def unknown_values(journals: RunJournals, outcomes: Iterable[str]) -> list[str]:
     return [
         f"the {name} journal holds the {what} '{value}', which this version does not know, "
         "so the verdict is unknown"
-        for name, what, found, known in (
+        for name, what, values, known in (
             ("sends", "outcome", set(outcomes), frozenset(SendOutcome)),
             ("reads", "state", distinct_values(reads, "state"), frozenset(ReadState)),
             *(
                 (name, column, distinct_values(files[name], column), known)
-                for name, one in journals.journals.items()
-                for column, known in one.known.items()
+                for name, each_journal in journals.journals.items()
+                for column, known in each_journal.known.items()
             ),
         )
-        for value in sorted(found - known)
+        for value in sorted(values - known)
     ]
 
 

@@ -52,8 +52,8 @@ def with_runs(chunks: DataFrame) -> DataFrame:
     def holds(number: Column) -> Column:
         return F.call_function("shiftright", "bits", number.cast("int")).bitwiseAND(1) == 1
 
-    begins = F.filter(numbers, lambda one: holds(one) & ((one == 0) | ~holds(one - 1)))
-    ends = F.filter(numbers, lambda one: holds(one) & ((one == _BITS) | ~holds(one + 1)))
+    begins = F.filter(numbers, lambda bit: holds(bit) & ((bit == 0) | ~holds(bit - 1)))
+    ends = F.filter(numbers, lambda bit: holds(bit) & ((bit == _BITS) | ~holds(bit + 1)))
     others = [name for name in chunks.columns if name not in ("chunk", "bits")]
     runs = chunks.select(*others, "chunk", begins.alias("begins"), ends.alias("ends"))
     runs = runs.select(*others, "chunk", F.inline(F.arrays_zip("begins", "ends")).alias("begin", "end_bit"))

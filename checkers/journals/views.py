@@ -58,7 +58,7 @@ class Views(RunJournals):
         meta, files = journals.meta, journals.files
         bounds = meta.final_read.bounds if meta.final_read is not None else ()
         topics = {meta.topic, *(bound.topic for bound in bounds)}
-        naming = (name for name, one in journals.journals.items() if one.names_topics)
+        naming = (name for name, journal in journals.journals.items() if journal.names_topics)
         topics |= distinct_values((file for name in naming for file in files[name]), "topic")
         earlier = [meta.topic] * len(recreated(meta))
         return cls(**vars(journals), spark=spark, topics=(*sorted(topics), *earlier))
@@ -104,12 +104,12 @@ class Views(RunJournals):
         `end_offset` (bigint) and `leader` (int)."""
         rows = [
             (
-                number_of(self.topics, one.topic, one.partition),
-                one.log_start_offset,
-                one.end_offset,
-                one.leader,
+                number_of(self.topics, bound.topic, bound.partition),
+                bound.log_start_offset,
+                bound.end_offset,
+                bound.leader,
             )
-            for one in (self.meta.final_read.bounds if self.meta.final_read is not None else ())
+            for bound in (self.meta.final_read.bounds if self.meta.final_read is not None else ())
         ]
         return self.spark.createDataFrame(
             rows, "topic_partition bigint, log_start_offset bigint, end_offset bigint, leader int"
@@ -155,8 +155,8 @@ def read_files(
     # Sail reads files together only if Arrow has encoded their columns alike, and a column of categories only
     # if it is left to find out the types, which it cannot tell. To Apache Spark all are the same.
     alike: defaultdict[tuple[pa.DataType | None, ...], list[str]] = defaultdict(list)
-    for path, found in files:
-        kinds = (found.field(name).type if name in found.names else None for name in types)
+    for path, own_schema in files:
+        kinds = (own_schema.field(name).type if name in own_schema.names else None for name in types)
         alike[tuple(kinds) if is_embedded(spark) else ()].append(readable_path(spark, path))
     parts = []
     for encoding, paths in alike.items():

@@ -127,7 +127,7 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
         for _, partition, offset in held
     ]
     reasons = ruled_out(meta)
-    for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
+    for finding in sorted(FindingClass, key=lambda kind: list(Breaks).index(kind.breaks)):
         count, reason = summary.count(finding), reasons.get(finding.breaks)
         if not count or finding.breaks is Breaks.NEVER:
             continue

@@ -113,7 +113,7 @@ class Policy:
         ]
         newest = (retention(config, brokers).newest_deletable_ns(until) for config, until in in_force)
         return cls(
-            newest_deletable_ns=max((one for one in newest if one is not None), default=None),
+            newest_deletable_ns=max((at_ns for at_ns in newest if at_ns is not None), default=None),
             own_times=frozenset(age_by_own_time(config, brokers) for config, _ in in_force),
             compacts=any(compacts(config, brokers) for config, _ in in_force),
             deleted_before=before,

@@ -119,10 +119,10 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
 
 def _sums(numbers: Iterable[tuple[Name, int]]) -> dict[Name, int]:
     """The sum of the numbers of each name, by name."""
-    found: Counter[Name] = Counter()
+    sums: Counter[Name] = Counter()
     for name, number in numbers:
-        found[name] += number
-    return dict(sorted(found.items()))
+        sums[name] += number
+    return dict(sorted(sums.items()))
 
 
 class BlameGroup(NamedTuple):
@@ -175,7 +175,7 @@ def blame(groups: Mapping[BlameGroup, int], meta: RunMeta) -> tuple[str, ...]:
     """
     ordered = sorted(
         groups.items(),
-        key=lambda one: (-one[1], *((value is not None, 0 if value is None else value) for value in one[0])),
+        key=lambda row: (-row[1], *((value is not None, 0 if value is None else value) for value in row[0])),
     )
     return tuple(sentence(group, count, meta) for group, count in ordered[:MOST_SENTENCES])
 

@@ -64,7 +64,7 @@ def _rows(table: pa.Table) -> Iterable[AnswerRow]:
 
 def _hashable(value: Any) -> Any:
     if isinstance(value, dict):
-        return tuple((name, _hashable(one)) for name, one in value.items())
+        return tuple((name, _hashable(field)) for name, field in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(_hashable, value))
     # NaN is not equal to itself.
@@ -83,13 +83,13 @@ def _rounded(value: Any) -> Any:
 
 def _without(rows: list[AnswerRow], others: list[AnswerRow]) -> list[AnswerRow]:
     """The rows, in their order, that the others lack, each as often as it is missing."""
-    left, found = Counter(others), []
+    left, missing = Counter(others), []
     for row in rows:
         if left[row]:
             left[row] -= 1
         else:
-            found.append(row)
-    return found
+            missing.append(row)
+    return missing
 
 
 def _row_text(names: list[str], row: AnswerRow) -> str:

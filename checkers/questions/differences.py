@@ -32,8 +32,8 @@ Tokens = Sequence[str]
 
 def tokens_of(query: str) -> list[str]:
     """The words in lower case, texts as they are, and other characters one by one, without comments."""
-    found = (match[0] for match in _TOKEN.finditer(query))
-    kept = (token for token in found if not token.startswith(("--", "/*")))
+    tokens = (match[0] for match in _TOKEN.finditer(query))
+    kept = (token for token in tokens if not token.startswith(("--", "/*")))
     return [token if token[-1] in "'\"`" else token.lower() for token in kept]
 
 
@@ -72,7 +72,7 @@ def _orders_structs(tokens: Tokens) -> bool:
 
 def _can_fail_in_a_condition(tokens: Tokens) -> bool:
     """A cast or a division in a condition of several parts."""
-    begin = next((at for at, one in enumerate(tokens) if one in ("where", "having", "on")), len(tokens))
+    begin = next((at for at, token in enumerate(tokens) if token in ("where", "having", "on")), len(tokens))
     after = tokens[begin:]
     casts = (":", ":") in pairwise(after)
     return "and" in after and (casts or not {"cast", "/", "%", "div"}.isdisjoint(after))
@@ -85,7 +85,7 @@ def _counts_units(tokens: Tokens) -> bool:
 
 
 def _reads_files(tokens: Tokens) -> bool:
-    return any(one == "parquet" and then == "." for one, then in pairwise(tokens))
+    return any(token == "parquet" and then == "." for token, then in pairwise(tokens))
 
 
 def _uses_special_patterns(tokens: Tokens) -> bool:
@@ -119,8 +119,8 @@ class Difference:
 
     def row(self) -> str:
         """Its row of the table on the page."""
-        told = "" if self.found is not _not_in_the_text else "; not told"
-        return f"| {self.what}{told} | `{self.example}` | {self.spark} | {self.sail} | `{self.same}` |"
+        note = "" if self.found is not _not_in_the_text else "; not told"
+        return f"| {self.what}{note} | `{self.example}` | {self.spark} | {self.sail} | `{self.same}` |"
 
 
 DIFFERENCES: tuple[Difference, ...] = (
@@ -289,5 +289,9 @@ NAN_IN_FILES = Difference(
 def differences_in(query: str) -> list[str]:
     """What Sail may answer otherwise in a query, and what to write instead; a sentence each."""
     tokens = tokens_of(query)
-    found = [f"{one.what}: {one.instead}" for one in (*DIFFERENCES, NAN_IN_FILES) if one.found(tokens)]
-    return list(dict.fromkeys(found))
+    sentences = [
+        f"{difference.what}: {difference.instead}"
+        for difference in (*DIFFERENCES, NAN_IN_FILES)
+        if difference.found(tokens)
+    ]
+    return list(dict.fromkeys(sentences))

@@ -106,7 +106,7 @@ class RunViews(Mapping[str, DataFrame]):
         meta, files = self._views.meta, self._views.files
         findings = partial(read_parquet, self.spark, ddl(FINDINGS), self.folder / FINDINGS_DIR)
         windows, steps = (
-            [tuple(one.model_dump().values()) for one in of] for of in (meta.windows, meta.steps)
+            [tuple(model.model_dump().values()) for model in of] for of in (meta.windows, meta.steps)
         )
         journals = ["reads", "samples", *(name for name in VIEW_DESCRIPTIONS if any(files.get(name, ())))]
         if files["txns"]:
@@ -198,7 +198,7 @@ def _unique(names: list[str]) -> list[str]:
     taken: list[str] = []
     for name in names:
         numbered = (f"{name}_{number}" for number in count(2))
-        taken.append(next(one for one in chain([name], numbered) if one not in taken))
+        taken.append(next(candidate for candidate in chain([name], numbered) if candidate not in taken))
     return taken
 
 

@@ -116,7 +116,7 @@ def _refuse(runs: Sequence[CountedRun], folder: StoragePath, by: Sequence[str]) 
     known = {axis for run in runs for axis in run["known"] or ()}
     for axis in by:
         if known and axis not in known:
-            short = sorted(one for one in known if ":" not in one)
+            short = sorted(name for name in known if ":" not in name)
             raise BadInput(
                 f"no run has a value on {axis!r}",
                 where="--by",
@@ -129,23 +129,23 @@ def columns_of(runs: Sequence[CountedRun]) -> dict[str, float | None]:
     """The figures of one group as columns: numbers of the `runs` that count and of those `left_out`, counts
     over the runs that count, the interval of the share of runs with loss, rates per million with their
     intervals (None: none), unavailable seconds."""
-    found = figures_of(runs)
-    share = found.with_any["lost"]
+    figures = figures_of(runs)
+    share = figures.with_any["lost"]
     columns: dict[str, float | None] = {
-        "runs": found.runs,
-        "left_out": found.left_out,
+        "runs": figures.runs,
+        "left_out": figures.left_out,
         "runs_with_loss": share.k,
-        **found.counts,
+        **figures.counts,
         "loss_share_low": share.low,
         "loss_share_high": share.high,
     }
-    for what, rate in found.per_million.items():
+    for what, rate in figures.per_million.items():
         columns[f"{what}_per_million"] = rate.value
         columns[f"{what}_low"], columns[f"{what}_high"] = rate.low, rate.high
     return columns | {
-        "unavailable_median_s": found.unavailable.median,
-        "unavailable_p95_s": found.unavailable.p95,
-        "unavailable_most_s": found.unavailable.most,
+        "unavailable_median_s": figures.unavailable.median,
+        "unavailable_p95_s": figures.unavailable.p95,
+        "unavailable_most_s": figures.unavailable.most,
     }
 
 
@@ -179,14 +179,14 @@ def latencies_of(spark: SparkSession, groups: Groups) -> dict[tuple[str, ...], d
     ranked = counted.withColumns(
         {"up_to": F.sum("records").over(group.orderBy("ns")), "all": F.sum("records").over(group)}
     )
-    found = ranked.groupBy("number").agg(
+    latencies = ranked.groupBy("number").agg(
         *(
             (F.min(F.when(F.col("up_to") >= F.ceil(F.col("all") * share), F.col("ns"))) / 1e6).alias(name)
             for name, share in LATENCIES.items()
         )
     )
     keys = list(groups)
-    return {keys[row.pop("number")]: row for row in found.toArrow().to_pylist()}
+    return {keys[row.pop("number")]: row for row in latencies.toArrow().to_pylist()}
 
 
 def _sends_of(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
@@ -206,7 +206,7 @@ def _sends_of(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
     rows = (
         spark.read.option("pathGlobFilter", _PARTS)
         .schema(ddl(schema))
-        .parquet(*(readable_path(spark, storage_path(one) / SENDS_DIR) for one in folders))
+        .parquet(*(readable_path(spark, storage_path(path) / SENDS_DIR) for path in folders))
     )
     return rows.select(folder.alias("folder"), *schema.names)
 

@@ -52,12 +52,12 @@ def rate_rows(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> li
     """
     # The files are named one by one: Sail takes folders like `acks=all` for partitions of a table, and a
     # file without a summary or an outcome beside it would be refused.
-    found = [
+    files = [
         path
         for path in files_below(folder, (RUN_FILE, SUMMARY_FILE, OUTCOME_FILE))
         if not path.parent.name.startswith(SET_ASIDE_PREFIX)
     ]
-    if not any(path.name == RUN_FILE for path in found):
+    if not any(path.name == RUN_FILE for path in files):
         return []
     name = F.col("path")
     if isinstance(folder, Path):
@@ -70,7 +70,7 @@ def rate_rows(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> li
 
     runs = (
         spark.read.format("binaryFile")
-        .load([readable_path(spark, path) for path in found])
+        .load([readable_path(spark, path) for path in files])
         .groupBy(F.regexp_replace(name, "/[^/]*$", "").alias("folder"))
         .agg(
             text_of(RUN_FILE).alias("run"),
@@ -135,6 +135,6 @@ def axis_values(meta: RunMeta, labels: dict[str, str]) -> dict[str, str]:
         "brokers": str(cluster.brokers),
         "faults": "+".join(sorted({window.kind for window in meta.windows})) or "none",
         "seed": str(meta.seed),
-        **{f"{where}:{name}": value for where, found in settings.items() for name, value in found.items()},
+        **{f"{where}:{name}": value for where, pairs in settings.items() for name, value in pairs.items()},
         **labels,
     }

@@ -70,14 +70,14 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
         bits: a chunk has 2^bits sequence numbers; at most 6.
     """
     differing = scratch.materialize("chunks", differing_chunks(views, sends, bits))
-    found = differing.agg(
+    totals = differing.agg(
         F.count("*").alias("differing"),
         F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
         F.coalesce(F.sum("repeated"), F.lit(0)).alias("repeated"),
     ).collect()[0]
     everything = sum(row_count(views.files[name]) for name in ("sends", "opened", "final"))
-    most = found["rows"] > _MOST_SELECTED * everything
-    return Chunks(None if most else differing, bits, found["differing"], found["repeated"])
+    most = totals["rows"] > _MOST_SELECTED * everything
+    return Chunks(None if most else differing, bits, totals["differing"], totals["repeated"])
 
 
 def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
@@ -108,16 +108,16 @@ def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
             mine = F.when(source.isin(_SENT, number), F.col(digest)) if len(reads) > 1 else F.col(digest)
             sums[f"{digest}_{number}"] = F.bit_xor(mine)
             differs |= F.coalesce(f"{digest}_{number}", F.lit(0)) != 0
-    found = rows.groupBy(*CHUNK).agg(*(value.alias(name) for name, value in sums.items())).where(differs)
-    found = found.select(
+    chunks = rows.groupBy(*CHUNK).agg(*(value.alias(name) for name, value in sums.items())).where(differs)
+    chunks = chunks.select(
         *CHUNK,
         (F.col("sent") + F.col(f"rows_{_FINAL}")).alias("rows"),
         (F.col("sent") - F.bit_count(acked_bits.bitwiseOR(other_bits))).alias("repeated"),
     )
     if any(views.files["live"]):
-        both = found.unionByName(_of_live(views, bits)).groupBy(*CHUNK)
-        found = both.agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
-    return found
+        both = chunks.unionByName(_of_live(views, bits)).groupBy(*CHUNK)
+        chunks = both.agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
+    return chunks
 
 
 _SENT, _FINAL, _COMMITTED = range(3)

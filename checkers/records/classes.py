@@ -202,8 +202,8 @@ def _same_offset(r: Facts) -> Column:
     one = "and at most one of them can be true, as a leader epoch gives an offset away once"
     some = "and at most {true_reports} of them can be true, as a leader epoch gives an offset away once"
     unsure = "and of those of one leader epoch at most one can be true"
-    told = when(r.true_reports == 1, one, when(r.true_reports.isNull(), unsure, some))
-    return when(r.reports.isNotNull(), say(named, told), "")
+    words = when(r.true_reports == 1, one, when(r.true_reports.isNull(), unsure, some))
+    return when(r.reports.isNotNull(), say(named, words), "")
 
 
 def _received_live(r: Facts) -> Column:

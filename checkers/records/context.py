@@ -66,9 +66,9 @@ def with_context(facts: DataFrame, views: Views) -> DataFrame:
         "not_committed": not_committed if views.files["committed"] else never,
         "compaction_asked": asked if policy.compacts else never,
     }
-    found = bounded.withColumns({name: F.coalesce(flag, never) for name, flag in flags.items()})
+    flagged = bounded.withColumns({name: F.coalesce(flag, never) for name, flag in flags.items()})
     old = F.coalesce(below & old_enough(policy), never)
-    return found.withColumns(
+    return flagged.withColumns(
         {"own_time_ms": own_time_ms(policy), "may_expire": old | F.col("deleted") | F.col("recreated")}
     )
 
@@ -96,8 +96,8 @@ def own_time_ms(policy: Policy) -> Column:
     """The time (bigint, ms) that the producer gave a record, by which brokers tell its age; null: that of its
     append, which is at or after its send. A batch without a time has a negative one, and is as old as its
     file."""
-    told = (F.col("timestamp_ms") >= 0) & F.lit(True in policy.own_times)
-    return F.when(told, F.col("timestamp_ms"))
+    has_time = (F.col("timestamp_ms") >= 0) & F.lit(True in policy.own_times)
+    return F.when(has_time, F.col("timestamp_ms"))
 
 
 def old_enough(policy: Policy) -> Column:
@@ -127,5 +127,5 @@ def torn_transactions(views: Views, sends: DataFrame, facts: DataFrame) -> DataF
     wanted = facts.where("not_committed").select("producer", "txn").distinct()
     members = sends.join(wanted, ["producer", "txn"], "left_semi").select(*IDENTITY, "txn")
     read = views.committed.where(readable()).select(*IDENTITY)
-    found = members.join(read, list(IDENTITY), "left_semi").select("producer", "txn").distinct()
-    return found.withColumn("torn", F.lit(True))
+    torn = members.join(read, list(IDENTITY), "left_semi").select("producer", "txn").distinct()
+    return torn.withColumn("torn", F.lit(True))

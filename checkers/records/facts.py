@@ -139,7 +139,7 @@ def read_of_records(views: Views, keep_rows: RowFilter) -> DataFrame:
         # With constants the engine counts rows of a final read alone without comparing anything.
         return F.col("source") == source if len(rows) > 1 else F.lit(source == "final")
 
-    found = (
+    by_record = (
         reduce(DataFrame.unionByName, rows)
         .groupBy(*IDENTITY)
         .agg(
@@ -159,7 +159,7 @@ def read_of_records(views: Views, keep_rows: RowFilter) -> DataFrame:
         )
     )
     reader = F.substring("ranked_reader", 2, 2**31 - 1)
-    return found.withColumn("live_reader", reader).drop("ranked_reader")
+    return by_record.withColumn("live_reader", reader).drop("ranked_reader")
 
 
 def _reads(

@@ -73,7 +73,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
             "reader": F.col("live_reader"),
             "replaced_epoch": F.col("epoch_at_acked_offset"),
         },
-        evidence=lambda found: with_evidence(views, found, facts, lookups),
+        evidence=lambda classified: with_evidence(views, classified, facts, lookups),
     )
     return found.with_problems(_again(chunks.repeated)), chunks.repeated
 
@@ -99,8 +99,8 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
             rows = rows.join(held_by(views.replicas, facts.where(acked_but_absent())), list(IDENTITY), "left")
             held = F.when(missing, F.coalesce("held_by", nobody))
             # Where the client has named no partition, a replica's file tells which it was.
-            place = F.col("topic_partition")
-            known = F.when(missing & has_no_partition(place), F.coalesce("held_in", place)).otherwise(place)
+            named = F.col("topic_partition")
+            known = F.when(missing & has_no_partition(named), F.coalesce("held_in", named)).otherwise(named)
             rows = rows.withColumn("topic_partition", known)
     until_the_end = lost | is_of(FindingClass.VANISHED)
     columns = {
@@ -109,12 +109,12 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
         "epoch_at_acked_offset": F.when(missing, F.col("epoch_at_acked_offset")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
-    found = ("acked_by", "acked_epoch", "reports", "true_reports")
+    unknown = ("acked_by", "acked_epoch", "reports", "true_reports")
     if not lookups.absent + lookups.not_committed:
-        return rows.withColumns(columns | dict.fromkeys(found, F.lit(None).cast("int")))
+        return rows.withColumns(columns | dict.fromkeys(unknown, F.lit(None).cast("int")))
     spans = leader_spans(views.samples, views.meta.topic) if views.files["samples"] else ()
     read = views.meta.final_read
-    bounds = [one for one in (read.bounds if read is not None else ()) if one.topic == views.meta.topic]
+    bounds = [bound for bound in (read.bounds if read is not None else ()) if bound.topic == views.meta.topic]
     rows = with_tenures(rows, spans, bounds, lost)
     rows = with_reports(rows, views, facts.where(acked_but_absent()), missing)
     replaced_in = F.when(missing & F.col("overwritten"), F.col("epoch_at_acked_offset"))

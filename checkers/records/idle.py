@@ -40,8 +40,8 @@ def idle_faults(views: Views, active: Iterable[DataFrame]) -> tuple[str, ...]:
     ]
     known = F.broadcast(views.spark.createDataFrame(rows, "window int, opened bigint, healed bigint"))
     met = (F.col("begun") <= F.col("healed")) & (F.col("ended") >= F.col("opened"))
-    found = reduce(DataFrame.unionByName, spans).join(known, met).select("window").distinct().collect()
-    numbers = {row.window for row in found}
+    hit = reduce(DataFrame.unionByName, spans).join(known, met).select("window").distinct().collect()
+    numbers = {row.window for row in hit}
     return tuple(window.name for number, window in enumerate(windows) if number not in numbers)
 
 
@@ -53,7 +53,7 @@ def during_writes(meta: RunMeta) -> list[FaultWindow]:
         healed = _ENDLESS if window.closed_ns is None else window.closed_ns
         return any(begun <= healed and (ended is None or ended >= window.opened_ns) for begun, ended in steps)
 
-    windows = sorted(meta.windows, key=lambda one: one.opened_ns)
+    windows = sorted(meta.windows, key=lambda window: window.opened_ns)
     return [window for window in windows if window.verified and open_in(window)]
 
 

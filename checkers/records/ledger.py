@@ -58,18 +58,18 @@ def count_ids(spark: SparkSession, sent: Path, received: Path, scratch: Path) ->
     ids = _ids(read_parquet(spark, SENT_COLUMNS, sent), read_parquet(spark, RECEIVED_COLUMNS, received))
     ids.write.parquet(engine_path(spark, scratch))
     names = ["id string", *(f"{name} bigint" for name in ids.columns if name != "id")]
-    found = read_parquet(spark, ", ".join(names), scratch)
-    numbers = ("received", "extra", *(one.value for one in (*_OUTCOMES, *_DETAILS)))
+    rows = read_parquet(spark, ", ".join(names), scratch)
+    numbers = ("received", "extra", *(kind.value for kind in (*_OUTCOMES, *_DETAILS)))
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in numbers]
     both = F.coalesce(F.sum(((F.col("sends") > 0) & (F.col("received") > 0)).cast("bigint")), F.lit(0))
-    (row,) = found.agg(*sums, both.alias("in_both")).collect()
+    (row,) = rows.agg(*sums, both.alias("in_both")).collect()
     return LedgerCounts(
         outcomes={outcome.value: row[outcome.value] for outcome in _OUTCOMES if row[outcome.value]},
         received=row["received"],
         in_both=row["in_both"],
-        findings={one: row[one.value] for one in FindingClass if one in _DETAILS and row[one.value]},
+        findings={kind: row[kind.value] for kind in FindingClass if kind in _DETAILS and row[kind.value]},
         extra_copies=row["extra"],
-        examples=tuple(_examples(found)),
+        examples=tuple(_examples(rows)),
         engine=engine_name(spark),
     )
 
@@ -102,7 +102,7 @@ def _ids(sent: DataFrame, received: DataFrame) -> DataFrame:
         *names,
         sends.alias("sends"),
         extra.cast("bigint").alias("extra"),
-        *(number.cast("bigint").alias(one.value) for one, number in findings.items()),
+        *(number.cast("bigint").alias(finding.value) for finding, number in findings.items()),
     )
 
 
@@ -112,7 +112,7 @@ def _above_zero(number: Column) -> Column:
 
 def _examples(found: DataFrame) -> list[tuple[FindingClass, str]]:
     return [
-        (one, text.format(**row.asDict()).replace(" 1 times", " once"))
-        for one, text in _DETAILS.items()
-        for row in found.filter(F.col(one.value) > 0).orderBy("id").limit(EXAMPLES).collect()
+        (finding, text.format(**row.asDict()).replace(" 1 times", " once"))
+        for finding, text in _DETAILS.items()
+        for row in found.filter(F.col(finding.value) > 0).orderBy("id").limit(EXAMPLES).collect()
     ]

@@ -52,12 +52,12 @@ def join_acked_offset(
             well.
     """
     look = not_at_acked_offset()
-    rows, found = facts, list[str]()
+    rows, suffixes = facts, list[str]()
     if absent_by_offset:
         wanted = F.when(look & (F.col("read_rows") == 0), F.col("acked_offset"))
         same = (F.col("topic_partition") == F.col("partition_by_offset")) & (wanted == F.col("by_offset"))
         rows = rows.join(_at_each_offset(reads), same, "left")
-        found.append("_by_offset")
+        suffixes.append("_by_offset")
         look &= F.col("read_rows") > 0
     if rest:
         acked = F.col("acked_offset").alias("offset")
@@ -69,16 +69,16 @@ def join_acked_offset(
             F.max("leader_epoch").alias("epoch_of_rest"),
         )
         rows = rows.join(looked_up.where(~F.col("is_itself")).drop("is_itself"), list(IDENTITY), "left")
-        found.append("_of_rest")
+        suffixes.append("_of_rest")
     no = F.lit(False)
-    if not found:
+    if not suffixes:
         none = F.lit(None).cast("int")
         return rows, {"overwritten": no, "damaged_at_acked_offset": no, "epoch_at_acked_offset": none}
-    good = F.coalesce(*(F.col(f"good{suffix}") for suffix in found))
+    good = F.coalesce(*(F.col(f"good{suffix}") for suffix in suffixes))
     return rows, {
         "overwritten": F.coalesce(good, no),
         "damaged_at_acked_offset": F.coalesce(~good, no),
-        "epoch_at_acked_offset": F.coalesce(*(F.col(f"epoch{suffix}") for suffix in found)),
+        "epoch_at_acked_offset": F.coalesce(*(F.col(f"epoch{suffix}") for suffix in suffixes)),
     }
 
 
@@ -107,12 +107,12 @@ def other_at_live(live: DataFrame, reads: DataFrame, select: Callable[[DataFrame
     """The identities of records that a live reader got where the final read holds another record (and not
     this one), with `other_at_live` (boolean, true)."""
     wanted = select(live.where(readable())).select(*IDENTITY, "topic_partition", "offset").distinct()
-    found = (
+    compared = (
         _join_reads(wanted, reads)
         .groupBy(*IDENTITY, "topic_partition", "offset")
         .agg(F.max("is_itself").alias("is_itself"), F.max("is_other").alias("is_other"))
     )
-    other = found.where(F.col("is_other") & ~F.col("is_itself"))
+    other = compared.where(F.col("is_other") & ~F.col("is_itself"))
     return other.select(*IDENTITY).distinct().withColumn("other_at_live", F.lit(True))
 
 
@@ -172,7 +172,7 @@ def lookups_of(facts: DataFrame) -> Lookups:
         F.col("not_committed"),
         acked_but_absent(),
     )
-    columns = [F.count_if(one).alias(f"n{number}") for number, one in enumerate(asked)]
+    columns = [F.count_if(condition).alias(f"n{number}") for number, condition in enumerate(asked)]
     return Lookups(*facts.agg(F.count("*").alias("records"), *columns).collect()[0])
 
 
@@ -235,12 +235,12 @@ def copies_of(reads: DataFrame, records: DataFrame) -> DataFrame:
         F.array_distinct(F.collect_list("offset")).alias("offsets"),
         F.array_distinct(F.collect_list("leader_epoch")).alias("epochs"),
     )
-    found = by_partition.groupBy(*IDENTITY).agg(
+    by_record = by_partition.groupBy(*IDENTITY).agg(
         F.sum(F.size("offsets")).alias("copies"),
         F.flatten(F.collect_list(F.slice(F.sort_array("offsets"), 1, MOST_OFFSETS))).alias("offsets"),
         F.array_distinct(F.flatten(F.collect_list("epochs"))).alias("epochs"),
     )
-    return found.select(
+    return by_record.select(
         *IDENTITY,
         F.col("copies").cast("bigint").alias("copies"),
         F.slice(F.sort_array("offsets"), 1, MOST_OFFSETS).alias("offsets"),

@@ -86,7 +86,7 @@ def _judged(positions: DataFrame, *, within: bool, between: bool) -> DataFrame:
     known = (F.col("low") >= 0) & (F.col("high") < 1 << _SEQ_BITS)
     rises = F.lit(True)
     if within:
-        seqs = F.transform("by_offset", lambda one: one.bitwiseAND((1 << _SEQ_BITS) - 1))
+        seqs = F.transform("by_offset", lambda packed: packed.bitwiseAND((1 << _SEQ_BITS) - 1))
         rises &= F.sort_array(seqs) == seqs
     if between:
         in_time = Window.partitionBy("topic_partition", "producer").orderBy("offset_range")

@@ -98,8 +98,8 @@ def _while_open(sends: DataFrame, reads: DataFrame) -> DataFrame:
     without a success report in which one of them was sent and not reported."""
     ours = reads.where(F.col("state") == ReadState.OK.value)
     read = ours.groupBy(*IDENTITY).agg(F.min("topic_partition").alias("unit"))
-    found = sends.where(_succeeded()).join(read, list(IDENTITY))
-    several = found.groupBy("unit", "step", _bucket().alias("bucket")).agg(
+    shown = sends.where(_succeeded()).join(read, list(IDENTITY))
+    several = shown.groupBy("unit", "step", _bucket().alias("bucket")).agg(
         F.min("sent_ns").alias("sent"), F.min("closed_ns").alias("first"), F.max("closed_ns").alias("last")
     )
     earlier = Window.partitionBy("unit", "step").orderBy("first").rowsBetween(Window.unboundedPreceding, -1)

@@ -57,7 +57,7 @@ def by_offset(differing: DataFrame) -> DataFrame:
     rows = differing.select("finding", "topic_partition", "offset", "broker", since)
     brokers = F.sort_array(F.collect_list(comparable("broker", "since"))).alias("brokers")
     said = F.transform(
-        "brokers", lambda one: say("broker ", one["broker"], " differs from offset ", one["since"], " on")
+        "brokers", lambda pair: say("broker ", pair["broker"], " differs from offset ", pair["since"], " on")
     )
     offsets = rows.groupBy("finding", "topic_partition", "offset").agg(brokers)
     return offsets.select(

@@ -75,7 +75,7 @@ def disruptions_of(
         for window in windows
     ]
     paused: dict[str | None, int] = {}
-    for at, event, member in sorted(events, key=lambda one: one[0]):
+    for at, event, member in sorted(events, key=lambda row: row[0]):
         if event == "paused":
             paused[member] = at
         elif event in _EVENTS_AT_ONCE:
@@ -146,7 +146,7 @@ class SharePartition:
         # An answer without a start offset after one with it is left out: a group keeps its start offset.
         self.answer = max(
             rows_of_journal(rows, "share_offsets").to_pylist(),
-            key=lambda one: (one["start_offset"] is not None, one["at_ns"]),
+            key=lambda answer: (answer["start_offset"] is not None, answer["at_ns"]),
             default=None,
         )
 
@@ -174,10 +174,12 @@ class SharePartition:
     def redelivered(self, distance: int) -> Ints:
         """The indexes of deliveries whose record was delivered again `distance` deliveries later, with
         nothing in between after which a broker may forget."""
-        one = np.arange(max(0, len(self) - distance))
-        one = one[self.record[one] == self.record[one + distance]]
-        disrupted = self.group.disruptions.overlap(self.asked_ns[one], self.acquired_ns[one + distance])
-        return np.asarray(one[~disrupted])
+        indexes = np.arange(max(0, len(self) - distance))
+        indexes = indexes[self.record[indexes] == self.record[indexes + distance]]
+        disrupted = self.group.disruptions.overlap(
+            self.asked_ns[indexes], self.acquired_ns[indexes + distance]
+        )
+        return np.asarray(indexes[~disrupted])
 
     def first_of_each_record(self, flags: Flags) -> tuple[Ints, Ints, Ints]:
         """Of the records of which any delivery is flagged: their indexes, the first such delivery of each,

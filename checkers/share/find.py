@@ -130,9 +130,9 @@ def share_counts(views: Views) -> tuple[ShareCount, ...]:
         )
     )
     groups = chunks.groupBy("group").agg(*(F.sum(name).alias(name) for name in ("records", *counted)))
-    found = {row.group: row.asDict() for row in groups.collect()}
+    by_group = {row.group: row.asDict() for row in groups.collect()}
     nothing = dict.fromkeys(("records", *counted), 0)
     return tuple(
-        ShareCount.model_validate({**nothing, **found.get(info.group, {}), "group": info.name})
+        ShareCount.model_validate({**nothing, **by_group.get(info.group, {}), "group": info.name})
         for info in infos
     )

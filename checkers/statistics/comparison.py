@@ -48,7 +48,7 @@ def rank_test(new: Sequence[float], base: Sequence[float], *, seed: int = 0) -> 
     else:
         generator = np.random.default_rng(seed)
         sums = np.array([generator.permutation(ranks)[:size].sum() for _ in range(DRAWS)])
-        p, least = (float((1 + (sums >= one).sum()) / (1 + DRAWS)) for one in (observed, highest))
+        p, least = (float((1 + (sums >= rank_sum).sum()) / (1 + DRAWS)) for rank_sum in (observed, highest))
     return RankTest(p, least)
 
 
@@ -72,7 +72,7 @@ def shared_level(least: Sequence[float], alpha: float = ALPHA) -> tuple[float, i
     """
     for count in range(1, len(least) + 1):
         level = alpha / count
-        if sum(one <= level for one in least) <= count:
+        if sum(lowest <= level for lowest in least) <= count:
             return level, count
     return (alpha / len(least) if least else alpha), len(least)
 

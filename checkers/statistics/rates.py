@@ -94,8 +94,8 @@ def binomial_interval(k: int, n: int, method: Literal["exact", "wilson"]) -> tup
     # Imported when it is needed, here and beside: it takes more than a second.
     from scipy.stats import binomtest
 
-    found = binomtest(k, n).proportion_ci(CONFIDENCE, method=method)
-    return float(found.low), float(found.high)
+    interval = binomtest(k, n).proportion_ci(CONFIDENCE, method=method)
+    return float(interval.low), float(interval.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ def percentile_interval(values: Sequence[float], q: float) -> Interval | None:
         return None
     from scipy.stats import quantile_test
 
-    found = quantile_test(values, p=q).confidence_interval(CONFIDENCE)
+    bounds = quantile_test(values, p=q).confidence_interval(CONFIDENCE)
     # An end that no order statistic reaches is no number.
-    return None if math.isnan(found.low + found.high) else Interval(float(found.low), float(found.high))
+    return None if math.isnan(bounds.low + bounds.high) else Interval(float(bounds.low), float(bounds.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def _bootstrap(sides: Sequence[tuple[Floats, Floats]], method: Method, seed: int
 
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
-        found = bootstrap(
+        result = bootstrap(
             [np.arange(len(events)) for events, _ in sides],
             rate,
             n_resamples=resamples,
@@ -213,11 +213,11 @@ def _bootstrap(sides: Sequence[tuple[Floats, Floats]], method: Method, seed: int
             method=method,
             rng=np.random.default_rng(seed),
         )
-    low, high = found.confidence_interval
+    low, high = result.confidence_interval
     if math.isnan(low) or math.isnan(high):
         # The correction is undefined where all resamples are alike.
         half = (1 - CONFIDENCE) / 2
-        low, high = np.quantile(found.bootstrap_distribution, [half, 1 - half])
+        low, high = np.quantile(result.bootstrap_distribution, [half, 1 - half])
     return Interval(float(low), float(high))
 
 

@@ -87,15 +87,17 @@ def cycle_rules(rows: pa.Table, topics: Sequence[str]) -> pa.Table:
     """The cycles (`CYCLES`) in the rows of `checkers.transactions.find.edges_of`; `topics` are the run's."""
     try:
         graph = _Graph(rows, topics)
-        found = [cycle for search in SEARCHES for cycle in graph.cycles(search)]
+        cycles = [cycle for search in SEARCHES for cycle in graph.cycles(search)]
     except Exception as error:  # any error of a rule makes the verdict unknown, and is shown
-        found = [{"kind": FAILED, "reason": first_line(error)}]
-    return pa.Table.from_pylist(found, schema=CYCLES)
+        cycles = [{"kind": FAILED, "reason": first_line(error)}]
+    return pa.Table.from_pylist(cycles, schema=CYCLES)
 
 
 class _Graph:
     def __init__(self, rows: pa.Table, topics: Sequence[str]) -> None:
-        kinds = {one: np.asarray(pc.equal(rows["kind"], one).to_numpy()) for one in ("ww", "wr", "rw", "txn")}
+        kinds = {
+            kind: np.asarray(pc.equal(rows["kind"], kind).to_numpy()) for kind in ("ww", "wr", "rw", "txn")
+        }
         source, target = integers(rows["source"]), integers(rows["target"])
         about = np.stack(
             [integers(rows[name]) for name in ("topic_partition", "offset", "next_offset")], axis=1
@@ -228,9 +230,9 @@ def realtime(begun: Ints, ended: Ints) -> Iterator[tuple[int, int]]:
     for _, ends, node in sorted(events):
         if ends:
             # What had ended when this one began comes before it, and so before all that follows.
-            latest = [*(one for one in latest if ended[one] >= begun[node]), node]
+            latest = [*(earlier for earlier in latest if ended[earlier] >= begun[node]), node]
         else:
-            yield from ((one, node) for one in latest)
+            yield from ((earlier, node) for earlier in latest)
 
 
 def _within(graph: Any, component: Ints) -> Any:

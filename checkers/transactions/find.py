@@ -105,5 +105,5 @@ def _edges(
     """Rows as edges; one without a target, or to its own source, is none."""
     kept = rows if kind == "txn" else rows.where(source != target)
     about = about or tuple(F.col(name) for name in _ABOUT)
-    named = [one.alias(name) for one, name in zip(about, _ABOUT, strict=True)]
+    named = [column.alias(name) for column, name in zip(about, _ABOUT, strict=True)]
     return kept.select(F.lit(kind).alias("kind"), source.alias("source"), target.alias("target"), *named)
