@@ -168,11 +168,11 @@ def _saved_result(path: StoragePath) -> ExperimentResult | None:
     try:
         return ExperimentResult.model_validate_json(path.read_text())
     except (ValueError, OSError) as error:
-        found = located_words_of(error) if isinstance(error, ValidationError) else str(error)
+        reason = located_words_of(error) if isinstance(error, ValidationError) else str(error)
         raise JournalError(
             "the result of the experiment cannot be read",
             where=str(path),
             expected="the JSON that `kafka-chaos run` writes when all arms are checked",
-            found=found.splitlines()[0],
+            found=reason.splitlines()[0],
             next_step="move the file away and check again: verdicts are made anew from the journals",
         ) from error

@@ -96,9 +96,9 @@ def _fetch(jar_set: JarSet, target: Path) -> None:
 if __name__ == "__main__":
     try:
         with progress_on_stdout():
-            for one in ALL:
-                paths = jars_of(one)
-                print(f"{one.name}: {len(paths)} jars in {paths[0].parent}")
+            for jar_set in ALL:
+                paths = jars_of(jar_set)
+                print(f"{jar_set.name}: {len(paths)} jars in {paths[0].parent}")
     except KafkaChaosError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

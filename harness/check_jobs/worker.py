@@ -164,10 +164,10 @@ def compared(folder: StoragePath, first: Summary, results: StoragePath) -> Summa
         with tempfile.TemporaryDirectory(prefix="kafka-chaos-second-") as scratch:
             return check_run(lambda: engines.engine(choice).session(), folder, results=Path(scratch))
 
-    found = second_opinion(first, check)
-    if found != first:
-        write_whole(results / SUMMARY_FILE, found.model_dump_json(indent=2) + "\n")
-    return found
+    summary = second_opinion(first, check)
+    if summary != first:
+        write_whole(results / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
+    return summary
 
 
 def second_opinion(first: Summary, check: Callable[[], Summary]) -> Summary:
@@ -197,7 +197,7 @@ def _differing(value: Any, other: Any) -> str:
         names = [name for name in {**value, **other} if value.get(name) != other.get(name)]
         return _few([f"{name} {value.get(name, 0)}" for name in names])
     if isinstance(value, list):
-        return _few([str(one) for one in value if one not in (other or ())])
+        return _few([str(item) for item in value if item not in (other or ())])
     return str(value)
 
 

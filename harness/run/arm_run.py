@@ -162,13 +162,13 @@ class ArmRun(ArmSetting):
     def instances(self) -> Any:
         """What faults see as nodes beside the cluster's (None: nothing)."""
         return next(
-            (found for workload in self.workloads if (found := workload.instances()) is not None), None
+            (nodes for workload in self.workloads if (nodes := workload.instances()) is not None), None
         )
 
     def await_state(self, wanted: Any, within: float) -> str | None:
         """Wait for a state of a workload; returns what is missing after `within` seconds."""
-        found = (workload.await_state(wanted, within) for workload in self.workloads)
-        return next((missing for missing in found if missing is not None), None)
+        answers = (workload.await_state(wanted, within) for workload in self.workloads)
+        return next((missing for missing in answers if missing is not None), None)
 
     @property
     def producers(self) -> ArmProducers:
@@ -208,7 +208,7 @@ class ArmRun(ArmSetting):
             ]
             if read is None:
                 read = next(
-                    found for workload in self.workloads if (found := workload.final_read()) is not None
+                    own_read for workload in self.workloads if (own_read := workload.final_read()) is not None
                 )
         if self.sampler.failure is not None:
             problems.append(f"the sampler ended early: {self.sampler.failure}")

@@ -115,5 +115,5 @@ class ArmSetting:
 def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that take part, by name."""
     names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
-    found = {name: importlib.metadata.version(name) for name in names}
-    return {"python": platform.python_version(), **found}
+    installed = {name: importlib.metadata.version(name) for name in names}
+    return {"python": platform.python_version(), **installed}

@@ -51,7 +51,7 @@ def producers(
         journal=clients.sends,
         transactions=clients.transactions if transactional else None,
         client=connect() if source is None else lambda *_, **__: source,
-        polled={number: polls for one in running for number, polls in one.polls().items()},
+        polled={number: polls for workload in running for number, polls in workload.polls().items()},
     )
 
 
@@ -71,10 +71,10 @@ def reader_clients(
         BadInput: the version of a client is not known.
         PrerequisiteMissing: a client of that version is not available.
     """
-    found: dict[str, Callable[..., Any]] = {}
+    clients: dict[str, Callable[..., Any]] = {}
     for reader in readers:
         if reader.client in others:
-            found[reader.name] = others[reader.client](reader, cluster)
+            clients[reader.name] = others[reader.client](reader, cluster)
         elif reader.version is not None:
-            found[reader.name] = partial(ConsumerProcess, packages=confluent_kafka(reader.version))
-    return found
+            clients[reader.name] = partial(ConsumerProcess, packages=confluent_kafka(reader.version))
+    return clients

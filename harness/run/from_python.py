@@ -43,10 +43,10 @@ class ExperimentOutcome:
         Raises:
             KeyError: no such arm was run.
         """
-        found = next((arm for arm in self.result.arms if arm.folder == name), None)
-        if found is None:
+        result = next((arm for arm in self.result.arms if arm.folder == name), None)
+        if result is None:
             raise KeyError(f"no arm {name!r}; there are {[arm.folder for arm in self.result.arms]}")
-        return found
+        return result
 
     def explain(self) -> str:
         """Verdicts, reasons and the worst examples, fit for an assertion's message."""

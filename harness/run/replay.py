@@ -77,7 +77,7 @@ def replay(experiment: Experiment, folder: Path) -> Experiment:
     steps = []
     for step, info in zip(experiment.steps, meta.steps, strict=True):
         ended_ns = info.ended_ns or meta.ended_ns or 2**63
-        mine = [one for one in injected if info.started_ns <= one.decided_ns <= ended_ns]
+        mine = [fault for fault in injected if info.started_ns <= fault.decided_ns <= ended_ns]
         if isinstance(step.action, Write):
             steps.append({"write": _replayed_write(step.action, info, mine)})
         elif isinstance(step.action, Inject) and mine:
@@ -95,16 +95,16 @@ def _initial_assignment(experiment: Experiment, samples: Path, topic: str) -> li
 
     Only the first samples count: the ISR of a new topic is its replicas, in the order of their assignment.
     """
-    found: dict[int, list[int]] = {}
+    assignment: dict[int, list[int]] = {}
     # If the journal was cut off, the faults can be repeated, but on partitions with other leaders.
     with suppress(JournalError):
         for row in journal_rows(samples, ("topic", "partition", "leader", "isr")):
             leader, isr = row["leader"], row["isr"] or ()
             if row["topic"] != topic or len(isr) != experiment.topic.replication_factor or leader not in isr:
                 continue
-            found.setdefault(row["partition"], [leader, *(broker for broker in isr if broker != leader)])
-            if len(found) == experiment.topic.partitions:
-                return [found[number] for number in range(experiment.topic.partitions)]
+            assignment.setdefault(row["partition"], [leader, *(broker for broker in isr if broker != leader)])
+            if len(assignment) == experiment.topic.partitions:
+                return [assignment[number] for number in range(experiment.topic.partitions)]
     return None
 
 
@@ -132,12 +132,12 @@ def _replayed_write(write: Write, info: StepInfo, injected: Sequence[InjectedFau
     continues for `_ROOM_SECONDS` after the last fault is due, so that the last ones are injected too.
     """
     entries: list[dict[str, Any]] = []
-    for one in injected:
-        at = max(0.0, (one.decided_ns - info.started_ns) / 1e9) if one.at is None else one.at
-        ended_ns = one.healed_ns or info.ended_ns or one.decided_ns
-        lasting = (ended_ns - one.decided_ns) / 1e9 if one.lasting is None else one.lasting
+    for fault in injected:
+        at = max(0.0, (fault.decided_ns - info.started_ns) / 1e9) if fault.at is None else fault.at
+        ended_ns = fault.healed_ns or info.ended_ns or fault.decided_ns
+        lasting = (ended_ns - fault.decided_ns) / 1e9 if fault.lasting is None else fault.lasting
         times = {"at": to_the_millisecond(at), "for": max(0.001, round(lasting, 3))}
-        entries.append({"fault": one.fault, "name": one.name, **times})
+        entries.append({"fault": fault.fault, "name": fault.name, **times})
     entries.sort(key=lambda entry: entry["at"])
     limit = brokers_down_limit(write.faults, write.at_most_down)
     seconds = write.seconds
@@ -153,7 +153,7 @@ def _injected_faults(folder: Path) -> list[InjectedFault]:
         for row in fault_events(folder):
             phases = by_name.setdefault(row["fault"], {})
             phases.setdefault(row["phase"], (row["at_ns"], json.loads(row["detail"])))
-        found = [
+        faults = [
             _injected_fault(name, phases)
             for name, phases in by_name.items()
             if FaultPhase.PUT_OFF not in phases
@@ -166,7 +166,7 @@ def _injected_faults(folder: Path) -> list[InjectedFault]:
             found=reason_of(error),
             next_step="replay another run",
         ) from error
-    return sorted(found, key=lambda one: one.decided_ns)
+    return sorted(faults, key=lambda fault: fault.decided_ns)
 
 
 def _injected_fault(name: str, phases: dict[str, tuple[int, dict[str, Any]]]) -> InjectedFault:

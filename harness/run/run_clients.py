@@ -35,8 +35,8 @@ class AnsweredCommits:
     def append(self, row: dict[str, Any]) -> None:
         self._sink.append(row)
         if row["error"] is None:
-            for one in self._running:
-                one.commit_answered(row)
+            for workload in self._running:
+                workload.commit_answered(row)
 
 
 class RunClients(ClosesAtEnd):
@@ -80,8 +80,8 @@ class RunClients(ClosesAtEnd):
             )
             of_readers = reader_clients(readers, cluster, CONSUMERS)
             self.readers = stack.enter_context(Readers(readers, self.source, of_readers))
-            for one in running:
-                one.connect(self, stack)
+            for workload in running:
+                workload.connect(self, stack)
             self.producers: ArmProducers = PRODUCERS[spec.client](setting, self, running)
             stack.callback(self.producers.close)
             self._open = stack.pop_all()
@@ -90,8 +90,8 @@ class RunClients(ClosesAtEnd):
         """Wait until the producers are ready, so that no step includes this; then start the readers."""
         self.producers.ready(_READY_SECONDS)
         self.readers.start()
-        for one in self._running:
-            one.start()
+        for workload in self._running:
+            workload.start()
 
     def end(self) -> list[str]:
         """Close the producers, and the readers when they have reached the end; returns what went wrong.
@@ -105,7 +105,7 @@ class RunClients(ClosesAtEnd):
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
         unread = "; ".join(self.readers.unread)
         self.readers.close()
-        problems = [problem for one in self._running for problem in one.end()]
+        problems = [problem for workload in self._running for problem in workload.end()]
         if not caught_up:
             problems.append(f"not every reader reached the end of the topic within {seconds:g} s: {unread}")
         return problems
@@ -114,12 +114,12 @@ class RunClients(ClosesAtEnd):
         """Close everything without waiting for reports or readers."""
         self.producers.close(_INTERRUPTED_CLOSE_SECONDS)
         self.readers.close(give_up=True)
-        for one in self._running:
-            one.abort()
+        for workload in self._running:
+            workload.abort()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        of_workloads = (problem for one in self._running for problem in one.problems)
+        of_workloads = (problem for workload in self._running for problem in workload.problems)
         return (*self.producers.problems, *self.readers.problems, *of_workloads)
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ class Sampler:
         at_ns = time.time_ns()
         if beat % _CONTROLLER_EVERY == 0:
             self._controller = self._ask_controller(beat // _CONTROLLER_EVERY)
-        views = pool.map(lambda one: one.view_or_silence((self.topic,)), self._connections)
+        views = pool.map(lambda connection: connection.view_or_silence((self.topic,)), self._connections)
         self.latest = TopologyView(at_ns=at_ns, views=tuple(views))
         for view in self.latest.views:
             base = {

@@ -56,7 +56,7 @@ def properties_of(setting: ArmSetting) -> Mapping[str, Any]:
 
 def workloads_of(setting: ArmSetting) -> tuple[RunningWorkload, ...]:
     """The workloads that an arm asks for."""
-    return tuple(one for one in (of(setting) for of in WORKLOADS) if one is not None)
+    return tuple(workload for workload in (of(setting) for of in WORKLOADS) if workload is not None)
 
 
 def check_settings_of(experiment: Experiment, arm: Arm) -> None:

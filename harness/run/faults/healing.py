@@ -49,12 +49,12 @@ def heal_recorded(
         ClusterError: there is no record of `cluster`, or a record cannot be read.
     """
     recorded = list(state_records.recorded_clusters())
-    if cluster is not None and cluster not in [one.name for one in recorded]:
+    if cluster is not None and cluster not in [record.name for record in recorded]:
         raise ClusterError(
             "there is no record of this cluster",
             where=cluster,
             expected="the name of a cluster that a harness on this machine has started",
-            found=", ".join(one.name for one in recorded) or "none is recorded",
+            found=", ".join(record.name for record in recorded) or "none is recorded",
             next_step="leave the name out to heal all whose harness has ended",
         )
     done = []
@@ -139,12 +139,12 @@ def injection_of(record: state_records.OpenFaultRecord) -> Injection:
 def summary_lines(done: list[HealedCluster]) -> list[str]:
     """The results as lines of text."""
     lines = []
-    for one in done:
-        if one.gone:
-            lines.append(f"{one.name}: its containers are gone, and its faults with them")
+    for cluster in done:
+        if cluster.gone:
+            lines.append(f"{cluster.name}: its containers are gone, and its faults with them")
             continue
-        lines += [f"{one.name}: healed {what}" for what in one.healed]
-        lines += [f"{one.name}: {what}" for what in (*one.failures, *one.traces)]
-        if one.clean:
-            lines.append(f"{one.name}: clean" + ("" if one.healed else ", nothing was open"))
+        lines += [f"{cluster.name}: healed {what}" for what in cluster.healed]
+        lines += [f"{cluster.name}: {what}" for what in (*cluster.failures, *cluster.traces)]
+        if cluster.clean:
+            lines.append(f"{cluster.name}: clean" + ("" if cluster.healed else ", nothing was open"))
     return lines or ["nothing to heal: no harness that has ended left a cluster on this machine"]

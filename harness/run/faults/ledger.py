@@ -128,7 +128,9 @@ class FaultLedger:
                 self._undo(fault)
                 self._see_healed(fault)
             except FaultError:
-                if not fault.undone or all(one is fault or one.closed_ns is not None for one in self._faults):
+                if not fault.undone or all(
+                    other is fault or other.closed_ns is not None for other in self._faults
+                ):
                     raise
 
     def undo(self, fault: OpenFault) -> None:

@@ -77,8 +77,8 @@ def report(prerequisites: tuple[Prerequisite, ...], *, as_json: bool, console: C
     """Print a table, or with `as_json` one JSON object for machines; returns the exit code."""
     code = exit_code(prerequisites)
     if as_json:
-        found = {"ready": code == 0, "prerequisites": [asdict(row) for row in prerequisites]}
-        console.file.write(json.dumps(found, indent=2) + "\n")
+        document = {"ready": code == 0, "prerequisites": [asdict(row) for row in prerequisites]}
+        console.file.write(json.dumps(document, indent=2) + "\n")
         return code
     columns = ("prerequisite", "state", "found", "needed for", "what to do")
     rows = [
@@ -108,12 +108,12 @@ def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
     """The rows that need the Docker engine."""
     toolbox = images.local_toolbox(client)
     rows = [_engine(client), _kafka_image(client), _toolbox(toolbox), _ryuk(client)]
-    found = (
+    capabilities = (
         kernel_probes.not_probed("no toolbox image")
         if toolbox is None
         else kernel_probes.probe(client, toolbox)
     )
-    return (*rows, *(capability(row) for row in found))
+    return (*rows, *(capability(row) for row in capabilities))
 
 
 def capability(row: kernel_probes.Capability) -> Prerequisite:
@@ -171,14 +171,14 @@ def package_conflicts() -> list[str]:
     """
     providers = packages_distributions()
     ours = Path(__file__).resolve().parents[3]
-    found = []
+    conflicts = []
     for name in PACKAGES:
         others = sorted({other for other in providers.get(name, ()) if other.lower() != DISTRIBUTION})
         if others:
-            found.append(f"`{name}` is also installed by {', '.join(others)}")
+            conflicts.append(f"`{name}` is also installed by {', '.join(others)}")
         elif (folder := _imported_from(name)) != ours / name:
-            found.append(f"`{name}` is imported from {folder}")
-    return found
+            conflicts.append(f"`{name}` is imported from {folder}")
+    return conflicts
 
 
 def _imported_from(name: str) -> Path | None:

@@ -37,7 +37,7 @@ def prepare_versions(experiments: Sequence[Experiment]) -> None:
     Raises:
         PrerequisiteMissing: no engine, or no image of a version.
     """
-    for version in dict.fromkeys(one for given in experiments for one in versions_named(given.steps)):
+    for version in dict.fromkeys(named for given in experiments for named in versions_named(given.steps)):
         images.resolve(docker_engine.connect(), version)
 
 
@@ -55,21 +55,23 @@ def without_impossible_faults(
         (located_fault, "; ".join(unmet_needs(located_fault.fault.required(), found)))
         for located_fault in located_faults(experiment)
     ]
-    cannot = [(one, reason) for one, reason in reasons if reason]
-    for one, reason in cannot:
-        if one.if_impossible != "skip":
+    cannot = [(located, reason) for located, reason in reasons if reason]
+    for located, reason in cannot:
+        if located.if_impossible != "skip":
             raise BadInput(
-                f"the fault {one.fault.name()!r} is not possible on this machine",
-                where=f"{experiment.name}: {one.where}",
-                expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
+                f"the fault {located.fault.name()!r} is not possible on this machine",
+                where=f"{experiment.name}: {located.where}",
+                expected=f"a kernel and an engine with {', '.join(located.fault.required())}",
                 found=reason,
                 next_step="leave it out, or write `if_impossible: skip` beside it; "
                 "`kafka-chaos faults` lists what is possible here",
             )
     if not cannot:
         return experiment, ()
-    skipped = tuple(f"{one.where}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
-    return without_faults(experiment, {one.where for one, _ in cannot}), skipped
+    skipped = tuple(
+        f"{located.where}: {located.fault.name()} was skipped ({reason})" for located, reason in cannot
+    )
+    return without_faults(experiment, {located.where for located, _ in cannot}), skipped
 
 
 def with_proxies_for_kernel(experiment: Experiment, found: Sequence[Capability]) -> Experiment:
@@ -88,7 +90,7 @@ def with_proxies_for_kernel(experiment: Experiment, found: Sequence[Capability])
 
 def unmet_needs(needs: Iterable[str], found: Sequence[Capability]) -> list[str]:
     """The needs that are not met, each with the reason; what was not probed counts as met."""
-    works = {one.name: one for one in found}
+    works = {capability.name: capability for capability in found}
     return [f"{name}: {works[name].found}" for name in needs if name in works and works[name].works is False]
 
 

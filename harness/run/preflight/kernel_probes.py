@@ -189,7 +189,7 @@ def _volume(client: DockerClient, toolbox: str) -> str | None:
         create_log_dirs(client, name, {1: "one"}, _DISK_MIB, toolbox)
         keeper = client.containers.get(f"{name}-keeper")
         tries = (f"fallocate -l {mib}M /kept/1/x" for mib in (8, 24))
-        fits, too_much = (int(keeper.exec_run(one, user=str(KAFKA_USER))[0]) for one in tries)
+        fits, too_much = (int(keeper.exec_run(command, user=str(KAFKA_USER))[0]) for command in tries)
     return None if fits == 0 and too_much != 0 else "the volume does not have the requested size"
 
 

@@ -127,29 +127,29 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
 
     report_progress("waiting until every broker agrees")
     try:
-        found = read_twice(cluster, target, one_pass)
+        read = read_twice(cluster, target, one_pass)
     except ClusterError as error:
         return FinalRead(complete=False, reasons=(str(error),), finished_ns=time.time_ns())
-    reasons = list(found.reasons)
-    reasons += gap_reasons(cluster, found.bounds, found.first, found.committed, compacted=target.compacted)
-    unread = unread_partitions(folder, target.topic, [bound.partition for bound in found.bounds])
+    reasons = list(read.reasons)
+    reasons += gap_reasons(cluster, read.bounds, read.first, read.committed, compacted=target.compacted)
+    unread = unread_partitions(folder, target.topic, [bound.partition for bound in read.bounds])
     inspected: tuple[int, ...] = ()
     wanted = set(range(target.partitions)) if target.every_replica else unread
     if wanted:
         report_progress(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
         inspected, problems = inspect_replicas(cluster, target.topic, target.run_id, wanted, folder)
         reasons += problems
-    committed = None if found.committed is None else sum(one.records for one in found.committed.values())
+    committed = None if read.committed is None else sum(digest.records for digest in read.committed.values())
     return FinalRead(
         complete=not reasons,
         reasons=tuple(reasons),
-        bounds=found.bounds,
-        records=sum(digest.records for digest in found.first.values()),
+        bounds=read.bounds,
+        records=sum(digest.records for digest in read.first.values()),
         committed_records=committed,
-        settled_seconds=round(found.settled_seconds, 2),
+        settled_seconds=round(read.settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
-        held=tuple((target.topic, number, offset) for number, offset in sorted(found.held.items())),
+        held=tuple((target.topic, number, offset) for number, offset in sorted(read.held.items())),
     )
 
 
@@ -164,7 +164,7 @@ def merge_reads(reads: Sequence[FinalRead]) -> FinalRead:
         settled_seconds=reads[0].settled_seconds,
         finished_ns=reads[-1].finished_ns,
         committed_records=sum(committed) if committed else None,
-        held=tuple(one for read in reads for one in read.held),
+        held=tuple(position for read in reads for position in read.held),
         replicas_inspected=tuple(sorted({replica for read in reads for replica in read.replicas_inspected})),
     )
 

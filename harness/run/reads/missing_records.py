@@ -63,17 +63,17 @@ def gap_reasons(
             continue
         try:
             files = cluster.log_files(bound.leader, bound.topic, bound.partition)
-            found = hidden_offsets(files)
+            offsets = hidden_offsets(files)
             if compacted:
-                found = Hidden(np.union1d(found.control, _gone(files, found_here)), found.aborted)
-            hidden[bound.partition] = found
+                offsets = Hidden(np.union1d(offsets.control, _gone(files, found_here)), offsets.aborted)
+            hidden[bound.partition] = offsets
         except (ClusterError, JournalError) as error:
             whose = f"partition {bound.partition} on its leader {bound.leader}"
             reasons.append(f"the files of {whose} cannot be read: {error}")
-    control = {number: one.control for number, one in hidden.items()}
+    control = {number: kinds.control for number, kinds in hidden.items()}
     reasons += unexplained_gaps(bounds, plain, control)
     if committed is not None:
-        both_kinds = {number: np.union1d(one.control, one.aborted) for number, one in hidden.items()}
+        both_kinds = {number: np.union1d(kinds.control, kinds.aborted) for number, kinds in hidden.items()}
         reasons += [f"read_committed: {reason}" for reason in unexplained_gaps(bounds, committed, both_kinds)]
     return reasons
 

@@ -49,16 +49,16 @@ class BrokerObserver:
 
     def nodes(self, target: Any) -> tuple[int, ...]:
         with suppress(FaultError):
-            found: tuple[int, ...] = target.resolve(self.context().snapshot())
-            return found
+            nodes: tuple[int, ...] = target.resolve(self.context().snapshot())
+            return nodes
         return ()
 
     def high_watermark(self, broker: int, partition: int) -> int | None:
         if broker not in self.cluster.broker_ids:
             return None
         with suppress(OSError), self.cluster.connection(broker, _OBSERVER_SECONDS) as connection:
-            found = fetch(connection, self.topic, partition, 0, max_bytes=1)
-            return found.high_watermark if found.error is None else None
+            fetched = fetch(connection, self.topic, partition, 0, max_bytes=1)
+            return fetched.high_watermark if fetched.error is None else None
         return None
 
     def checkpoint(self, broker: int, file: str, partition: int) -> int | None:
@@ -128,14 +128,14 @@ def ask(observer: BrokerObserver, step: Ask, answers: RowSink) -> None:
         while True:
             for position, question in enumerate(step.what):
                 at_ns = time.time_ns()
-                for one, answer in zip(query, pool.map(partial(_answer, question), query), strict=True):
+                for asked, answer in zip(query, pool.map(partial(_answer, question), query), strict=True):
                     answers.append(
                         {
                             "at_ns": at_ns,
                             "ask": step.name,
                             "round": number,
                             "place": position,
-                            "broker": one.broker,
+                            "broker": asked.broker,
                             "partition": step.partition,
                             "question": question,
                             "error": answer.error,
@@ -161,14 +161,14 @@ def _leader(query: BrokerQuery) -> BrokerAnswer:
 
 
 def _high_watermark(query: BrokerQuery) -> BrokerAnswer:
-    found = fetch(*query.partition_args, 0, max_bytes=1)
-    return BrokerAnswer(found.error, found.high_watermark)
+    fetched = fetch(*query.partition_args, 0, max_bytes=1)
+    return BrokerAnswer(fetched.error, fetched.high_watermark)
 
 
 def _fetch(query: BrokerQuery) -> BrokerAnswer:
-    found = fetch(*query.partition_args, 0)
-    detail = {"records": _records(found.data, found.high_watermark)}
-    return BrokerAnswer(found.error, found.high_watermark, detail)
+    fetched = fetch(*query.partition_args, 0)
+    detail = {"records": _records(fetched.data, fetched.high_watermark)}
+    return BrokerAnswer(fetched.error, fetched.high_watermark, detail)
 
 
 def _epoch_ends(query: BrokerQuery) -> BrokerAnswer:
@@ -206,17 +206,17 @@ def _printed(query: BrokerQuery) -> BrokerAnswer:
 def _records(data: bytes, below: int | None) -> list[list[int]]:
     """[offset, producer, seq] of each record with an offset less than `below` (None: of all); producer and
     seq are -1 where the value is not one of ours."""
-    found = []
+    rows = []
     for batch in parse_segment(data):
-        records = [one for one in batch.records() or () if below is None or one.offset < below]
-        headers = [one.headers for one in records]
-        decoded = decode_carried([one.value for one in records], 0, headers.__getitem__)
+        records = [record for record in batch.records() or () if below is None or record.offset < below]
+        headers = [record.headers for record in records]
+        decoded = decode_carried([record.value for record in records], 0, headers.__getitem__)
         for index, record in enumerate(records):
             # Only the run id may differ: a topic belongs to one run.
             ours = decoded.state[index] <= OK + 1
             identity = (int(decoded.producer[index]), int(decoded.seq[index])) if ours else (-1, -1)
-            found.append([record.offset, *identity])
-    return found
+            rows.append([record.offset, *identity])
+    return rows
 
 
 _QUESTIONS: dict[str, Callable[[BrokerQuery], BrokerAnswer]] = {

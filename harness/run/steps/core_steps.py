@@ -55,7 +55,7 @@ def write(run: StepContext, index: int, step: Write) -> None:
 
 def _reported(run: StepContext) -> int:
     progress = [arm.producers.progress() for arm in run.arms]
-    return sum(one.acked + one.unconfirmed for one in progress)
+    return sum(counts.acked + counts.unconfirmed for counts in progress)
 
 
 def _go_on(run: StepContext, scheduler: Scheduler, step: Write) -> None:

@@ -47,7 +47,7 @@ class RequestCounters:
             passed = describe_passed(proxies_of(context).passed(), rule)
             return f"{matched} were sent; requests so far: {', '.join(shortened(passed)) or 'none'}"
         assert wait.held is not None
-        rules = [rule for one in opened if isinstance(one, RuleAdded) for rule in one.rules]
+        rules = [rule for injection in opened if isinstance(injection, RuleAdded) for rule in injection.rules]
         mine = [rule.id for rule in rules if wait.request.covers(rule)]
         held = sum(self._sum(rule_id).held for rule_id in mine)
         return None if held >= wait.held else f"{held} held by {len(mine)} open fault(s) on such requests"
