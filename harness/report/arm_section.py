@@ -43,8 +43,8 @@ def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
     expected = arms_table.expected_findings(arm)
     verdict = f"verdict: {judgement.verdict.value}{f' ({expected})' if expected else ''}"
     promises = ", ".join(f"`{name}: {bound}`" for name, bound in arm.meta.promise.items())
-    told = arms_table.indeterminate_sentence(arm)
-    reasons = (*judgement.promise_reasons, *judgement.reasons, *([told] if told else []))
+    sentence = arms_table.indeterminate_sentence(arm)
+    reasons = (*judgement.promise_reasons, *judgement.reasons, *([sentence] if sentence else []))
     when = _what_happened(arm, read_timeline(folder / arm.folder, arm.meta), number)
     return section(
         arm.folder,
@@ -134,7 +134,7 @@ def _in_words(timeline: Timeline, meta: RunMeta) -> str:
             parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
     if any(timeline.rebalances):
         parts.append(f"{sum(timeline.rebalances):,} changes of the owners of partitions are marked.")
-    parts += [f"The application {one.words}." for one in moments_of(meta)]
+    parts += [f"The application {moment.words}." for moment in moments_of(meta)]
     for strip in timeline.strips:
         leaders = [span.leader for span in strip.spans]
         order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]
@@ -192,22 +192,22 @@ def cell_evidence(arm: ArmResult) -> dict[str, Section]:
     ]
     of = dict(zip(arms_table.COUNTS, evidence, strict=True))
     if summary.processed is not None:
-        told = (
+        sentence = (
             f"Of {summary.inputs:,} inputs that it had to process, {summary.processed:,} have their outputs."
         )
         where = f"`{arm.folder}/{OUTPUTS_DIR}/` has a row for each output and input that made it."
-        of["processed"] = (Text(told), Text(where, note=True))
+        of["processed"] = (Text(sentence), Text(where, note=True))
         of |= {name: _findings(arm, summary, FindingClass(name)) for name in arms_table.OF_APPLICATIONS[1:]}
     return {name: section(f"{arm.folder}: {name}", *blocks) for name, blocks in of.items()}
 
 
 def _findings(arm: ArmResult, summary: Summary, *classes: FindingClass) -> tuple[Block, ...]:
-    names = [one.value for one in classes]
+    names = [finding.value for finding in classes]
     rows = [row for row in arm_tables.counts(summary, arm.meta).rows if row[0] in names]
     examples = [
-        f"Producer {one.producer}, seq {one.seq}: {one.detail}"
-        for one in summary.examples
-        if one.finding in classes
+        f"Producer {example.producer}, seq {example.seq}: {example.detail}"
+        for example in summary.examples
+        if example.finding in classes
     ]
     where = f"`{arm.folder}/{FINDINGS_DIR}/` has a row for each finding; its class is {' or '.join(names)}."
     return (

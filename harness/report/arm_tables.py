@@ -108,19 +108,20 @@ def examples(summary: Summary, meta: RunMeta) -> Table:
     read = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
     rows = (
         {
-            "class": one.finding.value,
-            "what it means": one.detail,
-            "producer / seq": f"{_text_or(one.producer, '?')} / {_text_or(one.seq, '?')}",
-            "partition": _partition(one.partition, "?"),
-            "acked offset": _text_or(one.acked_offset, "none"),
-            "read at offsets": ", ".join(map(str, one.offsets)) or "none",
-            "outcome": _text_or(one.outcome, "none") + (f" ({one.error})" if one.error else ""),
-            "sent": since_start(one.sent_ns, meta) if one.sent_ns is not None else "?",
-            "report": since_start(one.closed_ns, meta) if one.closed_ns is not None else "none",
-            "faults": faults_of(one, meta) or "none",
-            "in the files of broker": ", ".join(map(str, one.held_by)) or ("none" if read else "not read"),
+            "class": example.finding.value,
+            "what it means": example.detail,
+            "producer / seq": f"{_text_or(example.producer, '?')} / {_text_or(example.seq, '?')}",
+            "partition": _partition(example.partition, "?"),
+            "acked offset": _text_or(example.acked_offset, "none"),
+            "read at offsets": ", ".join(map(str, example.offsets)) or "none",
+            "outcome": _text_or(example.outcome, "none") + (f" ({example.error})" if example.error else ""),
+            "sent": since_start(example.sent_ns, meta) if example.sent_ns is not None else "?",
+            "report": since_start(example.closed_ns, meta) if example.closed_ns is not None else "none",
+            "faults": faults_of(example, meta) or "none",
+            "in the files of broker": ", ".join(map(str, example.held_by))
+            or ("none" if read else "not read"),
         }
-        for one in summary.examples
+        for example in summary.examples
     )
     return Table(*grid(rows), title="The worst few of each class", look="examples", cards=True)
 

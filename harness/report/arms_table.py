@@ -138,10 +138,10 @@ def expected_findings(arm: ArmResult) -> str | None:
     "Expected" is what the promise demands ("acked in alone", ">= 1"), "allowed" what it permits ("any")."""
     if arm.judgement.verdict is not VerdictWord.INVALID or arm.judgement.as_promised is not True:
         return None
-    found = arm.summary.findings if arm.summary is not None else {}
+    counts = arm.summary.findings if arm.summary is not None else {}
     named = {
         f"{finding.value} {count:,}": _is_demanded(arm.meta.promise.get(finding.value, "any"))
-        for finding, count in found.items()
+        for finding, count in counts.items()
         if finding.breaks is Breaks.ALWAYS or finding.value in arm.meta.promise
     }
     return f"{', '.join(named) or 'invalid'}, {'expected' if any(named.values()) else 'allowed'}"
@@ -159,7 +159,7 @@ def expected_lines(result: ExperimentResult) -> list[str]:
 
 
 def _lines_of(result: ExperimentResult, tell: Callable[[ArmResult], str | None]) -> list[str]:
-    return [f"{arm.folder}: {told}" for arm in result.arms if (told := tell(arm)) is not None]
+    return [f"{arm.folder}: {line}" for arm in result.arms if (line := tell(arm)) is not None]
 
 
 def _sentences(arm: ArmResult) -> str | None:
@@ -224,7 +224,7 @@ def faults_of(example: Example, meta: RunMeta) -> str:
     if example.sent_ns is None or example.closed_ns is None:
         return f"faults since it was sent: {example.windows}" if example.windows else ""
     times = fault_times(meta.windows, example.sent_ns, example.closed_ns)
-    ended, still_open, later = (BETWEEN_NAMES.join(one) for one in (times.ended, times.open, times.later))
+    ended, still_open, later = (BETWEEN_NAMES.join(names) for names in (times.ended, times.open, times.later))
     if example.finding is FindingClass.LOST:
         when = when_acknowledged(ended, still_open)
         during = f"acknowledged {when}" if when else ""

@@ -55,9 +55,9 @@ def summary_text(
             *map(_experiment, outcomes),
             *more,
             *(
-                _evidence(one, arm)
-                for one in outcomes
-                for arm in (one.result.arms if one.result is not None else ())
+                _evidence(outcome, arm)
+                for outcome in outcomes
+                for arm in (outcome.result.arms if outcome.result is not None else ())
                 if arm.judgement.as_promised is not True
             ),
         ),
@@ -66,8 +66,8 @@ def summary_text(
 
 
 def _experiment(outcome: SeriesOutcome) -> Section:
-    told = Code(outcome.error) if outcome.result is None else table(outcome.result)
-    return section(f"{outcome.experiment} on Kafka {outcome.version}", told)
+    content = Code(outcome.error) if outcome.result is None else table(outcome.result)
+    return section(f"{outcome.experiment} on Kafka {outcome.version}", content)
 
 
 def headline(
@@ -76,10 +76,10 @@ def headline(
     """The outcome of all arms in one line. `beside` has the outcomes of further arms, as `PROMISED` names
     them, and `NOT_RUN` for each matrix that could not be run."""
     counts, worse = Counter(beside), "worse than the last time"
-    for one in outcomes:
-        arms = one.result.arms if one.result is not None else ()
+    for outcome in outcomes:
+        arms = outcome.result.arms if outcome.result is not None else ()
         counts.update(PROMISED[arm.judgement.as_promised] for arm in arms)
-        counts[NOT_RUN] += one.result is None
+        counts[NOT_RUN] += outcome.result is None
     counts[worse] = len(regressions)
     total = sum(counts[word] for word in PROMISED.values())
     words = (PROMISED[False], worse, PROMISED[None], NOT_RUN)

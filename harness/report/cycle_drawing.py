@@ -41,9 +41,11 @@ class CycleEdge(NamedTuple):
 def cycles_section(summary: Summary) -> Section:
     """The shortest cycle of the first example of each class, those that break the verdict first; empty if
     there is none."""
-    firsts = {one.finding: one for one in reversed(summary.examples) if one.cycle}
-    order = sorted(firsts.values(), key=lambda one: (one.finding.breaks is Breaks.NEVER, one.finding.value))
-    return section("Cycles of transactions", *(block for one in order for block in _blocks(one)))
+    firsts = {example.finding: example for example in reversed(summary.examples) if example.cycle}
+    order = sorted(
+        firsts.values(), key=lambda example: (example.finding.breaks is Breaks.NEVER, example.finding.value)
+    )
+    return section("Cycles of transactions", *(block for example in order for block in _blocks(example)))
 
 
 def _blocks(example: Example) -> Iterator[Block]:
@@ -73,8 +75,8 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], step: CycleEdge
     length = hypot(across, down) or 1.0
     left = (down / length, -across / length)
     middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
-    bend = [m + 2 * _BEND * one for m, one in zip(middle, left, strict=True)]
-    tip = [m + _BEND * one for m, one in zip(middle, left, strict=True)]
+    bend = [m + 2 * _BEND * side for m, side in zip(middle, left, strict=True)]
+    tip = [m + _BEND * side for m, side in zip(middle, left, strict=True)]
     if abs(left[0]) > 0.5:  # A steep arrow has its text at its inner side.
         anchor, beside, below = ("end", -14, 4) if left[0] > 0 else ("start", 14, 4)
     else:

@@ -73,7 +73,7 @@ def write_index(results: Path) -> Path:
 
 def index_page(results: Path) -> Page:
     """The page of all results below this folder."""
-    entries = sorted(read_entries(results), key=lambda one: one.started_ns, reverse=True)
+    entries = sorted(read_entries(results), key=lambda entry: entry.started_ns, reverse=True)
     with_page = {entry.link.partition("/")[0] for entry in entries}
     begun = {path.relative_to(results).parts[0] for name in _BEGUN for path in results.glob(f"*/{name}")}
     without = sorted(name for name in begun if quote(name) not in with_page)
@@ -103,9 +103,9 @@ def index_page(results: Path) -> Page:
 
 def _table(kind: str, entries: Sequence[IndexEntry]) -> Table:
     rows = [
-        (Cell(one.title, link=one.link), moment(one.started_ns), Cell(one.headline, one.outcome))
-        for one in entries
-        if one.kind == kind
+        (Cell(entry.title, link=entry.link), moment(entry.started_ns), Cell(entry.headline, entry.outcome))
+        for entry in entries
+        if entry.kind == kind
     ]
     return Table(("result", "started", "outcome"), rows, cards=True)
 

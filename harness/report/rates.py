@@ -35,10 +35,10 @@ _ABOUT = (
 def rates_table(found: Rates) -> Table:
     """One row per group of runs; figures that no group has are left out."""
     figures = [_figures(row) for row in found.rows]
-    kept = [name for name in (figures[0] if figures else ()) if any(one[name] != "-" for one in figures)]
+    kept = [name for name in (figures[0] if figures else ()) if any(texts[name] != "-" for texts in figures)]
     rows = (
-        {axis: str(row[axis]) for axis in found.by} | {name: one[name] for name in kept}
-        for row, one in zip(found.rows, figures, strict=True)
+        {axis: str(row[axis]) for axis in found.by} | {name: texts[name] for name in kept}
+        for row, texts in zip(found.rows, figures, strict=True)
     )
     return Table(
         *grid(rows), "Rates over runs (95 % intervals)", right=kept, no_wrap=kept, headers=_NARROW,

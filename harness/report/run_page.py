@@ -104,7 +104,9 @@ def run_page(result: ExperimentResult, folder: Path, number: int = 1) -> Page:
     first = " Arms that did not do as promised are on this page first." if number == 1 else ""
     left_out = f"{hidden} more arms have no section on this page, but on the others.{first}"
     links = [
-        Cell(f"{one}", link=page_name(one), here=one == number) for one in range(1, len(pages) + 1) if hidden
+        Cell(f"{page}", link=page_name(page), here=page == number)
+        for page in range(1, len(pages) + 1)
+        if hidden
     ]
     skipped = result.arms[0].meta.skipped if result.arms else ()
     return Page(
@@ -238,8 +240,8 @@ def _arms_headline(result: ExperimentResult) -> str:
         expected = arms_table.expected_lines(result)
         more = f"; and {len(expected) - MOST_EXPECTED} more" if len(expected) > MOST_EXPECTED else ""
         return "; ".join([kept, *expected[:MOST_EXPECTED]]) + more
-    told = ((broken, "did not do as promised"), (unclear, "are undecided"))
-    return "; ".join(f"{len(arms)} of {total} arms {what}: {_some(arms)}" for arms, what in told if arms)
+    kinds = ((broken, "did not do as promised"), (unclear, "are undecided"))
+    return "; ".join(f"{len(arms)} of {total} arms {what}: {_some(arms)}" for arms, what in kinds if arms)
 
 
 def sentence(arm: ArmResult) -> str:

@@ -101,10 +101,10 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         errors.add(batch["closed_ns"].filter(pc.invert(good)))
         for number, tally in enumerate(by_partition):
             tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
-    found = {name: _Tally(origin) for name in DRAWN}
+    drawn = {name: _Tally(origin) for name in DRAWN}
     for batch in _batches(folder / journal.FINDINGS_DIR, _FOUND, _FOUND.names, problems, checked=True):
         at = pc.coalesce(batch["closed_ns"], batch["sent_ns"])
-        for name, tally in found.items():
+        for name, tally in drawn.items():
             mine = at.filter(pc.equal(batch["finding"], name.value))
             tally.out_of_range += mine.null_count
             tally.add(mine)
@@ -124,7 +124,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     known = [at for at in (meta.ended_ns, last, *(window.closed_ns for window in meta.windows)) if at]
     end = max((at for at in known if 0 <= at - origin < LONGEST_NS), default=origin)
     tallies = (sends, successes, errors)
-    dated = (*tallies, moved, *found.values())
+    dated = (*tallies, moved, *drawn.values())
     length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in dated))
     width = -(-length // MOST_BUCKETS)
     sent, reported, failed = (_rebucketed(tally.counts, length, width) for tally in tallies)
@@ -133,7 +133,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         for number, tally in enumerate(by_partition)
         if number in leaders
     )
-    lost, duplicates = (_rebucketed(found[name].counts, length, width) for name in DRAWN)
+    lost, duplicates = (_rebucketed(drawn[name].counts, length, width) for name in DRAWN)
     return Timeline(
         origin_ns=origin,
         bucket_ns=BUCKET_NS * width,
@@ -145,7 +145,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         lost=lost,
         duplicates=duplicates,
         rebalances=_rebucketed(moved.counts, length, width) if moved.counts.any() else (),
-        undated=sum(tally.out_of_range for tally in found.values()),
+        undated=sum(tally.out_of_range for tally in drawn.values()),
     )
 
 
@@ -213,7 +213,7 @@ def _leaders(
         number: tuple(span for span in spans[number] if 0 <= span.from_ns - origin < LONGEST_NS)
         for number in spans
     }
-    return {number: found for number, found in kept.items() if found}, last
+    return {number: stretches for number, stretches in kept.items() if stretches}, last
 
 
 def _sampled(batch: pa.Table) -> Counts:

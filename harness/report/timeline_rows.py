@@ -140,7 +140,8 @@ def mark_rows(scale: Scale, y: float, moments: Sequence[Moment]) -> tuple[MarkRo
             rows.append(MarkRow(label, top, tuple(marks)))
     top = round(y + MARK_PITCH * len(rows), 1)
     ended = tuple(
-        Box(scale.x(one.at_ns), top, 3.0, MARK_HEIGHT, "exit", "", one.words) for one in moments[:MOST_MARKS]
+        Box(scale.x(moment.at_ns), top, 3.0, MARK_HEIGHT, "exit", "", moment.words)
+        for moment in moments[:MOST_MARKS]
     )
     return (*rows, MarkRow("exit", top, ended)) if ended else tuple(rows)
 

@@ -31,7 +31,7 @@ def timing_rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None,
 
 
 def _median(seconds: Iterable[float | None]) -> float | None:
-    known = [one for one in seconds if one is not None]
+    known = [value for value in seconds if value is not None]
     return median(known) if known else None
 
 
@@ -42,7 +42,7 @@ def table(result: ExperimentResult) -> Table:
     cells = [
         [
             Cell(text, strong=phase == ALL)
-            for text in (phase, *("-" if one is None else f"{one:.1f}" for one in seconds))
+            for text in (phase, *("-" if value is None else f"{value:.1f}" for value in seconds))
         ]
         for phase, seconds in timing_rows(result)
     ]

@@ -27,7 +27,9 @@ def by_version(arm: ArmResult) -> Table:
         if acked is None:
             continue
         lost = summary.lost_by_step.get(step.name, 0)
-        gone = sum(one.count for one in summary.counts if one.finding in _GONE and one.step == step.index)
+        gone = sum(
+            count.count for count in summary.counts if count.finding in _GONE and count.step == step.index
+        )
         end = step.ended_ns or meta.ended_ns or step.started_ns
         row = {"write step": step.name, "Kafka": _during(meta.cluster, step.started_ns, end, _versions)}
         if any(change.what == METADATA for change in meta.cluster.changes):
@@ -41,27 +43,27 @@ def changes(meta: RunMeta) -> Table:
     """When which node got which version, and which features got which levels."""
     rows = (
         {
-            "at": f"{(one.at_ns - meta.started_ns) / 1e9:.2f} s",
-            "what": one.what,
-            "before": _named(one, one.before),
-            "after": _named(one, one.after),
+            "at": f"{(change.at_ns - meta.started_ns) / 1e9:.2f} s",
+            "what": change.what,
+            "before": _named(change, change.before),
+            "after": _named(change, change.after),
         }
-        for one in meta.cluster.changes
-        if one.at_ns >= meta.started_ns
+        for change in meta.cluster.changes
+        if change.at_ns >= meta.started_ns
     )
     return Table(*grid(rows), title="Versions of nodes, and finalised levels of features")
 
 
 def _during(cluster: ClusterInfo, start: int, end: int, state: _State) -> str:
     before, after = (
-        state(cluster, [one for one in cluster.changes if one.at_ns <= at]) for at in (start, end)
+        state(cluster, [change for change in cluster.changes if change.at_ns <= at]) for at in (start, end)
     )
     return before if before == after else f"{before} -> {after}"
 
 
 def _versions(cluster: ClusterInfo, done: Sequence[VersionChange]) -> str:
     """The versions that nodes run after these changes."""
-    changed = {one.what: one.after for one in done if not one.what.endswith(".version")}
+    changed = {change.what: change.after for change in done if not change.what.endswith(".version")}
     nodes = cluster.brokers + (0 if cluster.combined else cluster.controllers)
     others = {cluster.image.kafka_version} if len(changed) < nodes else set()
     return " and ".join(sorted({*changed.values(), *others}))
@@ -69,8 +71,8 @@ def _versions(cluster: ClusterInfo, done: Sequence[VersionChange]) -> str:
 
 def _level(cluster: ClusterInfo, done: Sequence[VersionChange]) -> str:
     """metadata.version after these changes."""
-    every = [one for one in cluster.changes if one.what == METADATA]
-    last = [one.after for one in done if one.what == METADATA]
+    every = [change for change in cluster.changes if change.what == METADATA]
+    last = [change.after for change in done if change.what == METADATA]
     return _named(every[0], last[-1] if last else every[0].before)
 
 

@@ -14,8 +14,8 @@ WORDS: tuple[WorkloadWords, ...] = (GROUPS, SHARE, APPLICATION)
 
 def sentences_of(arm: ArmResult) -> dict[str, str]:
     """What became of the workloads of an arm, by their names."""
-    found = {words.name: words.sentence(arm) for words in WORDS}
-    return {name: sentence for name, sentence in found.items() if sentence is not None}
+    sentences = {words.name: words.sentence(arm) for words in WORDS}
+    return {name: sentence for name, sentence in sentences.items() if sentence is not None}
 
 
 def moments_of(meta: RunMeta) -> tuple[Moment, ...]:

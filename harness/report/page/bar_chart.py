@@ -53,10 +53,10 @@ def bars_section(
         most: the end of the axis, at least; 100 for shares in per cent.
         unit: what stands behind the numbers of the axis, with its space.
     """
-    known = [one for one in bars if one.value is not None]
+    known = [bar for bar in bars if bar.value is not None]
     if not known:
         return Text("")
-    shows = (True, any(one.low is not None for one in known), any(one.broken for one in known))
+    shows = (True, any(bar.low is not None for bar in known), any(bar.broken for bar in known))
     key = [entry for entry, shown in zip(_KEY, shows, strict=True) if shown]
     drawing = Drawing(_svg(title, bars, f"chart-{id}", most, unit), key)
     return section(title, Text(about, note=True), drawing, id=id, only="html")
@@ -64,12 +64,12 @@ def bars_section(
 
 def _svg(title: str, bars: Sequence[Bar], id: str, most: float, unit: str) -> Markup:
     """The drawing. Every text in it is escaped."""
-    ends = [end for one in bars for end in (one.value, one.high) if end is not None]
+    ends = [end for bar in bars for end in (bar.value, bar.high) if end is not None]
     most = max(most, *ends) or 1.0
-    labels = [wrap(one.label, _LONGEST) or [""] for one in bars]
+    labels = [wrap(bar.label, _LONGEST) or [""] for bar in bars]
     bottom = sum(_LINE * len(lines) + _BAR + _GAP for lines in labels)
-    told = "; ".join(f"{one.label}: {one.text}" for one in bars)
-    out = [_HEAD.format(_WIDTH, bottom + _AXIS, id, id, id, title, id, told)]
+    description = "; ".join(f"{bar.label}: {bar.text}" for bar in bars)
+    out = [_HEAD.format(_WIDTH, bottom + _AXIS, id, id, id, title, id, description)]
 
     def across(value: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * value / most
@@ -80,14 +80,14 @@ def _svg(title: str, bars: Sequence[Bar], id: str, most: float, unit: str) -> Ma
         anchor = _TICK_END if x > _RIGHT - 30 else _TICK
         out += [_GRID.format(x, bottom), _TEXT.format(x, bottom + 16, anchor, f"{number * step:,g}{unit}")]
     y = 0
-    for one, lines in zip(bars, labels, strict=True):
+    for bar, lines in zip(bars, labels, strict=True):
         out += [_TEXT.format(_LEFT, y + 13 + _LINE * row, "", line) for row, line in enumerate(lines)]
-        out.append(_TEXT.format(_RIGHT, y + 13, _END_BROKEN if one.broken else _END, one.text))
+        out.append(_TEXT.format(_RIGHT, y + 13, _END_BROKEN if bar.broken else _END, bar.text))
         y += _LINE * len(lines)
-        if one.value is not None:
-            width = max(across(one.value) - _LEFT, 1.0)
-            out.append(_BAR_RECT.format("broken" if one.broken else "bar", _LEFT, y, width, _BAR))
-        if one.low is not None and one.high is not None:
-            out.append(_INTERVAL.format(across(one.low), across(one.high), y + 2, y + 6))
+        if bar.value is not None:
+            width = max(across(bar.value) - _LEFT, 1.0)
+            out.append(_BAR_RECT.format("broken" if bar.broken else "bar", _LEFT, y, width, _BAR))
+        if bar.low is not None and bar.high is not None:
+            out.append(_INTERVAL.format(across(bar.low), across(bar.high), y + 2, y + 6))
         y += _BAR + _GAP
     return Markup("\n").join([*out, Markup("</svg>\n")])

@@ -163,7 +163,7 @@ def text_of(cell: AnyCell) -> str:
 
 def shown(blocks: Iterable[Block], medium: Medium) -> list[Block]:
     """The blocks that appear in a medium."""
-    return [one for one in blocks if medium in one.only.split() and not _is_empty(one, medium)]
+    return [block for block in blocks if medium in block.only.split() and not _is_empty(block, medium)]
 
 
 def _is_empty(block: Block, medium: Medium) -> bool:

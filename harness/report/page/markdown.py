@@ -63,7 +63,7 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
 def prose(text: str) -> str:
     """Text on one line in which only what stands between backticks is markup: it is code."""
     pieces = re.split(r"(`[^`\n]+`)", text)
-    return "".join(one if number % 2 else _escaped(one) for number, one in enumerate(pieces)).strip()
+    return "".join(piece if number % 2 else _escaped(piece) for number, piece in enumerate(pieces)).strip()
 
 
 def escape(text: str) -> str:

@@ -34,8 +34,8 @@ def print_page(out: Console, page: Page) -> None:
 
 def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
     """Print blocks, with an empty line between tables. Brackets are no markup; only cells are folded."""
-    found = list(_flat(blocks))
-    for block, following in pairwise([*found, None]):
+    flat = list(_flat(blocks))
+    for block, following in pairwise([*flat, None]):
         if isinstance(block, Table):
             print_table(out, block)
             if isinstance(following, Table):
@@ -78,10 +78,10 @@ def _print_cards(out: Console, table: Table) -> None:
     width = max((len(name) for name in table.columns[table.heads :]), default=0)
     for row in table.rows:
         named = list(zip(table.columns, row, strict=True))
-        title = ", ".join(f"{name}={text_of(one)}" for name, one in named[: table.heads])
+        title = ", ".join(f"{name}={text_of(cell)}" for name, cell in named[: table.heads])
         _print_line(out, RichText(title, style="bold"))
-        for name, one in named[table.heads :]:
-            _print_line(out, RichText(f"  {name.ljust(width)}  ") + styled(one))
+        for name, cell in named[table.heads :]:
+            _print_line(out, RichText(f"  {name.ljust(width)}  ") + styled(cell))
 
 
 def _grid(table: Table) -> rich_table.Table:
