@@ -202,8 +202,12 @@ class Experiment(Frozen):
         applications = [self.application_of(arm) for arm in self.arms]
         return replace(
             shape_of(self.cluster, self.topic),
-            applications=min((one.instances if one else 0 for one in applications), default=0),
-            application_in_container=all(one is not None and one.in_container for one in applications),
+            applications=min(
+                (application.instances if application else 0 for application in applications), default=0
+            ),
+            application_in_container=all(
+                application is not None and application.in_container for application in applications
+            ),
             own_ids=self._own_ids(),
         )
 

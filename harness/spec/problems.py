@@ -16,14 +16,14 @@ from workloads.records.config.reader_spec import ReaderSpec
 
 def left_open(steps: Sequence[Step], index: int) -> dict[str, Inject]:
     """The inject steps before this step whose faults are still open, by their path in the file."""
-    found: dict[str, Inject] = {}
+    opened: dict[str, Inject] = {}
     for number, step in enumerate(steps[:index]):
         if step.inject is not None:
-            found[f"steps[{number}].inject"] = step.inject
+            opened[f"steps[{number}].inject"] = step.inject
         elif step.heal is not None:
             only = step.heal.only
-            found = {where: one for where, one in found.items() if only and one.name not in only}
-    return found
+            opened = {where: inject for where, inject in opened.items() if only and inject.name not in only}
+    return opened
 
 
 def faults_before(steps: Sequence[Step], index: int) -> dict[str, FaultSpec]:
@@ -42,7 +42,7 @@ def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool
             except ValueError as error:
                 yield Problem(f"{where}.inject", str(error))
         elif isinstance(step.action, Heal):
-            names = {one.name for one in left_open(steps, number).values()}
+            names = {inject.name for inject in left_open(steps, number).values()}
             for name in step.action.only:
                 if name not in names:
                     yield Problem(f"{where}.heal.only", f"no fault called {name!r} is open at this step")
@@ -52,14 +52,14 @@ def fault_problems(steps: Sequence[Step], shape: ClusterShape, *, together: bool
                 yield Problem(
                     where, "with `together: true` faults on the topic are possible in inject steps only"
                 )
-            found = schedule_problems(
+            problems = schedule_problems(
                 step.action.faults,
                 shape,
                 seconds=step.action.ends,
                 at_most_down=step.action.at_most_down,
                 before=faults_before(steps, number),
             )
-            yield from (Problem(f"{where}.write.{one.where}", one.what) for one in found)
+            yield from (Problem(f"{where}.write.{problem.where}", problem.what) for problem in problems)
 
 
 def reader_problems(readers: Sequence[ReaderSpec], cluster: ClusterSpec, where: str) -> Iterator[Problem]:

@@ -90,7 +90,7 @@ def describe_fault(fault: FaultSpec) -> str:
     for name, field in type(fault).model_fields.items():
         value = getattr(fault, name)
         if isinstance(value, dict):
-            value = "{" + ", ".join(f"{key}: {one}" for key, one in value.items()) + "}"
+            value = "{" + ", ".join(f"{key}: {entry}" for key, entry in value.items()) + "}"
         if name != "kind" and value != field.default:
             parts.append(str(value) if name == "target" else f"{field.alias or name} {value}")
     return " ".join([fault.name(), ", ".join(parts)]).strip()
@@ -99,22 +99,27 @@ def describe_fault(fault: FaultSpec) -> str:
 def lines(plan: RunPlan) -> Iterator[str]:
     """A plan as text."""
     yield f"plan of {plan.experiment}, seed {plan.seed}: {plan.cluster}"
-    yield from (f"application of {one}" for one in plan.applications)
-    yield from (f"arm {one}: without faults" for one in plan.without_faults)
+    yield from (f"application of {application}" for application in plan.applications)
+    yield from (f"arm {arm}: without faults" for arm in plan.without_faults)
     for step in plan.steps:
         yield ""
         yield f"step {step.index}: {step.what}"
-        rows = [(one.when, _span(one.lasting), one.fault, one.name or one.entry) for one in step.faults]
+        rows = [
+            (fault.when, _span(fault.lasting), fault.fault, fault.name or fault.entry)
+            for fault in step.faults
+        ]
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
             yield f"  {cells[0]}  {cells[1]}  {cells[2]}  {row[3]}"
         if step.cut:
             yield "  ... and so on until the step ends"
-        for sentence in dict.fromkeys(f"{one.fault}: {what}" for one in step.faults for what in one.expect):
+        for sentence in dict.fromkeys(
+            f"{fault.fault}: {what}" for fault in step.faults for what in fault.expect
+        ):
             yield f"  expect: {sentence}"
     yield ""
-    if any(one.at is not None and not one.sure for step in plan.steps for one in step.faults):
+    if any(fault.at is not None and not fault.sure for step in plan.steps for fault in step.faults):
         yield "or later: it begins when the fault that it waits for has been verified as healed"
     yield f"brokers down at most: {plan.most_down}"
 
@@ -148,8 +153,8 @@ def _write(
         write.faults, schedule_seed(seed, write), shape, seconds=write.ends, at_most_down=write.at_most_down
     )
     simulation = simulate(schedule, down_before=down_before(experiment, index), open_before=opened)
-    planned = [_simulated_fault(schedule, one) for one in simulation.faults]
-    simulated = {one.occurrence.track for one in simulation.faults}
+    planned = [_simulated_fault(schedule, fault) for fault in simulation.faults]
+    simulated = {fault.occurrence.track for fault in simulation.faults}
     conditional = [track for number, track in enumerate(schedule.tracks) if number not in simulated]
     planned += [_conditional_fault(schedule, track) for track in conditional]
     amount = f"{write.records:,} records" if write.records is not None else f"for {write.seconds:g} s"

@@ -37,26 +37,28 @@ def faults_of_steps(steps: Sequence[Step]) -> Iterator[LocatedFault]:
 def needs_proxy(steps: Sequence[Step]) -> bool:
     """Whether a step acts on single requests, or waits for them."""
     return any(step.wait is not None and step.wait.request is not None for step in steps) or any(
-        one.fault.uses_proxy for one in faults_of_steps(steps)
+        located.fault.uses_proxy for located in faults_of_steps(steps)
     )
 
 
 def request_problems(steps: Sequence[Step], cluster: ClusterSpec) -> Iterator[Problem]:
     """APIs that the cluster's version of Kafka does not speak, and waits for requests that nothing holds."""
-    named = [(one.where, one.fault.api) for one in faults_of_steps(steps)]
+    named = [(located.where, located.fault.api) for located in faults_of_steps(steps)]
     waits = {number: step.wait for number, step in enumerate(steps) if step.wait and step.wait.request}
     for number, wait in waits.items():
         assert wait.request is not None
         named.append((f"steps[{number}].wait.request.api", wait.request.api))
-        earlier = [one.fault for one in faults_of_steps(steps[:number])]
-        if wait.held and not any(isinstance(one, Requests) and one.holds(wait.request) for one in earlier):
+        earlier = [located.fault for located in faults_of_steps(steps[:number])]
+        if wait.held and not any(
+            isinstance(fault, Requests) and fault.holds(wait.request) for fault in earlier
+        ):
             what = f"no earlier step holds {wait.request}: inject `requests` with this `on` and `do: hold`"
             yield Problem(f"steps[{number}].wait.held", what)
     version = cluster.version_numbers if cluster.existing is None else ()
     by_body = [
-        (one.where, one.fault.api)
-        for one in faults_of_steps(steps)
-        if isinstance(one.fault, Requests) and one.fault.needs_body
+        (located.where, located.fault.api)
+        for located in faults_of_steps(steps)
+        if isinstance(located.fault, Requests) and located.fault.needs_body
     ]
     by_body += [
         (f"steps[{number}].wait.request", wait.request.api)

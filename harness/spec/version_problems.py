@@ -29,13 +29,17 @@ from harness.spec.step import Step
 def versions_named(steps: Sequence[Step]) -> tuple[str, ...]:
     """Every version that a `restart` of the steps names, once each."""
     faults = (fault for _, fault, _ in _in_order(steps))
-    return tuple(dict.fromkeys(one.version for one in faults if isinstance(one, Restart) and one.version))
+    return tuple(
+        dict.fromkeys(fault.version for fault in faults if isinstance(fault, Restart) and fault.version)
+    )
 
 
 def version_problems(steps: Sequence[Step], cluster: ClusterSpec) -> Iterator[Problem]:
     """Why Kafka cannot make the changes of versions and of finalised levels that the steps ask for."""
     changes = [
-        one for one in _in_order(steps) if isinstance(one[1], Finalize) or _version(one[1]) is not None
+        change
+        for change in _in_order(steps)
+        if isinstance(change[1], Finalize) or _version(change[1]) is not None
     ]
     if not changes or cluster.metadata is Metadata.ZOOKEEPER or cluster.existing is not None:
         return  # the faults refuse these clusters themselves
@@ -102,9 +106,9 @@ def _finalized(
             f"{level_name(wanted[METADATA])}: {level_name(lossy)} changed the records of the metadata log, "
             "and Kafka refuses to lose them",
         )
-    for one in running:
-        if (why := one.refusal(wanted)) is not None:
-            yield Problem(where, f"a node may run Kafka {one.line} at this point, and {why}")
+    for candidate in running:
+        if (why := candidate.refusal(wanted)) is not None:
+            yield Problem(where, f"a node may run Kafka {candidate.line} at this point, and {why}")
 
 
 def _version(fault: FaultSpec) -> str | None:

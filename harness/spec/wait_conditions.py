@@ -91,7 +91,7 @@ class HighWatermark(OnReplicas):
     """The high watermark that each of these brokers knows; a follower learns it one fetch later."""
 
     def missing(self, look: ConditionView) -> str | None:
-        return self.missing_of(look, "high watermark", lambda one: look.high_watermark(one, self.partition))
+        return self.missing_of(look, "high watermark", lambda node: look.high_watermark(node, self.partition))
 
     def __str__(self) -> str:
         return f"a high watermark of {self.bound()} in partition {self.partition} on {self.of}"
@@ -108,7 +108,7 @@ class Checkpoint(OnReplicas):
     ]
 
     def missing(self, look: ConditionView) -> str | None:
-        return self.missing_of(look, self.file, lambda one: look.checkpoint(one, self.file, self.partition))
+        return self.missing_of(look, self.file, lambda node: look.checkpoint(node, self.file, self.partition))
 
     def __str__(self) -> str:
         return f"{self.bound()} in the {self.file} of partition {self.partition} on {self.of}"
