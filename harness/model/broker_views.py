@@ -115,17 +115,19 @@ class TopologyView:
     @cached_property
     def _by_partition(self) -> dict[tuple[str, int], dict[int, PartitionState]]:
         # Indexed once: callers look up each of thousands of partitions.
-        found: dict[tuple[str, int], dict[int, PartitionState]] = {}
+        states: dict[tuple[str, int], dict[int, PartitionState]] = {}
         for view in self.answered():
             for state in view.partitions:
-                found.setdefault((state.topic, state.partition), {})[view.broker] = state
-        return found
+                states.setdefault((state.topic, state.partition), {})[view.broker] = state
+        return states
 
     def partition(self, topic: str, partition: int) -> PartitionState | None:
         """The newest of the brokers' reports, so that a stale broker never wins; None: no broker knows it."""
         states = self.states(topic, partition)
         newest = max(
-            states, key=lambda one: newness(one, states[one].leader, states[one].leader_epoch), default=None
+            states,
+            key=lambda state: newness(state, states[state].leader, states[state].leader_epoch),
+            default=None,
         )
         return None if newest is None else states[newest]
 

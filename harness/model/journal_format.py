@@ -33,7 +33,9 @@ JOURNALS: list[JournalFormat] = []
 
 def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
     """Define a journal and return its schema. The files contain the schema without the descriptions."""
-    schema = pa.schema([pa.field(one.name, one.type, nullable=one.null is not None) for one in columns])
+    schema = pa.schema(
+        [pa.field(column.name, column.type, nullable=column.null is not None) for column in columns]
+    )
     JOURNALS.append(JournalFormat(path, rows, columns, schema))
     return schema
 

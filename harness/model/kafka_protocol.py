@@ -61,7 +61,7 @@ INVALID_VOTER_KEY DUPLICATE_VOTER VOTER_NOT_FOUND INVALID_REGULAR_EXPRESSION REB
 STREAMS_INVALID_TOPOLOGY STREAMS_INVALID_TOPOLOGY_EPOCH STREAMS_TOPOLOGY_FENCED SHARE_SESSION_LIMIT_REACHED
 """
 
-API_KEYS: dict[str, int] = {name: int(key) for name, _, key in (one.partition(":") for one in _APIS.split())}
+API_KEYS: dict[str, int] = {name: int(key) for name, _, key in (api.partition(":") for api in _APIS.split())}
 """API key by name."""
 API_NAMES: dict[int, str] = {key: name for name, key in API_KEYS.items()}
 HEADERS_ONLY = frozenset({"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"})

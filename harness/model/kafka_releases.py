@@ -53,8 +53,8 @@ class Release:
 
 _FROM_4_1 = {_TRANSACTION: (2, 2), _GROUP: (1, 1), _ELR: (1, 1)}
 RELEASES = {
-    one.line: one
-    for one in (
+    release.line: release
+    for release in (
         *(
             Release(line, level, 1)
             for line, level in {
@@ -99,10 +99,10 @@ def version_key(version: str) -> tuple[int, ...]:
 def level_name(level: int) -> str:
     """The name of a level of metadata.version: 27 is "4.1-IV1"; the number, if it is not in the table."""
     first = _FIRST_OF_3_3
-    for one in RELEASES.values():
-        if first <= level <= one.metadata:
-            return f"{one.line}-IV{level - first}"
-        first = one.metadata + 1
+    for release in RELEASES.values():
+        if first <= level <= release.metadata:
+            return f"{release.line}-IV{level - first}"
+        first = release.metadata + 1
     return str(level)
 
 
@@ -127,5 +127,5 @@ def new_levels(current: Mapping[str, int], release: Release, *, metadata_only: b
     names = [METADATA, *([] if metadata_only else sorted({*release.others, *current} - {METADATA}))]
     pick = min if down else max
     wanted = {name: pick(release.default(name), current.get(name, 0)) for name in names}
-    found = {name: level for name, level in wanted.items() if level != current.get(name, 0)}
-    return dict(reversed(found.items())) if down else found
+    levels = {name: level for name, level in wanted.items() if level != current.get(name, 0)}
+    return dict(reversed(levels.items())) if down else levels

@@ -194,11 +194,11 @@ def _is(value: object, kind: Any) -> bool:
     """Whether a value is of a field's type."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
-        return isinstance(value, tuple) and all(_is(one, inner[0]) for one in value)
+        return isinstance(value, tuple) and all(_is(element, inner[0]) for element in value)
     if origin is Literal:
         return value in inner
     if origin is types.UnionType:
-        return any(_is(value, one) for one in inner)
+        return any(_is(value, choice) for choice in inner)
     if isinstance(value, bool):
         return False
     return isinstance(value, int | float) if kind is float else isinstance(value, kind)

@@ -75,7 +75,7 @@ def masked_at(data: Any, where: str = "") -> str | None:
         pairs = [(f"{where}[{number}]", value) for number, value in enumerate(data)]
     else:
         return where if data == MASK else None
-    return next((found for key_path, value in pairs if (found := masked_at(value, key_path))), None)
+    return next((path for key_path, value in pairs if (path := masked_at(value, key_path))), None)
 
 
 def format_command(arguments: Iterable[str]) -> str:

@@ -78,8 +78,8 @@ class UrlPath:
         """Paths that match `pattern`, whose parts are shell patterns; empty if the folder is missing."""
         head, _, rest = pattern.partition("/")
         inside = self.filesystem().get_file_info(fs.FileSelector(self.path, allow_not_found=True))
-        found = sorted(self / info.base_name for info in inside if fnmatchcase(info.base_name, head))
-        return [deeper for one in found if one.is_dir() for deeper in one.glob(rest)] if rest else found
+        paths = sorted(self / info.base_name for info in inside if fnmatchcase(info.base_name, head))
+        return [deeper for path in paths if path.is_dir() for deeper in path.glob(rest)] if rest else paths
 
     def read_bytes(self) -> bytes:
         with self.filesystem().open_input_file(self.path) as file:
@@ -138,9 +138,9 @@ def storage_path(text: str | Path) -> StoragePath:
         return Path(text)
     if text.lower().startswith("file://"):
         return Path(unquote(urlsplit(text).path))
-    found = UrlPath(text.rstrip("/"))
+    url = UrlPath(text.rstrip("/"))
     try:
-        found.filesystem()
+        url.filesystem()
     except (OSError, ValueError, pa.ArrowException, ImportError) as error:
         raise JournalError(
             "no installed file system opens this URL",
@@ -149,7 +149,7 @@ def storage_path(text: str | Path) -> StoragePath:
             found=first_line(error),
             next_step="see docs/how-to/scale.md, or copy the run folder to this machine",
         ) from error
-    return found
+    return url
 
 
 def matching(folder: StoragePath, pattern: str) -> list[StoragePath]:
@@ -165,9 +165,9 @@ def files_below(folder: StoragePath, names: Collection[str]) -> list[StoragePath
         OSError: a URL cannot be listed.
     """
     if isinstance(folder, UrlPath):
-        found = folder.filesystem().get_file_info(fs.FileSelector(folder.path, recursive=True))
-        inner = [info.path.removeprefix(folder.path).strip("/") for info in found if info.base_name in names]
-        return sorted(folder / one for one in inner)
+        infos = folder.filesystem().get_file_info(fs.FileSelector(folder.path, recursive=True))
+        inner = [info.path.removeprefix(folder.path).strip("/") for info in infos if info.base_name in names]
+        return sorted(folder / path for path in inner)
     return sorted(
         Path(where, name) for where, _, files in os.walk(folder.resolve()) for name in files if name in names
     )

@@ -65,21 +65,21 @@ def documents(text: str, file: str) -> list[FlatDocument]:
     if syntax in ("yaml", "json"):
         return [FlatDocument(syntax, tuple(lines)) for lines in _trees(text, file, syntax)]
     if syntax in FOREIGN:
-        named = (PropertyLine(_BRACKETS.sub(r".\1", one), to, file, at) for at, one, _, to in raw_lines(text))
-        own = terraform_lines(text, file) if syntax == "terraform" else (one for one in named if one.name)
+        named = (PropertyLine(_BRACKETS.sub(r".\1", key), to, file, at) for at, key, _, to in raw_lines(text))
+        own = terraform_lines(text, file) if syntax == "terraform" else (line for line in named if line.name)
         return [FlatDocument(syntax, tuple(own))]
     if syntax != "properties":
         lines = (_variables if syntax == "variables" else _sections)(text, file)
         return [FlatDocument(syntax, tuple(lines))]
-    found, before = [], 0
+    flat, before = [], 0
     for part in _DOCUMENT.split(text):
         lines = (
-            PropertyLine(_BRACKETS.sub(r".\1", one.name), one.value, file, one.line + before)
-            for one in parse_properties(part, file)
+            PropertyLine(_BRACKETS.sub(r".\1", line.name), line.value, file, line.line + before)
+            for line in parse_properties(part, file)
         )
-        found.append(FlatDocument(syntax, tuple(lines)))
+        flat.append(FlatDocument(syntax, tuple(lines)))
         before += part.count("\n")
-    return found
+    return flat
 
 
 def _syntax_of(text: str, file: str) -> Syntax:
@@ -149,14 +149,14 @@ def _flatten(node: yaml.Node, path: str, file: str, lines: list[PropertyLine], d
         # What is merged in comes first: a mapping's own keys override it.
         for key, value in sorted(node.value, key=lambda pair: pair[0].value != "<<"):
             if key.value == "<<":
-                for one in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    _flatten(one, path, file, lines, depth + 1)
+                for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    _flatten(merged, path, file, lines, depth + 1)
             else:
                 name = _BRACKETS.sub(r".\1", str(key.value)).removeprefix(".")
                 _flatten(value, below + name, file, lines, depth + 1)
     elif path.endswith((".env", ".environment")):
         for item in node.value:
-            pair = {str(key.value): one for key, one in item.value} if item.id == "mapping" else {}
+            pair = {str(key.value): entry for key, entry in item.value} if item.id == "mapping" else {}
             name, _, text = _scalar(item).partition("=") if item.id == "scalar" else ("", "", "")
             if {"name", "value"} <= pair.keys():
                 name, text = str(pair["name"].value), _scalar(pair["value"])

@@ -77,8 +77,8 @@ def unlike_properties(text: str, pairs: list[tuple[str, str, str]]) -> ForeignSy
     strange = sum(_of_a_program(name, value) for name, _, value in pairs)
     words = sum(not sign and "." not in name and name not in _SINGLE_WORDS for name, sign, _ in pairs)
     values = [value.strip() for _, _, value in pairs if value.strip()]
-    quoted = [one for one in values if _QUOTED.fullmatch(one)]
-    all_quoted = bool(quoted) and all(_QUOTED.fullmatch(one) or _BARE.fullmatch(one) for one in values)
+    quoted = [value for value in values if _QUOTED.fullmatch(value)]
+    all_quoted = bool(quoted) and all(_QUOTED.fullmatch(value) or _BARE.fullmatch(value) for value in values)
     if sections and (all_quoted or _is_toml(text)):
         return "toml"
     if sections:

@@ -31,7 +31,7 @@ def recognised(data: Any, file: str, folder: str | None = None) -> OtherFile | N
     commands. None: not known."""
     if not isinstance(data, Mapping):
         return None
-    row = next((one for one in _table() if one.get("folder", "") != folder and _fits(one, data)), None)
+    row = next((item for item in _table() if item.get("folder", "") != folder and _fits(item, data)), None)
     if row is None:
         return None
     kind = str(data.get(row.get("kind"))).rpartition(".")[2]
@@ -49,7 +49,7 @@ def recognised(data: Any, file: str, folder: str | None = None) -> OtherFile | N
 
 def built_in_of_another_kind(name: str, folder: str) -> OtherFile | None:
     """As `recognised`, for the name of a built-in file."""
-    for row in (one for one in _table() if one.get("folder", folder) != folder):
+    for row in (item for item in _table() if item.get("folder", folder) != folder):
         if (built_in_files(row["folder"]) / f"{name.lower()}.yaml").is_file():
             return OtherFile(row["what"], row["next"].format(file=name))
     return None
@@ -67,7 +67,7 @@ def _fits(row: Mapping[str, Any], data: Mapping[Any, Any]) -> bool:
 def _has_below(data: Any, names: Iterable[str]) -> bool:
     """Whether a mapping in this one has one of these keys."""
     inner = data.values() if isinstance(data, Mapping) else ()
-    return any(isinstance(one, Mapping) and any(name in one for name in names) for one in inner)
+    return any(isinstance(value, Mapping) and any(name in value for name in names) for value in inner)
 
 
 def _below(data: Any, key: str) -> Any:

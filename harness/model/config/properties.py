@@ -64,7 +64,7 @@ def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
     Raises:
         BadInput: a line has no name.
     """
-    found = []
+    lines = []
     for number, line in _logical_lines(text):
         name, value = _split(line)
         if not name:
@@ -74,8 +74,8 @@ def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
                 expected="name=value",
                 next_step="correct the line",
             )
-        found.append(PropertyLine(name, value, file, number))
-    return tuple(found)
+        lines.append(PropertyLine(name, value, file, number))
+    return tuple(lines)
 
 
 def raw_lines(text: str) -> Iterator[tuple[int, str, str, str]]:

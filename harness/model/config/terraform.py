@@ -66,17 +66,17 @@ def _put(reading: _Blocks, statement: list[_Token]) -> None:
         reading.path.pop()
         return
     sign = next(
-        (index for index, one in enumerate(statement) if one.kind == "sign" and one.text in "=:"), None
+        (index for index, token in enumerate(statement) if token.kind == "sign" and token.text in "=:"), None
     )
     name = ".".join(
-        one.text for one in statement[: len(statement) if sign is None else sign] if one.text != "{"
+        token.text for token in statement[: len(statement) if sign is None else sign] if token.text != "{"
     )
     if last.kind == "sign" and last.text == "{" and (sign is None or sign == len(statement) - 2):
         if len(reading.path) >= DEEPEST:
             raise _unreadable(reading.file, first.line, f"more than {DEEPEST} levels of braces")
         reading.path.append(name)
     elif sign is not None:
-        path = ".".join(one for one in (*reading.path, name) if one)
+        path = ".".join(part for part in (*reading.path, name) if part)
         reading.found.append(PropertyLine(path, _value(statement[sign + 1 :]), reading.file, first.line))
 
 
@@ -85,10 +85,10 @@ def _value(tokens: list[_Token]) -> str:
     if len(tokens) == 1 and _is_literal(tokens[0]):
         return tokens[0].text
     inner = tokens[1:-1] if tokens and tokens[0].text == "[" and tokens[-1].text == "]" else []
-    items = [one for one in inner if one.text != ","]
+    items = [token for token in inner if token.text != ","]
     if inner and all(map(_is_literal, items)):
-        return ",".join(one.text for one in items)
-    return "${" + "".join(one.text for one in tokens).replace("}", "").replace("{", "") + "}"
+        return ",".join(token.text for token in items)
+    return "${" + "".join(token.text for token in tokens).replace("}", "").replace("{", "") + "}"
 
 
 def _is_literal(token: _Token) -> bool:

@@ -182,9 +182,9 @@ class FileKind(Generic[FileModel]):
         """That the text is a file of another kind; None: it is none that is known."""
         with suppress(NotYaml):
             for document in _read_documents(text):
-                if (found := recognised(document, origin, self.folder)) is not None:
+                if (other := recognised(document, origin, self.folder)) is not None:
                     return BadInput(
-                        f"this is {found.what}, not {self.one}", where=origin, next_step=found.next_step
+                        f"this is {other.what}, not {self.one}", where=origin, next_step=other.next_step
                     )
         return None
 
@@ -239,8 +239,8 @@ def _read_documents(text: str) -> list[Any]:
     parts = re.split(r"^---(?=\s|$)", text, flags=re.MULTILINE) if len(text) <= MOST_CHARACTERS else [text]
     if len(parts) > MOST_DOCUMENTS:
         raise NotYaml(f"too large: more than {MOST_DOCUMENTS:,} documents")
-    found = (_read_yaml(part, lambda node: node)[1] for part in parts)
-    return [one for one in found if one is not None]
+    documents = (_read_yaml(part, lambda node: node)[1] for part in parts)
+    return [document for document in documents if document is not None]
 
 
 def _check_size(data: Any) -> None:
@@ -252,9 +252,9 @@ def _check_size(data: Any) -> None:
         if depth > DEEPEST:
             raise NotYaml(f"too large: nested more than {DEEPEST} levels deep")
         if isinstance(value, dict):
-            waiting += [(one, depth + 1) for one in value.values()]
+            waiting += [(inner, depth + 1) for inner in value.values()]
         elif isinstance(value, list | tuple | set):
-            waiting += [(one, depth + 1) for one in value]
+            waiting += [(inner, depth + 1) for inner in value]
         if count + len(waiting) > MOST_VALUES:
             raise NotYaml(f"too large: more than {MOST_VALUES:,} values")
 

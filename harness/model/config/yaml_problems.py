@@ -78,16 +78,20 @@ class _Found:
 
 def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadInput:
     """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
-    problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
+    problems = _merged(
+        problem for details in _independent_problems(error) for problem in _problems_of(details, file)
+    )
     # A value that several arms share is wrong in each of them, but is reported once.
     problem_of: dict[Any, tuple[int | None, _Found]] = {}
-    for one in problems:
-        line = _line_and_node(file.root, one.path)[0]
-        problem_of.setdefault((line, one.path[-1:], replace(one, path=())), (line, one))
-    by_line = sorted(problem_of.values(), key=lambda one: one[0] or 0)
+    for problem in problems:
+        line = _line_and_node(file.root, problem.path)[0]
+        problem_of.setdefault((line, problem.path[-1:], replace(problem, path=())), (line, problem))
+    by_line = sorted(problem_of.values(), key=lambda entry: entry[0] or 0)
     first, *others = (
-        BadInput(one.what, where=file.where(line, one.path), expected=one.expected, found=one.found)
-        for line, one in by_line[:MOST_SHOWN]
+        BadInput(
+            problem.what, where=file.where(line, problem.path), expected=problem.expected, found=problem.found
+        )
+        for line, problem in by_line[:MOST_SHOWN]
     )
     more = f", of which {MOST_SHOWN} are shown" if len(by_line) > MOST_SHOWN else ""
     count = f" (1 of {len(by_line)} problems{more})" if others else ""
@@ -106,9 +110,9 @@ def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
     invalid, and a misspelt key is missing too."""
     problems = error.errors()
     unknown: dict[tuple[int | str, ...], list[str]] = {}
-    for one in problems:
-        if one["type"] == "extra_forbidden":
-            unknown.setdefault(one["loc"][:-1], []).append(str(one["loc"][-1]))
+    for problem in problems:
+        if problem["type"] == "extra_forbidden":
+            unknown.setdefault(problem["loc"][:-1], []).append(str(problem["loc"][-1]))
 
     def follows(one: ErrorDetails) -> bool:
         if one["type"] == "missing":
@@ -117,7 +121,7 @@ def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
             other is not one and other["loc"][: len(one["loc"])] == one["loc"] for other in problems
         )
 
-    return [one for one in problems if not follows(one)]
+    return [problem for problem in problems if not follows(problem)]
 
 
 def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
@@ -190,12 +194,12 @@ def _keys_at(schema: Mapping[str, Any], path: Path) -> list[str]:
     nodes = _alternatives(schema, schema)
     for part in path:
         below = (node.get("items") if isinstance(part, int) else _property(node, part) for node in nodes)
-        nodes = [one for node in below if isinstance(node, dict) for one in _alternatives(node, schema)]
+        nodes = [choice for node in below if isinstance(node, dict) for choice in _alternatives(node, schema)]
     return list(dict.fromkeys(key for node in nodes for key in node.get("properties", ())))
 
 
 def _property(node: Mapping[str, Any], key: str) -> Any:
-    named = (one for pattern, one in node.get("patternProperties", {}).items() if re.search(pattern, key))
+    named = (inner for pattern, inner in node.get("patternProperties", {}).items() if re.search(pattern, key))
     return node.get("properties", {}).get(key) or next(named, node.get("additionalProperties"))
 
 
@@ -203,8 +207,8 @@ def _alternatives(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Ma
     """A node of a schema without references and choices: all that it may be."""
     if "$ref" in node:
         return _alternatives(schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], schema)
-    choices = [one for key in ("anyOf", "oneOf", "allOf") for one in node.get(key, ())]
-    return [node, *(found for one in choices for found in _alternatives(one, schema))]
+    choices = [choice for key in ("anyOf", "oneOf", "allOf") for choice in node.get(key, ())]
+    return [node, *(alternative for choice in choices for alternative in _alternatives(choice, schema))]
 
 
 def _path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) -> Path:

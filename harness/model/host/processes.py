@@ -62,15 +62,15 @@ class GroupMember:
 
 def members(group: int) -> tuple[GroupMember, ...]:
     """The processes of a process group, without those that have ended."""
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, IndexError):  # it may end meanwhile
             # The second field may contain spaces and brackets, so count after the last one.
             fields = path.read_text().rpartition(")")[2].split()
             if int(fields[2]) == group and fields[0] not in "ZX":
                 ticks = int(fields[11]) + int(fields[12])
-                found.append(GroupMember(int(path.parent.name), fields[0], ticks * 10**9 // _TICKS))
-    return tuple(found)
+                processes.append(GroupMember(int(path.parent.name), fields[0], ticks * 10**9 // _TICKS))
+    return tuple(processes)
 
 
 def send_signal(group: int, number: signal.Signals) -> bool:
@@ -95,7 +95,9 @@ def end_carrying(variable: str, wanted: Callable[[str], bool]) -> int:
             held = os.pidfd_open(int(path.parent.name))
             at_end.callback(os.close, held)
             settings = path.read_bytes().decode(errors="replace").split("\0")
-            if any(wanted(one.removeprefix(prefix)) for one in settings if one.startswith(prefix)):
+            if any(
+                wanted(setting.removeprefix(prefix)) for setting in settings if setting.startswith(prefix)
+            ):
                 signal.pidfd_send_signal(held, signal.SIGKILL)
                 ended += 1
     return ended
