@@ -51,12 +51,12 @@ class AdministeredNodes(RunningNodes):
 
     def _patiently(self, number: int, question: Callable[[BrokerConnection], _T]) -> _T:
         """A broker's answer, for which it is asked again while it is silent."""
-        found: list[_T] = []
+        answers: list[_T] = []
 
         def missing() -> str | None:
             try:
                 with self.connection(number, admin.ANSWER_SECONDS) as connection:
-                    found[:] = [question(connection)]
+                    answers[:] = [question(connection)]
             except OSError as error:
                 return str(error)
             return None
@@ -64,7 +64,7 @@ class AdministeredNodes(RunningNodes):
         silent = poll_within(_SETTINGS_SECONDS, missing)
         if silent is not None:
             raise ClusterError("a broker's settings could not be read", found=silent)
-        return found[0]
+        return answers[0]
 
     def settings(self, number: int, topic: str | None) -> dict[str, SettingState] | None:
         """The settings of a topic as a broker holds them, or the broker's own (None), by name; None if it
@@ -110,7 +110,8 @@ class AdministeredNodes(RunningNodes):
         """Set quotas of a client.id (None: of each without one; a value of None removes it); returns why it
         was refused, None: it was done."""
         return self._first(
-            "set a quota of clients", lambda one: quota_admin.set_client_quota(one, client, values)
+            "set a quota of clients",
+            lambda connection: quota_admin.set_client_quota(connection, client, values),
         )
 
     def throttle_ms(
@@ -136,21 +137,21 @@ class AdministeredNodes(RunningNodes):
             ClusterError: it has no authorizer, or refuses to tell.
         """
         with self.connection(number, admin.ANSWER_SECONDS) as connection, suppress(OSError):
-            found = acl_admin.rules(connection)
-            if found is None:
+            rules = acl_admin.rules(connection)
+            if rules is None:
                 raise ClusterError(
                     "the cluster has no authorizer, so that no rule denies anything",
                     where=f"broker {number}",
                     found="SECURITY_DISABLED",
                     next_step="set `authorizer.class.name` in the brokers' configuration",
                 )
-            return found
+            return rules
         return None
 
     def change_access_rules(self, rules: tuple[AccessRule, ...], *, add: bool) -> str | None:
         """Add rules of access, or remove them; returns why it was refused, None: it was done."""
         change = acl_admin.add_rules if add else acl_admin.remove_rules
-        return self._first("change rules of access", lambda one: change(one, rules))
+        return self._first("change rules of access", lambda connection: change(connection, rules))
 
     def refusal(self, number: int, rule: AccessRule) -> str | None:
         """The error with which a broker answers the harness's user who tries what the rule is about; None:
@@ -161,5 +162,5 @@ class AdministeredNodes(RunningNodes):
 
     def rule_words(self, number: int) -> tuple[str, ...]:
         """Every rule of access that a broker has, in words; errors as `dynamic_settings`."""
-        found = self._patiently(number, acl_admin.rules)
-        return tuple(sorted(map(str, found or ())))
+        rules = self._patiently(number, acl_admin.rules)
+        return tuple(sorted(map(str, rules or ())))

@@ -50,8 +50,8 @@ class ClusterProxies:
         self._each(tell)
 
     def lacking(self, rule_id: str) -> tuple[int, ...]:
-        found = self._each(lambda proxy: proxy.status()["rules"])
-        return tuple(node for node, rules in found.items() if rule_id not in rules)
+        by_node = self._each(lambda proxy: proxy.status()["rules"])
+        return tuple(node for node, rules in by_node.items() if rule_id not in rules)
 
     def remove(self, rule_id: str, held: Literal["release", "drop"]) -> None:
         def tell(proxy: ProxyClient) -> dict[str, int] | None:
@@ -89,8 +89,8 @@ class ClusterProxies:
 
     def all_rules(self) -> tuple[str, ...]:
         """Every rule of a running node's proxy, with the node: "kafka-chaos-1-requests-1 at node 2"."""
-        found = self._each(lambda proxy: tuple(proxy.status()["rules"]))
-        return tuple(f"{rule_id} at node {node}" for node, rules in found.items() for rule_id in rules)
+        by_node = self._each(lambda proxy: tuple(proxy.status()["rules"]))
+        return tuple(f"{rule_id} at node {node}" for node, rules in by_node.items() for rule_id in rules)
 
     def _each(self, act: Callable[[ProxyClient], _T]) -> dict[int, _T]:
         """`act` with the proxy of every running node; what of a node that has ended meanwhile is left out.
@@ -109,8 +109,8 @@ class ClusterProxies:
 
         nodes = [node for node in self._nodes.proxied_ids if self._runs(node)]
         with ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
-            found: dict[int, Any] = dict(zip(nodes, pool.map(tell, nodes), strict=True))
-        return {node: answers[0] for node, answers in found.items() if answers}
+            by_node: dict[int, Any] = dict(zip(nodes, pool.map(tell, nodes), strict=True))
+        return {node: answers[0] for node, answers in by_node.items() if answers}
 
     def _runs(self, node: int) -> bool:
         try:

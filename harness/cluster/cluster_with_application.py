@@ -75,13 +75,13 @@ class ClusterWithApplication:
         if _is_node(number):
             self._cluster.kill(number)
         elif self._application is not None:
-            self._application.end_instance(number, lambda one: one.kill(), "killed")
+            self._application.end_instance(number, lambda instance: instance.kill(), "killed")
 
     def terminate(self, number: int) -> None:
         if _is_node(number):
             self._cluster.terminate(number)
         elif self._application is not None:
-            self._application.end_instance(number, lambda one: one.terminate(), "stopped")
+            self._application.end_instance(number, lambda instance: instance.terminate(), "stopped")
 
     def pause(self, number: int) -> None:
         if _is_node(number):

@@ -149,9 +149,9 @@ class ExternalCluster(LiveCluster):
         return self._endpoints[number]
 
     def connection(self, number: int, timeout: float) -> BrokerConnection:
-        found = BrokerConnection(number, *self.endpoint(number), timeout, self._direct.login)
-        found.offered = self.offered.get(number)
-        return found
+        connection = BrokerConnection(number, *self.endpoint(number), timeout, self._direct.login)
+        connection.offered = self.offered.get(number)
+        return connection
 
     def _require_own_requests(self) -> None:
         """Refuse a cluster that cannot be read to its end with the requests that kafka-chaos knows."""
@@ -245,11 +245,11 @@ class ExternalCluster(LiveCluster):
 
     def doubtful_ends(self, bounds: Collection[PartitionBounds]) -> list[str]:
         """One sentence for each partition whose leader tells of another end when it is fetched from."""
-        found: list[str] = []
+        sentences: list[str] = []
         for bound in bounds:
             with self.connection(bound.leader, _SECONDS) as connection:
-                found += fetched_logs.doubtful_end(connection, bound)
-        return found
+                sentences += fetched_logs.doubtful_end(connection, bound)
+        return sentences
 
     def log_dir_file(self, number: int, name: str) -> bytes:  # noqa: ARG002
         """Empty: checkpoints are only on the broker's disk."""

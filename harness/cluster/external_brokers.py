@@ -31,19 +31,19 @@ def advertised_addresses(
     Raises:
         ClusterError: no server answers; says why for each.
     """
-    found: list[str] = []
+    failures: list[str] = []
     for host, port in existing.servers:
         with BrokerConnection(-1, host, port, _SECONDS, login) as connection:
             try:
                 answer = connection.metadata(())
             except OSError as error:
-                found.append(f"{host}:{port}: {error.__cause__ or error}")
+                failures.append(f"{host}:{port}: {error.__cause__ or error}")
                 continue
-        return {int(one.node_id): (one.host, int(one.port)) for one in answer.brokers}
+        return {int(broker.node_id): (broker.host, int(broker.port)) for broker in answer.brokers}
     raise ClusterError(
         "the cluster does not answer",
         where=existing.bootstrap_servers,
         expected="a broker that accepts the client",
-        found="; ".join(found),
+        found="; ".join(failures),
         next_step="correct --bootstrap-servers or --client-config",
     )

@@ -24,21 +24,21 @@ def attach(cluster: LiveCluster, label: str) -> None:
     client = docker_engine.connect()
     # Those that run; our sidecars do not have the label.
     labelled = client.containers.list(filters={"label": label}, ignore_removed=True)
-    endpoints = {one: cluster.endpoint(one) for one in cluster.broker_ids}
-    found = containers_by_broker([dict(one.attrs) for one in labelled], endpoints)
-    missing = [number for number in cluster.broker_ids if number not in found]
+    endpoints = {number: cluster.endpoint(number) for number in cluster.broker_ids}
+    containers = containers_by_broker([dict(container.attrs) for container in labelled], endpoints)
+    missing = [number for number in cluster.broker_ids if number not in containers]
     if missing:
         raise ClusterError(
             f"the container of broker {missing[0]} was not found",
             where=f"label {label}",
             expected=f"one per broker that publishes its port or sets one of {', '.join(_ID_VARIABLES)}",
-            found=f"{len(found)} of {len(cluster.broker_ids)} brokers",
+            found=f"{len(containers)} of {len(cluster.broker_ids)} brokers",
             next_step="`docker ps --filter label=...` lists them; correct the label",
         )
-    networks = {number: _network(attributes) for number, attributes in found.items()}
+    networks = {number: _network(attributes) for number, attributes in containers.items()}
     cluster.use_containers(
         client,
-        {number: client.containers.get(attributes["Id"]) for number, attributes in found.items()},
+        {number: client.containers.get(attributes["Id"]) for number, attributes in containers.items()},
         {number: address for number, (address, _) in networks.items()},
         next(gateway for _, gateway in networks.values()),
         images.toolbox(client),
@@ -50,18 +50,22 @@ def containers_by_broker(
 ) -> dict[int, dict[str, Any]]:
     """Broker id -> its container: the one container that publishes the broker's port, else the one container
     that is configured with this id."""
-    found: dict[int, dict[str, Any]] = {}
+    by_broker: dict[int, dict[str, Any]] = {}
     for number, (_, port) in endpoints.items():
-        configured = [one for one in containers if _configured_id(one) == number and _is_broker(one)]
-        publishing = [one for one in containers if port in _published(one)]
+        configured = [
+            container
+            for container in containers
+            if _configured_id(container) == number and _is_broker(container)
+        ]
+        publishing = [container for container in containers if port in _published(container)]
         fitting = publishing if len(publishing) == 1 else configured
         if len(fitting) == 1:
-            found[number] = fitting[0]
-    return found
+            by_broker[number] = fitting[0]
+    return by_broker
 
 
 def _variables(container: Mapping[str, Any]) -> dict[str, str]:
-    pairs = (one.partition("=") for one in container["Config"].get("Env") or ())
+    pairs = (variable.partition("=") for variable in container["Config"].get("Env") or ())
     return {name: value for name, _, value in pairs}
 
 
@@ -78,14 +82,14 @@ def _is_broker(container: Mapping[str, Any]) -> bool:
 
 def _published(container: Mapping[str, Any]) -> set[int]:
     bound = (container.get("NetworkSettings") or {}).get("Ports") or {}
-    return {int(one["HostPort"]) for many in bound.values() for one in many or () if one.get("HostPort")}
+    return {int(port["HostPort"]) for many in bound.values() for port in many or () if port.get("HostPort")}
 
 
 def _network(container: Mapping[str, Any]) -> tuple[str, str]:
     """A container's address, and its network's gateway. With `network_mode: host` it has neither."""
-    for one in ((container.get("NetworkSettings") or {}).get("Networks") or {}).values():
-        if one.get("IPAddress") and one.get("Gateway"):
-            return str(ipaddress.ip_address(one["IPAddress"])), str(one["Gateway"])
+    for network in ((container.get("NetworkSettings") or {}).get("Networks") or {}).values():
+        if network.get("IPAddress") and network.get("Gateway"):
+            return str(ipaddress.ip_address(network["IPAddress"])), str(network["Gateway"])
     raise ClusterError(
         "a broker's container has no address of its own",
         where=str(container.get("Name", "")).lstrip("/"),

@@ -75,8 +75,8 @@ class ExternalProxies:
 
     def client(self, number: int) -> ProxyClient | None:
         """Commands to the proxy of a broker; None: it has none."""
-        found = self._proxies.get(number)
-        return None if found is None else found.client
+        proxy = self._proxies.get(number)
+        return None if proxy is None else proxy.client
 
     @property
     def broker_ids(self) -> tuple[int, ...]:

@@ -28,17 +28,17 @@ def doubtful_end(connection: BrokerConnection, bound: PartitionBounds) -> list[s
     to `bound.end_offset` would not show: the high watermark of a Fetch there must be this offset. Empty: they
     agree. Kafka's leader answers both from one value."""
     where = f"partition {bound.partition}: broker {bound.leader}"
-    told = f"{where} answered ListOffsets (latest) with {bound.end_offset}"
+    listed = f"{where} answered ListOffsets (latest) with {bound.end_offset}"
     try:
         got = fetch(connection, bound.topic, bound.partition, bound.end_offset, max_bytes=1)
     except OSError as error:
-        return [f"{told}, and a Fetch there was not answered: {error}"]
+        return [f"{listed}, and a Fetch there was not answered: {error}"]
     if got.error is not None:
-        return [f"{told}, and a Fetch there with {got.error}"]
+        return [f"{listed}, and a Fetch there with {got.error}"]
     if got.high_watermark == bound.end_offset:
         return []
     return [
-        f"{told}, and Fetch with the high watermark {got.high_watermark}: "
+        f"{listed}, and Fetch with the high watermark {got.high_watermark}: "
         "a reader that stops at the first does not get what lies between"
     ]
 

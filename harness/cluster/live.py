@@ -151,11 +151,12 @@ class LiveCluster(AdministeredNodes):
 
         def missing() -> str | None:
             nonlocal broker
-            found = self._first(
-                "who coordinates?", lambda one: admin.coordinator(one, key, transactional=transactional)
+            answer = self._first(
+                "who coordinates?",
+                lambda connection: admin.coordinator(connection, key, transactional=transactional),
             )
-            broker = found if isinstance(found, int) else None
-            return found if isinstance(found, str) else None
+            broker = answer if isinstance(answer, int) else None
+            return answer if isinstance(answer, str) else None
 
         poll_within(within, missing)
         return broker
@@ -163,25 +164,27 @@ class LiveCluster(AdministeredNodes):
     def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
         """The broker that stores the state of a share group in a partition (KIP-932), as the first broker
         that answers reports; None if there is none."""
-        found = self._first(
+        answer = self._first(
             "who stores the state of a share group?",
-            lambda one: admin.share_coordinator(one, group, topic, partition),
+            lambda connection: admin.share_coordinator(connection, group, topic, partition),
         )
-        return found if isinstance(found, int) else None
+        return answer if isinstance(answer, int) else None
 
     def topic_id(self, topic: str) -> str | None:
         """The id (UUID) of a topic, as the first broker that answers reports it; None if it has none."""
-        found = self._first("what id has a topic?", lambda one: admin.topic_id_of(one, topic))
-        return None if isinstance(found, str) else str(found)
+        answer = self._first("what id has a topic?", lambda connection: admin.topic_id_of(connection, topic))
+        return None if isinstance(answer, str) else str(answer)
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
         """Elect leaders; returns partition -> name of the error, or None for success."""
         wanted = tuple(partitions)
-        return self._first("elect leaders", lambda one: admin.elect(one, topic, wanted, unclean=unclean))
+        return self._first(
+            "elect leaders", lambda connection: admin.elect(connection, topic, wanted, unclean=unclean)
+        )
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
         """Reassign partitions to other replicas (None: cancel a reassignment); returns as `elect`."""
-        return self._first("move replicas", lambda one: admin.reassign(one, topic, replicas))
+        return self._first("move replicas", lambda connection: admin.reassign(connection, topic, replicas))
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
         """Delete the records of partitions below an offset each, or the end of a shorter one (KIP-107)."""
@@ -189,7 +192,9 @@ class LiveCluster(AdministeredNodes):
 
     def create_partitions(self, topic: str, count: int) -> str | None:
         """Add partitions to a topic until it has this number; returns why it was refused (None: done)."""
-        return self._first("add partitions", lambda one: admin.create_partitions(one, topic, count))
+        return self._first(
+            "add partitions", lambda connection: admin.create_partitions(connection, topic, count)
+        )
 
     def reassignments(self) -> tuple[str, ...]:
         """Every partition whose replicas are moving, in words. Not asked with ZooKeeper, nor of a cluster
@@ -200,7 +205,7 @@ class LiveCluster(AdministeredNodes):
 
     def lagging_voters(self) -> tuple[int, ...]:
         """The controllers whose metadata log has not all of what a majority has, as the active one says."""
-        return self._first("which controllers lag?", lambda one: one.lagging_voters())
+        return self._first("which controllers lag?", lambda connection: connection.lagging_voters())
 
     def features(self, number: int) -> FeatureLevels | None:
         """The features that a broker's version supports and those that are finalised; None: no answer."""
@@ -211,7 +216,7 @@ class LiveCluster(AdministeredNodes):
     def set_features(self, levels: Mapping[str, int]) -> dict[str, str]:
         """Finalise levels of features, in this order, up or down; returns the reason of each refusal by
         feature (empty: all are set)."""
-        return self._first("set features", lambda one: admin.set_features(one, levels))
+        return self._first("set features", lambda connection: admin.set_features(connection, levels))
 
     def admin(self) -> TopicAdmin:
         """A new admin client. It is closed when it is garbage-collected."""

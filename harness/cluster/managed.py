@@ -97,9 +97,9 @@ class ManagedCluster(LiveCluster):
             with ThreadPoolExecutor(max_workers=1) as pool:
                 # Not before the brokers are registered: the engine gives a container its routes a moment
                 # after it has begun to run.
-                found: list[Future[dict[int, traces.Things]]] = []
-                await_ready(self, lambda: found.append(pool.submit(traces.baseline, self)))
-                self.baseline = found[0].result()
+                futures: list[Future[dict[int, traces.Things]]] = []
+                await_ready(self, lambda: futures.append(pool.submit(traces.baseline, self)))
+                self.baseline = futures[0].result()
             self._set_first_features(self.spec.features)
             state_records.remember(self)
         except BaseException:
@@ -160,10 +160,10 @@ class ManagedCluster(LiveCluster):
         self.changes.append(VersionChange(at_ns=time.time_ns(), what=name, before=before, after=version))
 
     def set_features(self, levels: Mapping[str, int]) -> dict[str, str]:
-        found = self.features(next(iter(self.broker_ids)))
+        features = self.features(next(iter(self.broker_ids)))
         refused = super().set_features(levels)
         for name, level in levels.items():
-            before = found.finalized.get(name, 0) if found is not None else None
+            before = features.finalized.get(name, 0) if features is not None else None
             if name not in refused and before != level:
                 words = "not known" if before is None else str(before)
                 change = VersionChange(at_ns=time.time_ns(), what=name, before=words, after=str(level))
@@ -275,7 +275,7 @@ class ManagedCluster(LiveCluster):
             try:
                 last = self.client.containers.get(f"{self.name}-{logged}")
                 earlier = self._replaced.get(number, ()) if logged == name else ()
-                text = b"".join(one.logs() for one in (*earlier, last))
+                text = b"".join(container.logs() for container in (*earlier, last))
             except Exception as error:
                 text = f"the log could not be read: {error}\n".encode()
             path = self._log_folder / f"{logged}{again}.log"

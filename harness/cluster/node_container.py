@@ -54,13 +54,13 @@ def create_volumes(
     Raises:
         ClusterError: the engine cannot create or mount them, or the image's clock cannot be shifted.
     """
-    found: dict[int, dict[str, str]] = {node.id: {} for node in nodes}
+    volumes: dict[int, dict[str, str]] = {node.id: {} for node in nodes}
     if spec.disk_mib is not None:
         brokers = {node.id: node.name for node in nodes if node.broker}
         for number, volume in create_log_dirs(client, cluster, brokers, spec.disk_mib, toolbox).items():
-            found[number][DATA_DIR] = volume
+            volumes[number][DATA_DIR] = volume
     if spec.skewable_clocks:
         names = {node.id: node.name for node in nodes}
         for number, volume in create_clocks(client, cluster, names, toolbox, image).items():
-            found[number][CLOCK_DIR] = volume
-    return found
+            volumes[number][CLOCK_DIR] = volume
+    return volumes

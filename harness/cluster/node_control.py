@@ -144,7 +144,10 @@ class RunningNodes(ProxiedNodes):
         `started_ns`."""
         own = _nanoseconds(str(self._state(number)["FinishedAt"]))
         # Those that were replaced are stopped, and what is known of them is still true.
-        earlier = (_nanoseconds(one.attrs["State"]["FinishedAt"]) for one in self._replaced.get(number, ()))
+        earlier = (
+            _nanoseconds(container.attrs["State"]["FinishedAt"])
+            for container in self._replaced.get(number, ())
+        )
         return max((own, *earlier))
 
     def in_network(self, number: int, script: str) -> ContainerOutput:
@@ -168,17 +171,17 @@ class RunningNodes(ProxiedNodes):
     def containers_beside(self) -> tuple[str, ...]:
         """The running containers of this cluster beside its nodes, without those that are meant to last: name
         and command. One that ends within a few seconds is at work, and not among them."""
-        found: list[str] = []
+        passing: list[str] = []
         nodes = self.nodes_with_containers
 
         def missing() -> str | None:
             with self._engine(nodes[0], "the containers cannot be listed"):
                 known = {str(self._container(number).id) for number in nodes}
-                found[:] = docker_engine.passing_containers(self.client, self.name, known)
-            return "some" if found else None
+                passing[:] = docker_engine.passing_containers(self.client, self.name, known)
+            return "some" if passing else None
 
         poll_within(_ENDING_SECONDS, missing, every=0.3)
-        return tuple(found)
+        return tuple(passing)
 
     def in_files(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, with the volumes of a node, running or not."""
@@ -233,7 +236,7 @@ class RunningNodes(ProxiedNodes):
         with self._engine(number, "the node's log cannot be read") as container:
             containers = (*self._replaced.get(number, ()), container)
             # The engine takes no zero, and nothing was printed in that second.
-            text = b"".join(one.logs(since=max(1.0, since_ns / 1e9)) for one in containers)
+            text = b"".join(source.logs(since=max(1.0, since_ns / 1e9)) for source in containers)
             return text.decode(errors="replace")
 
     def _sidecar(

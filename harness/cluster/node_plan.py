@@ -233,8 +233,10 @@ def _broker_settings(
         listening["TOOLS"], advertised["TOOLS"] = TOOLS_PORT, f"{name}:{TOOLS_PORT}"
     return {
         **spec.broker_properties.get(number, {}),
-        "listeners": ",".join(_listening(spec, one, port) for one, port in listening.items()),
-        "advertised.listeners": ",".join(f"{one}://{address}" for one, address in advertised.items()),
+        "listeners": ",".join(_listening(spec, listener, port) for listener, port in listening.items()),
+        "advertised.listeners": ",".join(
+            f"{listener}://{address}" for listener, address in advertised.items()
+        ),
         "inter.broker.listener.name": "INTERNAL",
         **({} if secured is None else secured.settings(name, FOR_CLIENTS)),
         **({"broker.rack": rack_of(number)} if spec.racks else {}),

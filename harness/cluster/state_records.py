@@ -123,8 +123,8 @@ def open_faults(cluster: str) -> list[OpenFaultRecord]:
         ClusterError: a record cannot be read.
     """
     paths = (state_folder() / cluster).glob(f"{_FAULT_PREFIX}*.json")
-    found = [_read(path, OpenFaultRecord) for path in paths]
-    return sorted(found, key=lambda record: record.opened_ns, reverse=True)
+    records = [_read(path, OpenFaultRecord) for path in paths]
+    return sorted(records, key=lambda record: record.opened_ns, reverse=True)
 
 
 def recorded_clusters() -> Iterator[ClusterRecord]:
@@ -135,11 +135,11 @@ def recorded_clusters() -> Iterator[ClusterRecord]:
 
 def owners() -> dict[str, str]:
     """The owner of every recorded cluster by the cluster's name, without records that cannot be read."""
-    found = {}
+    by_cluster = {}
     for path in state_folder().glob(f"*/{_CLUSTER_FILE}"):
         with suppress(ClusterError):
-            found[path.parent.name] = _read(path, ClusterRecord).owner
-    return found
+            by_cluster[path.parent.name] = _read(path, ClusterRecord).owner
+    return by_cluster
 
 
 def prune(client: DockerClient) -> None:

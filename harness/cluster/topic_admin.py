@@ -120,12 +120,12 @@ class TopicAdmin:
             listed = self._client.list_consumer_groups(request_timeout=_SECONDS).result()
         except KafkaException as error:
             raise ClusterError("the consumer groups could not be listed", found=str(error)) from error
-        return {one.group_id for one in listed.valid}
+        return {group.group_id for group in listed.valid}
 
     def committed(self, topic: str) -> dict[str, dict[int, int]]:
         """The offsets that consumer groups have committed for a topic, by group and partition; groups
         without any are left out."""
-        found: dict[str, dict[int, int]] = {}
+        by_group: dict[str, dict[int, int]] = {}
         metadata = self._topics(topic).get(topic)
         partitions = sorted(metadata.partitions) if metadata is not None else []
         for group in sorted(self.groups()) if partitions else ():
@@ -135,8 +135,8 @@ class TopicAdmin:
                 what, where = "the committed offsets could not be read", f"group {group}"
                 raise ClusterError(what, where=where, found=str(error)) from error
             if offsets:
-                found[group] = offsets
-        return found
+                by_group[group] = offsets
+        return by_group
 
     def _topics(self, topic: str) -> Mapping[str, Any]:
         """The metadata of all topics, by name; `topic` is the one that the error names."""
@@ -213,13 +213,13 @@ def committed_as_consumer(
     own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
     consumer = Consumer({**settings, **own})
     try:
-        committed = consumer.committed([TopicPartition(topic, one) for one in partitions], seconds)
+        committed = consumer.committed([TopicPartition(topic, number) for number in partitions], seconds)
     finally:
         consumer.close()
-    for one in committed:
-        if one.error is not None:
-            raise KafkaException(one.error)
-    return {one.partition: one.offset for one in committed if one.offset >= 0}
+    for entry in committed:
+        if entry.error is not None:
+            raise KafkaException(entry.error)
+    return {entry.partition: entry.offset for entry in committed if entry.offset >= 0}
 
 
 def _failure(what: str, where: str, reason: KafkaError, settings: str = "") -> KafkaChaosError:

@@ -38,8 +38,8 @@ def traces(cluster: LiveCluster, numbers: Iterable[int] | None = None) -> list[s
     with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE * len(wanted)) as pool:
         whole = [pool.submit(_asked, cluster, kind, wanted[0]) for kind in ASKED if kind.each == "cluster"]
         nodes = pool.map(lambda number: _traces_of(cluster, number), wanted)
-        found = [trace for traces in nodes for trace in traces]
-        return found + [trace for one in whole for trace in one.result()]
+        of_nodes = [trace for traces in nodes for trace in traces]
+        return of_nodes + [trace for future in whole for trace in future.result()]
 
 
 def _traces_of(cluster: LiveCluster, number: int) -> list[str]:
@@ -65,11 +65,11 @@ def _scripted(cluster: LiveCluster, number: int, scope: Scope) -> list[str]:
     """The traces of all kinds that the script of a scope reads."""
     name = cluster.node(number).name
     try:
-        found = read_node(cluster, number, scope)
+        things = read_node(cluster, number, scope)
     except KafkaChaosError as error:
         return [f"{name} could not be inspected: {error}"]
     kinds = [kind for kind in SCRIPTED if kind.scope == scope]
-    return [trace for kind in kinds for trace in _judge(cluster, number, name, kind, found[kind.name])]
+    return [trace for kind in kinds for trace in _judge(cluster, number, name, kind, things[kind.name])]
 
 
 def _asked(cluster: LiveCluster, kind: AskedKind, number: int) -> list[str]:
@@ -78,10 +78,10 @@ def _asked(cluster: LiveCluster, kind: AskedKind, number: int) -> list[str]:
     if kind.compared and kind.name not in cluster.baseline.get(number, {}):
         return []
     try:
-        found = kind.ask(cluster, number)
+        things = kind.ask(cluster, number)
     except KafkaChaosError as error:
         return [f"{name} could not be inspected: {error}"]
-    return list(_judge(cluster, number, name, kind, found))
+    return list(_judge(cluster, number, name, kind, things))
 
 
 def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tuple[str, ...]) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _judge(cluster: LiveCluster, number: int, name: str, kind: Kind, found: tupl
     for thing in found:
         if thing in before or _is_declared(thing):
             continue
-        former = next((one for one in missing if _changed_thing(one) == _changed_thing(thing)), None)
+        former = next((gone for gone in missing if _changed_thing(gone) == _changed_thing(thing)), None)
         if former is not None:
             missing.remove(former)
         expected = kind.expected if former is None else f"{former}, {kind.expected}"
@@ -109,7 +109,7 @@ def _changed_thing(thing: str) -> str:
 
 def _is_declared(thing: str) -> bool:
     """Whether a fault declares to leave this."""
-    patterns = (one for spec in KINDS.values() for many in spec.leaves.values() for one in many)
+    patterns = (pattern for spec in KINDS.values() for many in spec.leaves.values() for pattern in many)
     return any(fnmatchcase(thing, pattern) for pattern in patterns)
 
 
@@ -138,12 +138,12 @@ def parse(scope: Scope, output: ContainerOutput) -> Things:
             next_step="does `docker exec` start a shell in the node's container?",
         )
     kinds = {kind.name: kind for kind in SCRIPTED if kind.scope == scope}
-    found: dict[str, list[str]] = {name: [] for name in kinds}
+    by_kind: dict[str, list[str]] = {name: [] for name in kinds}
     for line in output.text.splitlines():
         name, separator, thing = line.partition(": ")
         if separator and name in kinds:
-            found[name].append(kinds[name].read(thing.strip()))
-    return {name: tuple(things) for name, things in found.items()}
+            by_kind[name].append(kinds[name].read(thing.strip()))
+    return {name: tuple(things) for name, things in by_kind.items()}
 
 
 def baseline(cluster: LiveCluster) -> dict[int, Things]:
@@ -152,20 +152,20 @@ def baseline(cluster: LiveCluster) -> dict[int, Things]:
 
     def read(number: int) -> Things:
         with suppress(KafkaChaosError):
-            found = read_node(cluster, number, "node")
-            return {kind.name: found[kind.name] for kind in SCRIPTED if kind.compared}
+            things = read_node(cluster, number, "node")
+            return {kind.name: things[kind.name] for kind in SCRIPTED if kind.compared}
         return {}
 
     def ask(number: int) -> Things:
-        found: Things = {}
+        things: Things = {}
         for kind in ASKED:
             if kind.compared:
                 with suppress(KafkaChaosError):
-                    found[kind.name] = kind.ask(cluster, number)
-        return found
+                    things[kind.name] = kind.ask(cluster, number)
+        return things
 
     nodes = _of_each(cluster.nodes_with_containers, read)
-    brokers = _of_each([one for one in cluster.broker_ids if one in nodes], ask)
+    brokers = _of_each([number for number in cluster.broker_ids if number in nodes], ask)
     return {number: things | brokers.get(number, {}) for number, things in nodes.items()}
 
 

@@ -156,7 +156,7 @@ def clusters_in_use(
         things: the labels of every container, network and volume of ours.
         recorded: the owner of each cluster that has a record, by the cluster's name.
     """
-    in_use = {one.get(CLUSTER_LABEL) for one in things if not owner_has_ended(one.get(OWNER_LABEL))}
+    in_use = {thing.get(CLUSTER_LABEL) for thing in things if not owner_has_ended(thing.get(OWNER_LABEL))}
     return frozenset(in_use | {name for name, owner in recorded.items() if not owner_has_ended(owner)})
 
 
@@ -174,16 +174,16 @@ def sweep(
     wanted = {"label": [f"{CLUSTER_LABEL}={cluster}" if cluster is not None else LABEL]}
     listed = client.containers.list(all=True, filters=wanted, ignore_removed=True)
     # All are listed before any is judged, since one with a living owner keeps the others of its cluster.
-    found: list[tuple[str, Any, Mapping[str, str]]] = [
-        *(("container", one, one.labels or {}) for one in listed),
-        *(("network", one, one.attrs.get("Labels") or {}) for one in client.networks.list(filters=wanted)),
-        *(("volume", one, one.attrs.get("Labels") or {}) for one in client.volumes.list(filters=wanted)),
+    things: list[tuple[str, Any, Mapping[str, str]]] = [
+        *(("container", item, item.labels or {}) for item in listed),
+        *(("network", item, item.attrs.get("Labels") or {}) for item in client.networks.list(filters=wanted)),
+        *(("volume", item, item.attrs.get("Labels") or {}) for item in client.volumes.list(filters=wanted)),
     ]
     any_owner = everything or cluster is not None
-    in_use = frozenset() if any_owner else clusters_in_use((labels for _, _, labels in found), recorded)
+    in_use = frozenset() if any_owner else clusters_in_use((labels for _, _, labels in things), recorded)
     removed: Counter[str] = Counter()
     left: list[str] = []
-    for kind, thing, labels in found:
+    for kind, thing, labels in things:
         if not any_owner and labels.get(CLUSTER_LABEL) in in_use:
             continue
         options = {"v": True, "force": True} if kind == "container" else {}
@@ -198,8 +198,8 @@ def sweep(
 def remove_applications(client: DockerClient, cluster: str) -> list[str]:
     """Remove the containers of applications beside `cluster`; returns what could not be removed, and why."""
     wanted = {"label": [f"{CLUSTER_LABEL}={cluster}", APPLICATION_LABEL]}
-    found = client.containers.list(all=True, filters=wanted, ignore_removed=True)
-    troubles = {one.name: _remove(partial(one.remove, v=True, force=True)) for one in found}
+    listed = client.containers.list(all=True, filters=wanted, ignore_removed=True)
+    troubles = {item.name: _remove(partial(item.remove, v=True, force=True)) for item in listed}
     return [f"container {name}: {trouble}" for name, trouble in troubles.items() if trouble is not None]
 
 
@@ -208,9 +208,9 @@ def passing_containers(client: DockerClient, cluster: str, but: Collection[str])
     whose ids are in `but`."""
     label = {"label": f"{CLUSTER_LABEL}={cluster}"}
     return [
-        f"{''.join((one.get('Names') or [one['Id']])[:1]).lstrip('/')}: {one_line(str(one['Command']), 80)}"
-        for one in client.api.containers(filters=label)
-        if one["Id"] not in but and LASTING_LABEL not in (one.get("Labels") or {})
+        f"{''.join((row.get('Names') or [row['Id']])[:1]).lstrip('/')}: {one_line(str(row['Command']), 80)}"
+        for row in client.api.containers(filters=label)
+        if row["Id"] not in but and LASTING_LABEL not in (row.get("Labels") or {})
     ]
 
 

@@ -46,13 +46,13 @@ class _Api(APIClient):  # type: ignore[misc]
 
 def joined(pieces: bytes) -> bytes:
     """The output of a command, from the pieces in which the engine sends it."""
-    found, at = [], 0
+    parts, at = [], 0
     while at + PIECE_HEADER.size <= len(pieces):
         _, length = PIECE_HEADER.unpack_from(pieces, at)
         at += PIECE_HEADER.size
-        found.append(pieces[at : at + length])
+        parts.append(pieces[at : at + length])
         at += length
-    return b"".join(found)
+    return b"".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

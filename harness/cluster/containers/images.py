@@ -68,8 +68,8 @@ def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | N
 
 def present(client: DockerClient, reference: str) -> ImageInfo | None:
     """This image, if it is local; else None."""
-    found = local_image(client, reference)
-    return None if found is None else _info(found, reference, "local")
+    image = local_image(client, reference)
+    return None if image is None else _info(image, reference, "local")
 
 
 def _by_version(client: DockerClient, version: str) -> ImageInfo:
@@ -129,8 +129,8 @@ def toolbox(client: DockerClient) -> str:
 
 
 def _is_up_to_date(client: DockerClient, reference: str, fingerprint: str) -> bool:
-    found = local_image(client, reference)
-    return found is not None and (found.labels or {}).get(image_build.FINGERPRINT_LABEL) == fingerprint
+    image = local_image(client, reference)
+    return image is not None and (image.labels or {}).get(image_build.FINGERPRINT_LABEL) == fingerprint
 
 
 def _info(image: Any, reference: str, origin: Literal["local", "pulled", "built"]) -> ImageInfo:

@@ -116,8 +116,8 @@ class LastingShell:
             if not more:
                 return None
             self._received += more
-        found, self._received = self._received[:size], self._received[size:]
-        return found
+        taken, self._received = self._received[:size], self._received[size:]
+        return taken
 
 
 class NodeShells:

@@ -68,12 +68,12 @@ class NodeProxies:
         """
         name = _name(beside)
         self.forget(beside)
-        told = _as_file(spec)
+        archive = _as_file(spec)
         with suppress(NotFound):
             earlier = client.containers.get(name)
             with suppress(NotFound):
                 # A process that has not started the cluster does not have the key of its certificates.
-                told = b"".join(earlier.get_archive(f"{_FOLDER}/{_SPEC}")[0])
+                archive = b"".join(earlier.get_archive(f"{_FOLDER}/{_SPEC}")[0])
             earlier.remove(v=True, force=True)
         container = client.containers.create(
             image,
@@ -85,7 +85,7 @@ class NodeProxies:
             **capabilities.NONE,
         )
         container.put_archive(_FOLDER, _program())
-        container.put_archive(_FOLDER, told)
+        container.put_archive(_FOLDER, archive)
         container.start()
 
         def missing() -> str | None:
@@ -101,12 +101,14 @@ class NodeProxies:
         """Commands to the proxy of a container; used by any number of threads. Waits while it is being
         started again (`restarting`)."""
         with self._locks[beside.name]:
-            found = self._clients.get(beside.name)
-            if found is None:
+            client = self._clients.get(beside.name)
+            if client is None:
                 name = _name(beside)
-                found = ProxyClient(lambda: _ExecLine(beside.client, name, spec.control), f"the proxy {name}")
-                self._clients[beside.name] = found
-            return found
+                client = ProxyClient(
+                    lambda: _ExecLine(beside.client, name, spec.control), f"the proxy {name}"
+                )
+                self._clients[beside.name] = client
+            return client
 
     def forget(self, beside: Any) -> None:
         """Close the connection to the proxy of a container; the next command opens another."""
@@ -127,7 +129,7 @@ def _name(beside: Any) -> str:
 def _program() -> bytes:
     """An archive of the program: it is the harness's own, whatever version the image was built with."""
     paths = [_ROOM / f"{name}.py" for name in (*_PROGRAM, "model/request_rules")]
-    paths += [one for one in sorted((_ROOM / "cluster/proxy").glob("*.py")) if one.name not in _WITHOUT]
+    paths += [path for path in sorted((_ROOM / "cluster/proxy").glob("*.py")) if path.name not in _WITHOUT]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path in paths:
@@ -181,5 +183,5 @@ class _ExecLine:
             if not more:
                 return b""
             self._received += more
-        found, self._received = self._received[:size], self._received[size:]
-        return found
+        taken, self._received = self._received[:size], self._received[size:]
+        return taken

@@ -107,8 +107,8 @@ def create_clocks(
             client.volumes.create(name, driver="local", labels=labels)
         mounts = {name: f"/to/{number}" for number, name in names.items()}
         trouble = _run(client, toolbox, f"set -e\n{fill}", mounts, labels)
-        one = {next(iter(names.values())): CLOCK_DIR}
-        year = trouble or _run(client, image, _TRIAL, one, labels)
+        mount = {next(iter(names.values())): CLOCK_DIR}
+        year = trouble or _run(client, image, _TRIAL, mount, labels)
     except DockerException as error:
         raise _no_clocks(image, str(getattr(error, "explanation", None) or error)) from error
     if year != _SHIFTED:

@@ -54,8 +54,8 @@ def _fingerprint() -> str:
 
 
 def _up_to_date(client: DockerClient) -> bool:
-    found = local_image(client, PROXY)
-    return found is not None and found.labels.get(image_build.FINGERPRINT_LABEL) == _fingerprint()
+    image = local_image(client, PROXY)
+    return image is not None and image.labels.get(image_build.FINGERPRINT_LABEL) == _fingerprint()
 
 
 def _base(client: DockerClient) -> str:

@@ -63,12 +63,14 @@ def rules(connection: BrokerConnection) -> tuple[AccessRule, ...] | None:
             permission="deny" if rule.permission_type == _PERMISSIONS["deny"] else "allow",
             principal=rule.principal,
             operation=_OPERATION_NAMES.get(rule.operation, str(rule.operation)),
-            resource=_RESOURCE_NAMES.get(one.resource_type, str(one.resource_type)),
-            name=one.resource_name if one.pattern_type == _LITERAL else f"{one.resource_name}*",
+            resource=_RESOURCE_NAMES.get(resource.resource_type, str(resource.resource_type)),
+            name=resource.resource_name
+            if resource.pattern_type == _LITERAL
+            else f"{resource.resource_name}*",
             host=rule.host,
         )
-        for one in answer.resources
-        for rule in one.acls
+        for resource in answer.resources
+        for rule in resource.acls
     )
 
 
@@ -78,15 +80,15 @@ def add_rules(connection: BrokerConnection, wanted: tuple[AccessRule, ...]) -> s
     request = create_v1.CreateAclsRequest(
         creations=tuple(
             create_v1.request.AclCreation(
-                resource_type=_RESOURCES[one.resource],
-                resource_name=one.name,
+                resource_type=_RESOURCES[rule.resource],
+                resource_name=rule.name,
                 resource_pattern_type=_LITERAL,
-                principal=one.principal,
-                host=one.host,
-                operation=_OPERATIONS[one.operation],
-                permission_type=_PERMISSIONS[one.permission],
+                principal=rule.principal,
+                host=rule.host,
+                operation=_OPERATIONS[rule.operation],
+                permission_type=_PERMISSIONS[rule.permission],
             )
-            for one in wanted
+            for rule in wanted
         )
     )
     return _first_failure(connection.ask(request, create_v1.CreateAclsResponse).results)
@@ -97,15 +99,15 @@ def remove_rules(connection: BrokerConnection, wanted: tuple[AccessRule, ...]) -
     request = delete_v1.DeleteAclsRequest(
         filters=tuple(
             delete_v1.request.DeleteAclsFilter(
-                resource_type_filter=_RESOURCES[one.resource],
-                resource_name_filter=one.name,
+                resource_type_filter=_RESOURCES[rule.resource],
+                resource_name_filter=rule.name,
                 pattern_type_filter=_LITERAL,
-                principal_filter=one.principal,
-                host_filter=one.host,
-                operation=_OPERATIONS[one.operation],
-                permission_type=_PERMISSIONS[one.permission],
+                principal_filter=rule.principal,
+                host_filter=rule.host,
+                operation=_OPERATIONS[rule.operation],
+                permission_type=_PERMISSIONS[rule.permission],
             )
-            for one in wanted
+            for rule in wanted
         )
     )
     return _first_failure(connection.ask(request, delete_v1.DeleteAclsResponse).filter_results)
@@ -124,11 +126,11 @@ def refusal(connection: BrokerConnection, rule: AccessRule) -> str | None:
     of_topic = produce_v8.request.TopicProduceData(name=TopicName(rule.name), partition_data=(data,))
     request = produce_v8.ProduceRequest(acks=_LEADER, timeout=_AT_ONCE, topic_data=(of_topic,))
     answer = connection.ask(request, produce_v8.ProduceResponse)
-    (part,) = (one for topics in answer.responses for one in topics.partition_responses)
+    (part,) = (of_partition for topics in answer.responses for of_partition in topics.partition_responses)
     return error_name(part.error_code)
 
 
 def _first_failure(results: Iterable[Any]) -> str | None:
     """The first error among the results of a request, with the reason that Kafka gives."""
-    names = ((error_name(one.error_code), one.error_message) for one in results)
+    names = ((error_name(result.error_code), result.error_message) for result in results)
     return next((f"{name}: {reason or 'no reason given'}" for name, reason in names if name), None)

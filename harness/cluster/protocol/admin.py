@@ -57,8 +57,8 @@ def topic_id_of(connection: BrokerConnection, topic: str) -> UUID | str:
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
     )
-    (found,) = connection.ask(request, metadata_v10.MetadataResponse).topics
-    return error_name(found.error_code) or found.topic_id or "UNKNOWN_TOPIC_ID"
+    (entry,) = connection.ask(request, metadata_v10.MetadataResponse).topics
+    return error_name(entry.error_code) or entry.topic_id or "UNKNOWN_TOPIC_ID"
 
 
 def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) -> int | str:
@@ -77,10 +77,10 @@ def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) 
 def share_coordinator(connection: BrokerConnection, group: str, topic: str, partition: int) -> int | str:
     """Id of the broker that stores the state of a share group in a partition (`__share_group_state`), or the
     error's name (FindCoordinator 6, KIP-932)."""
-    found = topic_id_of(connection, topic)
-    if isinstance(found, str):
-        return found
-    topic_id = base64.urlsafe_b64encode(found.bytes).decode().rstrip("=")
+    id_or_error = topic_id_of(connection, topic)
+    if isinstance(id_or_error, str):
+        return id_or_error
+    topic_id = base64.urlsafe_b64encode(id_or_error.bytes).decode().rstrip("=")
     key = f"{group}:{topic_id}:{partition}"
     asked = coordinator_v6.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
     (answer,) = connection.ask(asked, coordinator_v6.FindCoordinatorResponse).coordinators
@@ -103,8 +103,8 @@ def elect(
     answer = connection.ask(request, elect_v2.ElectLeadersResponse)
     errors = {
         int(part.partition_id): part.error_code
-        for one in answer.replica_election_results
-        for part in one.partition_result
+        for result in answer.replica_election_results
+        for part in result.partition_result
     }
     return errors_by_partition(wanted, answer.error_code, errors)
 
@@ -126,7 +126,9 @@ def reassign(
     request = alter_v0.AlterPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=(of_topic,))
     answer = connection.ask(request, alter_v0.AlterPartitionReassignmentsResponse)
     errors = {
-        int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
+        int(part.partition_index): part.error_code
+        for result in answer.responses
+        for part in result.partitions
     }
     return errors_by_partition(replicas, answer.error_code, errors)
 
@@ -167,8 +169,8 @@ def features(connection: BrokerConnection) -> FeatureLevels:
     request = versions_v3.ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version="1")
     answer = connection.ask(request, versions_v3.ApiVersionsResponse)
     return FeatureLevels(
-        {one.name: int(one.max_version) for one in answer.supported_features},
-        {one.name: int(one.max_version_level) for one in answer.finalized_features},
+        {feature.name: int(feature.max_version) for feature in answer.supported_features},
+        {feature.name: int(feature.max_version_level) for feature in answer.finalized_features},
     )
 
 
@@ -191,9 +193,9 @@ def _update(connection: BrokerConnection, feature: str, level: int, way: i8) -> 
     request = features_v1.UpdateFeaturesRequest(feature_updates=(update,))
     answer = connection.ask(request, features_v1.UpdateFeaturesResponse)
     answers: list[Any] = [answer, *answer.results]
-    for one in answers:
-        if one.error_code != ErrorCode.none:
-            return f"{one.error_code.name.upper()}: {one.error_message or 'no reason given'}"
+    for result in answers:
+        if result.error_code != ErrorCode.none:
+            return f"{result.error_code.name.upper()}: {result.error_message or 'no reason given'}"
     return None
 
 

@@ -111,7 +111,7 @@ def scram(algorithm: str, user: str, password: str, nonce: str | None = None) ->
     signed = ",".join((first, challenge.decode(), last)).encode()
     key = _mac(algorithm, salted, b"Client Key")
     signature = _mac(algorithm, hashlib.new(algorithm, key).digest(), signed)
-    proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
+    proof = bytes(byte ^ other for byte, other in zip(key, signature, strict=True))
     final = yield f"{last},p={base64.b64encode(proof).decode()}".encode()
     attributes = _attributes(final)
     expected = _mac(algorithm, _mac(algorithm, salted, b"Server Key"), signed)

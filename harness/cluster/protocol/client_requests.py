@@ -86,7 +86,7 @@ def fetch(
     answer = connection.ask(request, schema.response.FetchResponse)
     if answer.error_code != ErrorCode.none:
         return FetchAnswer(answer.error_code.name.upper(), -1, -1, -1, b"")
-    (part,) = (one for topics in answer.responses for one in topics.partitions)
+    (part,) = (of_partition for topics in answer.responses for of_partition in topics.partitions)
     return FetchAnswer(
         error=error_name(part.error_code),
         high_watermark=int(part.high_watermark),
@@ -104,7 +104,7 @@ def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: i
     of_topic = epochs_v3.request.OffsetForLeaderTopic(topic=TopicName(topic), partitions=(wanted,))
     request = epochs_v3.OffsetForLeaderEpochRequest(replica_id=BrokerId(CONSUMER), topics=(of_topic,))
     answer = connection.ask(request, epochs_v3.OffsetForLeaderEpochResponse)
-    (part,) = (one for topics in answer.topics for one in topics.partitions)
+    (part,) = (of_partition for topics in answer.topics for of_partition in topics.partitions)
     if part.error_code != ErrorCode.none or part.end_offset < 0:
         return None
     return int(part.leader_epoch), int(part.end_offset)
@@ -128,7 +128,7 @@ def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[s
     of_topic = produce_v8.request.TopicProduceData(name=TopicName(topic), partition_data=(records,))
     request = produce_v8.ProduceRequest(acks=_ALL, timeout=_APPEND_WITHIN, topic_data=(of_topic,))
     answer = connection.ask(request, produce_v8.ProduceResponse)
-    (part,) = (one for topics in answer.responses for one in topics.partition_responses)
+    (part,) = (of_partition for topics in answer.responses for of_partition in topics.partition_responses)
     return error_name(part.error_code), int(part.base_offset)
 
 
@@ -195,13 +195,13 @@ def fetch_offsets_of_groups(
         groups.append(offsets_v8.request.OffsetFetchRequestGroup(group_id=GroupId(name), topics=(topics,)))
     request = offsets_v8.OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
     answer = connection.ask(request, offsets_v8.OffsetFetchResponse)
-    found = {}
+    committed = {}
     for group in answer.groups:
         whole = error_name(group.error_code)
-        parts = [part for one in group.topics for part in one.partitions]
+        parts = [part for result in group.topics for part in result.partitions]
         unknown = CommittedOffset(None, error=whole or "UNKNOWN_SERVER_ERROR")
-        found[str(group.group_id)] = _committed(parts[0]) if whole is None and parts else unknown
-    return found
+        committed[str(group.group_id)] = _committed(parts[0]) if whole is None and parts else unknown
+    return committed
 
 
 def _committed(

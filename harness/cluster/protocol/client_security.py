@@ -102,23 +102,23 @@ class ClientSecurity:
             OSError: a file cannot be read.
         """
         settings = self.properties
-        found = {"security.protocol": self.protocol} if self.protocol != "PLAINTEXT" else {}
+        for_java = {"security.protocol": self.protocol} if self.protocol != "PLAINTEXT" else {}
         if self.tls and "ssl.ca.pem" in settings:
-            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": settings["ssl.ca.pem"]}
+            for_java |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": settings["ssl.ca.pem"]}
         elif self.tls and "ssl.ca.location" in settings:
-            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": settings["ssl.ca.location"]}
+            for_java |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": settings["ssl.ca.location"]}
         if "ssl.endpoint.identification.algorithm" in settings:
             wanted = settings["ssl.endpoint.identification.algorithm"]
-            found["ssl.endpoint.identification.algorithm"] = "" if wanted == "none" else wanted
+            for_java["ssl.endpoint.identification.algorithm"] = "" if wanted == "none" else wanted
         if self.sasl:
             mechanism = settings["sasl.mechanism"]
             user, password = (_quote(settings[name]) for name in ("sasl.username", "sasl.password"))
             who = f"username={user} password={password}"
-            found |= {
+            for_java |= {
                 "sasl.mechanism": mechanism,
                 "sasl.jaas.config": f"{JAVA_MODULES[mechanism]} required {who};",
             }
-        return found
+        return for_java
 
     def redact(self, text: str) -> str:
         """A message with the secrets of these settings masked."""
@@ -157,22 +157,22 @@ def read_client_security(path: Path) -> ClientSecurity:
 def client_security_of(settings: Mapping[str, str], where: str) -> ClientSecurity:
     """As `read_client_security`, also in what it raises, from settings by name; `where` names their file in
     messages."""
-    found: dict[str, str] = {}
+    kept: dict[str, str] = {}
     for name, value in settings.items():
         if not name.startswith(_RELEVANT) or value == "":
             continue
         if name in _SAME:
-            found[name] = value
+            kept[name] = value
         elif name in _OTHERS:
-            found |= _OTHERS[name](value, settings, where)
+            kept |= _OTHERS[name](value, settings, where)
         else:
             raise _refused(name, where, "a setting that all our clients support", "an unsupported one")
-    access = ClientSecurity(found)
+    access = ClientSecurity(kept)
     if access.protocol not in _PROTOCOLS:
         raise _refused("security.protocol", where, f"one of {', '.join(_PROTOCOLS)}", access.protocol)
     if access.sasl:
         for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
-            if name not in found:
+            if name not in kept:
                 raise _refused(name, where, "a value, since security.protocol requires SASL", "nothing")
     try:
         _ = access.login and access.login.tls and access.login.tls.context
@@ -196,16 +196,16 @@ def _one_of(name: str, *allowed: str) -> SettingTranslator:
 def _jaas(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
     module = _JAAS.match(value)
     options = dict(_OPTION.findall(module[1])) if module else {}
-    found = {
+    login = {
         f"sasl.{name}": re.sub(r"\\(.)", r"\1", text[1:-1]) if text.startswith('"') else text
         for name, text in options.items()
         if name in ("username", "password")
     }
-    if len(found) != 2:
+    if len(login) != 2:
         raise _refused("sasl.jaas.config", where, "a login module with username and password", "another")
     # The password is now in another setting: remember it by that name, too.
-    remember_secrets(found)
-    return found
+    remember_secrets(login)
+    return login
 
 
 def _pem_store(kind: str, *names: str) -> SettingTranslator:

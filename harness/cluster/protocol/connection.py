@@ -74,10 +74,10 @@ def request_header(request: Any, correlation: int, client: str = CLIENT_ID) -> b
 
 def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """The numbers of partitions by topic, from (topic, partition)."""
-    found: dict[str, list[int]] = {}
+    topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
-        found.setdefault(topic, []).append(partition)
-    return found
+        topics.setdefault(topic, []).append(partition)
+    return topics
 
 
 class BrokerConnection(ClosesAtEnd):
@@ -109,7 +109,7 @@ class BrokerConnection(ClosesAtEnd):
     def api_versions(self) -> Offered:
         """The requests that this broker offers (KIP-35)."""
         answer = self.ask(versions_v0.ApiVersionsRequest(), versions_v0.ApiVersionsResponse)
-        return {int(one.api_key): (int(one.min_version), int(one.max_version)) for one in answer.api_keys}
+        return {int(key.api_key): (int(key.min_version), int(key.max_version)) for key in answer.api_keys}
 
     def metadata(self, topics: Iterable[str] | None) -> metadata_v7.MetadataResponse:
         """Metadata as this broker holds it; None asks for all topics. Never creates a topic."""
@@ -226,8 +226,8 @@ class BrokerConnection(ClosesAtEnd):
         """Send a message of kio and wait for its answer, which is of the class `answer`."""
         self._require_offered(request)
         try:
-            found: _T = self._exchange(request, answer)
-            return found
+            reply: _T = self._exchange(request, answer)
+            return reply
         except (OSError, EOFError) as error:
             self.close()
             raise OSError(f"broker {self.broker} did not answer: {error}") from error

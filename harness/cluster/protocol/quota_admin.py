@@ -40,7 +40,7 @@ def client_quotas(connection: BrokerConnection) -> dict[str, dict[str, float]]:
     refuse("the quotas of clients could not be read", answer.error_code, connection.broker)
     return {
         quota_entity({part.entity_type: part.entity_name for part in entry.entity}): {
-            one.key: float(one.value) for one in entry.values
+            quota.key: float(quota.value) for quota in entry.values
         }
         for entry in answer.entries or ()
     }

@@ -40,8 +40,8 @@ def settings(connection: BrokerConnection, topic: str | None) -> dict[str, Setti
     refuse("settings could not be read", answer.error_code, connection.broker)
     own = _OF_BROKER if topic is None else _OF_TOPIC
     return {
-        one.name: SettingState(one.value, own=one.config_source == own, read_only=one.read_only)
-        for one in answer.configs
+        config.name: SettingState(config.value, own=config.config_source == own, read_only=config.read_only)
+        for config in answer.configs
     }
 
 
@@ -75,13 +75,13 @@ def dynamic_settings(connection: BrokerConnection) -> tuple[str, ...]:
     """
     answer = _describe(connection, None)
     refuse("the settings of a broker could not be read", answer.error_code, connection.broker)
-    found = []
-    for one in answer.configs:
-        everywhere = one.config_source == _OF_ALL_BROKERS
-        if one.config_source == _OF_BROKER or (everywhere and one.name != _SET_BY_KAFKA):
-            value = "(secret)" if one.is_sensitive else one.value
-            found.append(f"{one.name}={value}" + (" for all brokers" if everywhere else ""))
-    return tuple(sorted(found))
+    lines = []
+    for config in answer.configs:
+        everywhere = config.config_source == _OF_ALL_BROKERS
+        if config.config_source == _OF_BROKER or (everywhere and config.name != _SET_BY_KAFKA):
+            value = "(secret)" if config.is_sensitive else config.value
+            lines.append(f"{config.name}={value}" + (" for all brokers" if everywhere else ""))
+    return tuple(sorted(lines))
 
 
 def _describe(connection: BrokerConnection, topic: str | None) -> describe_v1.response.DescribeConfigsResult:

@@ -72,7 +72,7 @@ _NOWHERE = NamedPartition()
 def partitions(entity: Any, inside: NamedPartition = _NOWHERE) -> Iterator[NamedPartition]:
     """The topics and partitions that a message names, each with the topic it stands below."""
     shape = _shape(kind_of(entity))
-    topic = next((str(name) for name in (getattr(entity, one) for one in shape.topics) if name), None)
+    topic = next((str(name) for name in (getattr(entity, field) for field in shape.topics) if name), None)
     topic_id = entity.topic_id if shape.has_id else None
     here = inside
     if topic is not None or isinstance(topic_id, UUID):
@@ -85,8 +85,8 @@ def partitions(entity: Any, inside: NamedPartition = _NOWHERE) -> Iterator[Named
         yield from (here._replace(partition=int(number)) for number in getattr(entity, name) or ())
     for name in shape.nested:
         value = getattr(entity, name)
-        for one in value if isinstance(value, tuple) else () if value is None else (value,):
-            yield from partitions(one, here)
+        for inner in value if isinstance(value, tuple) else () if value is None else (value,):
+            yield from partitions(inner, here)
 
 
 def kind_of(entity: Any) -> Any:
@@ -107,7 +107,7 @@ class _Shape:
 def _shape(kind: Any) -> _Shape:
     hints = field_types(kind)
     inner = {name: element_of(hint) for name, hint in hints.items()}
-    nested = tuple(name for name, one in inner.items() if dataclasses.is_dataclass(one))
+    nested = tuple(name for name, element in inner.items() if dataclasses.is_dataclass(element))
     return _Shape(
         topics=tuple(name for name in _TOPICS if _is_topic(hints.get(name))),
         has_id="topic_id" in hints,
@@ -126,9 +126,9 @@ def field_types(kind: Any) -> dict[str, Any]:
 
 def element_of(hint: Any) -> Any:
     """What an array consists of, or the type itself; of `X | None` it is X."""
-    for one in typing.get_args(hint):
-        if one not in (type(None), Ellipsis):
-            return element_of(one)
+    for argument in typing.get_args(hint):
+        if argument not in (type(None), Ellipsis):
+            return element_of(argument)
     return hint
 
 

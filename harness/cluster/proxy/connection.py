@@ -113,18 +113,18 @@ class Connection:
 
     def outcome(self, acting: list[tuple[ActiveRule, int]], lane: Lane, size: int) -> Waiting:
         """When a frame may go, and which rule holds it."""
-        found = Waiting(b"")
+        waiting = Waiting(b"")
         now = asyncio.get_running_loop().time()
         for active, number in acting:
             rule = active.rule
             if rule.action in ("delay", "lose"):
-                found.ready = max(found.ready, now) + rule.delay_of(number)
+                waiting.ready = max(waiting.ready, now) + rule.delay_of(number)
             elif rule.bytes_per_second is not None:
-                found.ready = max(found.ready, lane.paced(rule.id, size, rule.bytes_per_second))
+                waiting.ready = max(waiting.ready, lane.paced(rule.id, size, rule.bytes_per_second))
             elif rule.action in ("hold", "reorder_with_next"):
-                found.held_by = found.held_by or active
-                found.overtaken = rule.action == "reorder_with_next"
-        return found
+                waiting.held_by = waiting.held_by or active
+                waiting.overtaken = rule.action == "reorder_with_next"
+        return waiting
 
     def flush(self) -> None:
         """Give the client the answers whose turn it is."""
@@ -244,7 +244,7 @@ class Connection:
         except bodies.Unreadable:
             return None
         partitions = self.shared.sessions[self.node].named_by(request)
-        fails = any(one.rule.action == "error" and one.may_act for one in fitting)
+        fails = any(active.rule.action == "error" and active.may_act for active in fitting)
         if partitions is None or (fails and within_session(request)):
             asked.own, asked.answer = True, error_answer(head, frame, "FETCH_SESSION_ID_NOT_FOUND")
         elif not within_session(request):
@@ -265,7 +265,7 @@ class Connection:
     def _requests_sent(self) -> None:
         self.client.read_again()
         if self.client_lost and not len(self.requests):
-            if any(not one.silent and one.answer is None for one in self.asked):
+            if any(not asked.silent and asked.answer is None for asked in self.asked):
                 asyncio.get_running_loop().call_later(_ORPHAN_SECONDS, self.close)
             else:
                 self.close()

@@ -74,7 +74,7 @@ def _placed(entity: Any, code: ErrorCode, outermost: bool) -> Any:
     for name, element in _nested(bodies.kind_of(entity)).items():
         value = getattr(entity, name)
         if isinstance(value, tuple) and _has_error(element):
-            changes[name] = tuple(_placed(one, code, outermost) for one in value)
+            changes[name] = tuple(_placed(inner, code, outermost) for inner in value)
     return dataclasses.replace(entity, **(changes if any(changes.values()) else own))
 
 
@@ -94,8 +94,8 @@ def _mirrored(kind: Any, request: Any) -> Any:
 def _mirrored_array(element: Any, name: str, request: Any) -> tuple[Any, ...]:
     if not _has_error(element) or not dataclasses.is_dataclass(request):
         return ()
-    found = _source(element, name, request)
-    return tuple(_mirrored(element, one) for one in found)
+    source = _source(element, name, request)
+    return tuple(_mirrored(element, entity) for entity in source)
 
 
 def _source(element: Any, name: str, request: Any) -> tuple[Any, ...]:
@@ -106,9 +106,9 @@ def _source(element: Any, name: str, request: Any) -> tuple[Any, ...]:
         for field in dataclasses.fields(request)
         if isinstance(getattr(request, field.name), tuple)
     }
-    kinds = {one: bodies.element_of(bodies.field_types(bodies.kind_of(request))[one]) for one in arrays}
+    kinds = {array: bodies.element_of(bodies.field_types(bodies.kind_of(request))[array]) for array in arrays}
     wanted = {field.name for field in dataclasses.fields(element)}
-    wanted |= {alias for one in wanted for alias in _ALIASES.get(one, ())}
+    wanted |= {alias for field in wanted for alias in _ALIASES.get(field, ())}
 
     def likeness(one: str) -> tuple[int, bool]:
         fields = bodies.field_types(kinds[one]) if dataclasses.is_dataclass(kinds[one]) else ()
@@ -182,11 +182,11 @@ def _error_fields(kind: Any) -> tuple[str, ...]:
 def _nested(kind: Any) -> dict[str, Any]:
     """The fields that are arrays of messages, with what these are."""
     elements = {name: bodies.element_of(hint) for name, hint in bodies.field_types(kind).items()}
-    return {name: one for name, one in elements.items() if dataclasses.is_dataclass(one)}
+    return {name: element for name, element in elements.items() if dataclasses.is_dataclass(element)}
 
 
 def _nested_errors(kind: Any) -> bool:
-    return any(_has_error(one) for one in _nested(kind).values())
+    return any(_has_error(element) for element in _nested(kind).values())
 
 
 @cache

@@ -59,10 +59,10 @@ def request_head(data: memoryview, most: int) -> RequestHead | int:
         return int(wanted)
     answered = True
     if key == PRODUCE:
-        found = _acks(data, end, version, length + 4)
-        if found is None:
+        acks = _acks(data, end, version, length + 4)
+        if acks is None:
             return len(data) + 1
-        answered = found != 0
+        answered = acks != 0
     name = None if letters < 0 else bytes(data[_REQUEST.size : end]).decode(errors="replace")
     return RequestHead(length + 4, key, version, correlation, name, answered)
 

@@ -75,10 +75,10 @@ class Lane:
         """Add a frame behind the others, and send what need not wait."""
         if item.held_by is not None:
             item.held_by.counters.held += 1
-        for place, other in enumerate(self._items):
+        for index, other in enumerate(self._items):
             if other.overtaken and other.held_by in item.fitting:
                 self._release(other)
-                self._items.insert(place, item)
+                self._items.insert(index, item)
                 break
         else:
             self._items.append(item)
@@ -109,7 +109,7 @@ class Lane:
 
     def let_go(self, rule: ActiveRule, *, drop: bool) -> None:
         """Release (or drop) what a rule holds."""
-        for item in [one for one in self._items if one.held_by is rule]:
+        for item in [waiting for waiting in self._items if waiting.held_by is rule]:
             if drop:
                 self._items.remove(item)
                 self._drop(item)
@@ -127,7 +127,7 @@ class Lane:
     @property
     def holds(self) -> bool:
         """Whether a rule holds something here."""
-        return any(one.held_by is not None for one in self._items)
+        return any(item.held_by is not None for item in self._items)
 
     def _release(self, item: Waiting) -> None:
         item.overtaken = False

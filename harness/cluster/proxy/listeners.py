@@ -55,7 +55,7 @@ class Traffic:
 
     def status(self) -> dict[str, Any]:
         """The counters as JSON has them."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {counter.name: getattr(self, counter.name) for counter in fields(self)}
         return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
 
     def count(self, head: RequestHead) -> None:

@@ -63,7 +63,7 @@ class LocalProxy:
             self.stop()
             raise ClusterError(
                 "the proxy could not be started",
-                where=", ".join(f"{one.host}:{one.port}" for one in self._spec.listeners),
+                where=", ".join(f"{listener.host}:{listener.port}" for listener in self._spec.listeners),
                 found=(errors.strip().splitlines() or ["it ended without a word"])[-1],
                 next_step="end the program that uses the port, or choose other ports",
             )

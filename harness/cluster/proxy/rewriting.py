@@ -53,7 +53,7 @@ class Addresses:
         for field in dataclasses.fields(entity):
             value = getattr(entity, field.name)
             if isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
-                changes[field.name] = tuple(self._replaced(one) for one in value)
+                changes[field.name] = tuple(self._replaced(inner) for inner in value)
         if hasattr(entity, "host") and hasattr(entity, "port"):
             node = getattr(entity, "node_id", getattr(entity, "broker_id", -1))
             if int(node) in self._brokers:
@@ -62,9 +62,9 @@ class Addresses:
 
     def _capped(self, answer: Any) -> Any:
         kept = tuple(
-            dataclasses.replace(one, max_version=min(one.max_version, bodies.newest_version(one.api_key)))
-            if one.api_key in self.keys
-            else one
-            for one in answer.api_keys
+            dataclasses.replace(key, max_version=min(key.max_version, bodies.newest_version(key.api_key)))
+            if key.api_key in self.keys
+            else key
+            for key in answer.api_keys
         )
         return dataclasses.replace(answer, api_keys=kept)

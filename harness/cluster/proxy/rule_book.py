@@ -69,20 +69,20 @@ class RuleBook:
         if not self._rules:
             return ()
         key = (api, direction, client, sender, receiver)
-        found = self._fitting.get(key)
-        if found is None:
+        fitting = self._fitting.get(key)
+        if fitting is None:
             if len(self._fitting) > 10_000:  # clients whose ids are all different
                 self._fitting.clear()
-            found = tuple(one for one in self._rules.values() if one.rule.fits(*key))
-            self._fitting[key] = found
-        return found
+            fitting = tuple(active for active in self._rules.values() if active.rule.fits(*key))
+            self._fitting[key] = fitting
+        return fitting
 
     def acting(
         self, fitting: Fitting, partitions: frozenset[NamedPartition] | None
     ) -> list[tuple[ActiveRule, int]]:
         """Count those that fit by the body, too (None: it could not be read); returns those that act, each
         with the number of this fit."""
-        found = []
+        acting = []
         for active in fitting:
             if active.rule.needs_body and partitions is None:
                 active.counters.unread += 1
@@ -92,10 +92,10 @@ class RuleBook:
             active.counters.matched += 1
             if active.rule.acts_on(active.counters.matched):
                 active.counters.acted += 1
-                found.append((active, active.counters.matched))
+                acting.append((active, active.counters.matched))
         if fitting:
             self.counted()
-        return found
+        return acting
 
     def counted(self) -> None:
         """Tell those that wait that a counter may have changed."""

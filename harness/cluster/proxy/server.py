@@ -72,7 +72,10 @@ async def run(spec: ProxySpec, started: Callable[[], None]) -> None:
 
     def status() -> dict[str, Any]:
         return {
-            "listeners": {one.name: {"node": one.node, **counts.status()} for one, counts in traffic.items()},
+            "listeners": {
+                listener.name: {"node": listener.node, **counts.status()}
+                for listener, counts in traffic.items()
+            },
             "rules": book.status(),
             "kept_bytes": budget.used,
         }
@@ -83,9 +86,13 @@ async def run(spec: ProxySpec, started: Callable[[], None]) -> None:
     control = Control(book, status)
     servers = []
     try:
-        for one in spec.listeners:
-            tls = one.tls.for_clients if one.tls else None
-            servers.append(await loop.create_server(accept(one), one.host, one.port, backlog=1024, ssl=tls))
+        for listener in spec.listeners:
+            tls = listener.tls.for_clients if listener.tls else None
+            servers.append(
+                await loop.create_server(
+                    accept(listener), listener.host, listener.port, backlog=1024, ssl=tls
+                )
+            )
         servers.append(await control.listen(spec.control))
         if spec.ends_with_input:
             loop.add_reader(0, lambda: None if os.read(0, 1024) else control.stopped.set())

@@ -155,5 +155,5 @@ class AnswerStream(FrameStream):
         self._pair.lost(self)
 
     def _find(self, head: AnswerHead) -> Asked | None:
-        waiting = (one for one in self._pair.asked if one.head.correlation == head.correlation)
-        return next((one for one in waiting if one.answer is None), None)
+        waiting = (asked for asked in self._pair.asked if asked.head.correlation == head.correlation)
+        return next((asked for asked in waiting if asked.answer is None), None)
