@@ -65,7 +65,7 @@ class Fix(Bug):
         return self.model_copy(update={"arms": tuple(arms.values()), "version": version})
 
     def _moved(self, arm: SuiteArm, version: str) -> SuiteArm:
-        (own,) = (one for one in arm.experiment.arms if one.name == arm.arm)
+        (own,) = (candidate for candidate in arm.experiment.arms if candidate.name == arm.arm)
         alone = arm.experiment.model_copy(update={"arms": (own,)})
         fields = alone.model_dump(mode="json", by_alias=True, exclude_unset=True)
         old = {alone.cluster.version} if self.fixed_by == "brokers" else set(_versions(fields["arms"]))
@@ -86,23 +86,25 @@ def _not_tried(why: str) -> BadInput:
 
 def _without_names(arm: SuiteArm) -> object:
     """What an arm is tried in and what is expected of it, without the names of arm and experiment."""
-    arms = tuple(one.model_copy(update={"name": ""}) for one in arm.experiment.arms)
+    arms = tuple(own.model_copy(update={"name": ""}) for own in arm.experiment.arms)
     experiment = arm.experiment.model_copy(update={"name": "", "arms": arms})
-    return experiment.model_dump_json(), tuple((one.what, one.expected) for one in arm.expects)
+    return experiment.model_dump_json(), tuple(
+        (expectation.what, expectation.expected) for expectation in arm.expects
+    )
 
 
 def _versions(value: Any) -> Sequence[str]:
     """All values of keys `version`."""
     if isinstance(value, dict):
         own = [value["version"]] if isinstance(value.get("version"), str) else []
-        return [*own, *(found for one in value.values() for found in _versions(one))]
-    return [found for one in value for found in _versions(one)] if isinstance(value, list) else []
+        return [*own, *(version for inner in value.values() for version in _versions(inner))]
+    return [version for inner in value for version in _versions(inner)] if isinstance(value, list) else []
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
     """A copy with a version in place of another one: as a value, and within names."""
     if isinstance(value, dict):
-        return {key: _replaced(one, old, new) for key, one in value.items()}
+        return {key: _replaced(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(one, old, new) for one in value]
+        return [_replaced(inner, old, new) for inner in value]
     return re.sub(rf"(?<![\d.]){re.escape(old)}(?![\d.])", new, value) if isinstance(value, str) else value

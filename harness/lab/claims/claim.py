@@ -67,7 +67,7 @@ def side_by_side(arms: Sequence[SuiteArmResult]) -> list[str]:
     whats = list(dict.fromkeys(_common(row.what) for arm in arms for row in arm.findings))
     heads = [f"{arm.arm}{' (control)' if arm.role is Role.CONTROL else ''}" for arm in arms]
     seen = [{_common(row.what): row.seen for row in arm.rows} for arm in arms]
-    rows = [(what, *(one.get(what, "-") for one in seen)) for what in whats]
+    rows = [(what, *(cells.get(what, "-") for cells in seen)) for what in whats]
     return table(("", *heads), rows, cell).splitlines()
 
 

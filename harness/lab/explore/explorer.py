@@ -87,7 +87,7 @@ class Exploration:
     def _until_one_fails(self, names: list[str]) -> list[TrialRun]:
         """Explore until a run fails that no known violation explains; returns it, and what failed of those
         that had been decided on by then. Nothing: the budget is spent."""
-        known = [one.minimal for one in self._violations if one.state != "not confirmed"]
+        known = [violation.minimal for violation in self._violations if violation.state != "not confirmed"]
         failing: list[TrialRun] = []
         self._runner.refused = False
         while True:
@@ -119,11 +119,11 @@ class Exploration:
 
     def _seen_before(self, run: TrialRun) -> bool:
         """Whether a known violation explains this one; then it is counted there."""
-        for index, one in enumerate(self._violations):
-            alike = set(one.classes) & set(run.broken)
-            if one.state != "not confirmed" and alike and run.trial.holds(one.minimal):
-                again = (*one.again, run.number)
-                self._violations[index] = one.model_copy(update={"again": again})
+        for index, violation in enumerate(self._violations):
+            alike = set(violation.classes) & set(run.broken)
+            if violation.state != "not confirmed" and alike and run.trial.holds(violation.minimal):
+                again = (*violation.again, run.number)
+                self._violations[index] = violation.model_copy(update={"again": again})
                 return True
         return False
 
@@ -131,7 +131,7 @@ class Exploration:
         """Shrink the schedule of a run that failed, until its share of the budget is spent."""
         number = len(self._violations) + 1
         budget = self._plan.budget
-        limit = budget.for_one(budget.cost(one for one in self._runs if one.violation is not None))
+        limit = budget.for_one(budget.cost(other for other in self._runs if other.violation is not None))
         shrinking = Shrinking(self._menu, run.trial)
         # The run that showed it is one of the n runs of this schedule.
         outcomes = [True]
@@ -162,8 +162,8 @@ class Exploration:
             if unclear == confirm.n:
                 return False
             seed = run.seed + len(outcomes) + unclear
-            for one in range(min(confirm.needed(outcomes), confirm.n - unclear)):
-                self._decide(DrawnTrial(trial), seed + one, number, limit)
+            for offset in range(min(confirm.needed(outcomes), confirm.n - unclear)):
+                self._decide(DrawnTrial(trial), seed + offset, number, limit)
             while (repeated := self._next_run()) is not None:
                 if repeated.verdict is VerdictWord.UNKNOWN:
                     unclear += 1
@@ -177,8 +177,8 @@ class Exploration:
         self, run: TrialRun, shrinking: Shrinking, number: int, outcomes: list[bool], state: ShrinkState
     ) -> Violation:
         """As it is known now; `outcomes` are those of the runs of the minimal schedule."""
-        mine = [one for one in self._runs if one.violation == number]
-        found = Violation(
+        mine = [other for other in self._runs if other.violation == number]
+        violation = Violation(
             number=number,
             found_in=run.number,
             classes=run.broken,
@@ -190,9 +190,9 @@ class Exploration:
             seed=run.seed,
             tried=shrinking.tried,
             runs=len(mine),
-            seconds=round(sum(one.seconds for one in mine), 1),
+            seconds=round(sum(other.seconds for other in mine), 1),
         )
-        return write_violation(self._store.folder, self._menu, found, self._plan.confirm)
+        return write_violation(self._store.folder, self._menu, violation, self._plan.confirm)
 
     def _decide(
         self, drawn: DrawnTrial, seed: int, violation: int | None = None, limit: float = math.inf
@@ -233,7 +233,7 @@ class Exploration:
     def _begin(self, due: DueTrial) -> str | None:
         """The head of a run's progress; None: the budget does not allow it."""
         budget = self._plan.budget
-        mine = budget.cost(one for one in self._runs if one.violation == due.violation)
+        mine = budget.cost(run for run in self._runs if run.violation == due.violation)
         if budget.runs is None:
             spent, expected = self._elapsed(), self._runner.expected(due.drawn.trial)
         else:

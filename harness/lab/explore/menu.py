@@ -98,7 +98,7 @@ class ExploreMenu(Frozen):
     @model_validator(mode="after")
     def _turn_proxies_on(self) -> ExploreMenu:
         """So that all schedules run on the same cluster."""
-        if not self.cluster.proxy and any(one.fault.uses_proxy for one in self.faults):
+        if not self.cluster.proxy and any(fault.fault.uses_proxy for fault in self.faults):
             object.__setattr__(self, "cluster", self.cluster.model_copy(update={"proxy": True}))
         return self
 
@@ -154,7 +154,9 @@ class ExploreMenu(Frozen):
 
     def with_faults(self, faults: Mapping[str, FaultSpec]) -> ExploreMenu:
         """The menu with these faults in place of those of the same names."""
-        changed = (one.model_copy(update={"fault": faults.get(one.name, one.fault)}) for one in self.faults)
+        changed = (
+            fault.model_copy(update={"fault": faults.get(fault.name, fault.fault)}) for fault in self.faults
+        )
         return self.model_copy(update={"faults": tuple(changed)})
 
     def fault(self, name: str) -> MenuFault:
@@ -175,10 +177,10 @@ BUILT_IN = "ordinary"
 def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
     """Seconds of writing: until the last fault has ended, as far as is known beforehand, and the rest."""
     planned, shape = [], shape_of(menu.cluster, menu.topic)
-    for one in trial.faults:
-        fault = menu.fault(one.name).fault
+    for entry in trial.faults:
+        fault = menu.fault(entry.name).fault
         takes, downs = fault.seconds_to_effect(shape), fault.max_brokers_down(shape)
-        planned.append(DueFault(one.at, one.lasting, takes, downs))
+        planned.append(DueFault(entry.at, entry.lasting, takes, downs))
     rest = menu.rest if trial.rest is None else trial.rest
     return max(1.0, last_end(planned, menu.at_most_down) + rest)
 
@@ -222,7 +224,7 @@ def experiment_of(
 
 def _cluster(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
     """The cluster that a schedule needs, by the keys of an experiment file."""
-    versions = {menu.fault(one.name).from_version for one in trial.faults} - {None}
+    versions = {menu.fault(fault.name).from_version for fault in trial.faults} - {None}
     if len(versions) > 1:
         raise ValueError(f"its faults begin with different versions: {', '.join(sorted(map(str, versions)))}")
     return menu.cluster.model_dump() | ({"version": versions.pop()} if versions else {})
@@ -235,7 +237,7 @@ def _clients(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
     }
     for what, specs in (("readers", menu.readers), ("share", menu.share)):
         patch = _merged(menu, settings, what)
-        clients[what] = [{**one.model_dump(exclude_unset=True), **patch} for one in specs]
+        clients[what] = [{**spec.model_dump(exclude_unset=True), **patch} for spec in specs]
     return clients
 
 

@@ -39,7 +39,7 @@ def write_pages(result: ExploreResult, folder: Path) -> Path:
 def explore_page(result: ExploreResult) -> Page:
     """The page of an exploration."""
     menu = result.parsed_menu()
-    told, (columns, runs) = list(lines(result)), grid(map(_run, result.runs))
+    text, (columns, runs) = list(lines(result)), grid(map(_run, result.runs))
     older = f"The last {MOST_RUNS} of {len(runs)} runs; result.json has all of them."
     return Page(
         kind="explore",
@@ -51,7 +51,7 @@ def explore_page(result: ExploreResult) -> Page:
         blocks=(
             Text(f"Seed {result.seed}, {_budget(result)}; {result.ended}.", only="html markdown"),
             section("Violations", _violations(result), id="violations", only="html markdown"),
-            section("Notes", Lines([line.strip() for line in told[1:]]), id="notes", only="html markdown"),
+            section("Notes", Lines([line.strip() for line in text[1:]]), id="notes", only="html markdown"),
             section("Promises", *_promises(result), id="promises"),
             section("Coverage", *_coverage(menu, result.coverage), id="coverage"),
             section(
@@ -68,7 +68,7 @@ def explore_page(result: ExploreResult) -> Page:
                 only="html markdown",
             ),
             section("Run it again", Code(result.command), id="how", only="html markdown"),
-            Lines(told, only="terminal"),
+            Lines(text, only="terminal"),
         ),
     )
 
@@ -81,8 +81,8 @@ def _promises(result: ExploreResult) -> Iterator[Text | Table]:
         if run.violation is None and run.promised
     ]
     rows = [
-        (one.finding.value, f"{one.runs}", f"{one.broken or '-'}", f"<= {one.high:.1%}")
-        for one in tried(explored)
+        (row.finding.value, f"{row.runs}", f"{row.broken or '-'}", f"<= {row.high:.1%}")
+        for row in tried(explored)
     ]
     if rows:
         yield Text(
@@ -115,7 +115,7 @@ def _coverage(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[Text | Ta
         ("fault by setting", coverage.levels, levels, 1),
     ):
         columns, rows = grid(records)
-        reached = f"{sum(one.times > 0 for one in covered)} of {len(covered)} covered"
+        reached = f"{sum(row.times > 0 for row in covered)} of {len(covered)} covered"
         yield Table(columns, rows, title=f"{title}, {reached}", right=columns[texts:])
 
 
@@ -123,7 +123,7 @@ def phase_rows(menu: ExploreMenu, coverage: CoverageResult) -> Iterator[dict[str
     """A fault, its target, and how often it hit each phase (`-`: never)."""
     for name, times in _by_fault(coverage.phases):
         target = " | ".join(map(str, menu.fault(name).fault.targets())) or "topic"
-        phases = {phase.replace("_", " "): found for phase, found in times.items()}
+        phases = {phase.replace("_", " "): count for phase, count in times.items()}
         yield {"fault": name, "target": target, **phases}
 
 
@@ -132,8 +132,8 @@ def pair_rows(coverage: CoverageResult) -> Iterator[dict[str, str]]:
     times = {row.what: row.times for row in coverage.pairs}
     numbers = {name: n for n, name in enumerate(dict.fromkeys(name for pair in times for name in pair), 1)}
     for name, number in numbers.items():
-        found = {other: times.get((min(name, other), max(name, other))) or "-" for other in numbers}
-        cells = {f"{n}": f"{found[other]}" if n <= number else "" for other, n in numbers.items()}
+        counts = {other: times.get((min(name, other), max(name, other))) or "-" for other in numbers}
+        cells = {f"{n}": f"{counts[other]}" if n <= number else "" for other, n in numbers.items()}
         yield {"pairs": f"{number} {name}", **cells}
 
 
@@ -146,18 +146,18 @@ def _by_fault(covered: Sequence[Covered]) -> Iterator[tuple[str, dict[str, str]]
 def _violations(result: ExploreResult) -> Table:
     rows = (
         {
-            "violation": f"{one.number}",
-            "run": f"{one.found_in}",
-            "what": ", ".join(one.classes),
-            "shrunk from": str(one.original),
-            "to": str(one.minimal),
-            "fails": f"{one.failed} of {one.minimal_runs}",
-            "tried": f"{one.tried}",
-            "runs": f"{one.runs}",
-            "seconds": f"{one.seconds:.0f}",
-            "state": one.state,
+            "violation": f"{violation.number}",
+            "run": f"{violation.found_in}",
+            "what": ", ".join(violation.classes),
+            "shrunk from": str(violation.original),
+            "to": str(violation.minimal),
+            "fails": f"{violation.failed} of {violation.minimal_runs}",
+            "tried": f"{violation.tried}",
+            "runs": f"{violation.runs}",
+            "seconds": f"{violation.seconds:.0f}",
+            "state": violation.state,
         }
-        for one in result.violations
+        for violation in result.violations
     )
     return Table(*grid(rows), cards=True)
 
@@ -182,9 +182,9 @@ def headline(result: ExploreResult) -> str:
     shrinking = len(result.runs) - len(explored)
     unclear = sum(run.verdict is VerdictWord.UNKNOWN for run in result.runs)
     doubtful = sum(run.doubtful for run in result.runs)
-    found = len(result.violations)
+    violations = len(result.violations)
     parts = [
-        f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(explored)} schedules",
+        f"{violations or 'no'} violation{'' if violations == 1 else 's'} in {len(explored)} schedules",
         *([f"{shrinking} runs to shrink"] if shrinking else []),
         *([f"{unclear} with unknown verdict"] if unclear else []),
         *([f"{doubtful} of these with findings that are ruled out"] if doubtful else []),
@@ -202,26 +202,28 @@ def lines(result: ExploreResult) -> Iterator[str]:
     for name, why in result.left_out.items():
         yield f"left out: {name}: not possible here: {why}"
     for run in (run for run in result.runs if run.doubtful):
-        counts = ", ".join(f"{one.value} {run.findings[one]:,}" for one in run.broken)
+        counts = ", ".join(f"{finding.value} {run.findings[finding]:,}" for finding in run.broken)
         yield f"run {run.number} is unknown, and has findings that its settings rule out: {counts}"
-    for one in result.violations:
-        yield f"violation {one.number} ({one.state}): {describe_violation(one)}"
-        yield f"  seen in run {one.found_in}: {one.original}"
-        yield f"  {one.failed} of {one.minimal_runs} fail: {one.minimal}"
-        yield f"  {one.tried} smaller schedules tried in {one.runs} runs, {one.seconds:.0f} s"
-        if one.again:
-            yield f"  seen again in run {', '.join(map(str, one.again))}"
-        yield f"  replay: {one.experiment}; test: {one.test}"
+    for violation in result.violations:
+        yield f"violation {violation.number} ({violation.state}): {describe_violation(violation)}"
+        yield f"  seen in run {violation.found_in}: {violation.original}"
+        yield f"  {violation.failed} of {violation.minimal_runs} fail: {violation.minimal}"
+        yield (
+            f"  {violation.tried} smaller schedules tried in {violation.runs} runs, {violation.seconds:.0f} s"
+        )
+        if violation.again:
+            yield f"  seen again in run {', '.join(map(str, violation.again))}"
+        yield f"  replay: {violation.experiment}; test: {violation.test}"
 
 
 def share_line(result: ExploreResult) -> str:
     """What all share groups were given, in one line; empty: there were none."""
-    shares = [one for run in result.runs for one in run.shares]
+    shares = [share for run in result.runs for share in run.shares]
     if not shares:
         return ""
     names = ("accepted", "released", "rejected", "failed", "unanswered")
-    became = ", ".join(f"{sum(getattr(one, name) for one in shares):,} {name}" for name in names)
-    records, deliveries = sum(one.records for one in shares), sum(one.deliveries for one in shares)
+    became = ", ".join(f"{sum(getattr(share, name) for share in shares):,} {name}" for name in names)
+    records, deliveries = sum(share.records for share in shares), sum(share.deliveries for share in shares)
     return f"share groups: {records:,} records in {deliveries:,} deliveries, of which {became}"
 
 

@@ -96,8 +96,8 @@ def phases_at(
     before = [moment for moment in moments if moment.at_ns <= at_ns]
     if not before:
         return ()
-    found = _phase(before[-1], silent_at(moments, at_ns), replicas, others_open)
-    return (found, ClusterPhase.TRANSACTION_OPEN) if transaction else (found,)
+    phase = _phase(before[-1], silent_at(moments, at_ns), replicas, others_open)
+    return (phase, ClusterPhase.TRANSACTION_OPEN) if transaction else (phase,)
 
 
 def _phase(now: SampledMoment, silent: frozenset[int], replicas: int, others_open: bool) -> ClusterPhase:
@@ -107,7 +107,7 @@ def _phase(now: SampledMoment, silent: frozenset[int], replicas: int, others_ope
             by_partition.setdefault(partition, []).append((broker, belief))
     shrunk = False
     for believed in by_partition.values():
-        newest = max(believed, key=lambda one: newness(one[0], one[1].leader, one[1].epoch))[1]
+        newest = max(believed, key=lambda pair: newness(pair[0], pair[1].leader, pair[1].epoch))[1]
         disagree = len({(belief.leader, belief.epoch) for _, belief in believed}) > 1
         if newest.leader < 0 or newest.leader in silent or disagree:
             return ClusterPhase.ELECTING
@@ -148,7 +148,7 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
             journal_rows(folder / group_journal.ASSIGNMENTS_DIR),
             journal_rows(folder / group_journal.OFFSETS_DIR),
         )
-    found = []
+    observed = []
     for hit in hits:
         at_ns, others = hit.injected_ns, [other for other in hits if other.number != hit.number]
         phases = phases_at(
@@ -162,8 +162,8 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
             phases += (ClusterPhase.REBALANCING,)
         if phases and groups.coordinator_moving(at_ns, silent_at(moments, at_ns)):
             phases += (ClusterPhase.COORDINATOR_MOVING,)
-        found.append(ObservedFault(place=hit.number, phases=phases, verified=hit.verified))
-    return tuple(found)
+        observed.append(ObservedFault(place=hit.number, phases=phases, verified=hit.verified))
+    return tuple(observed)
 
 
 def silent_at(moments: Sequence[SampledMoment], at_ns: int) -> frozenset[int]:
@@ -177,7 +177,7 @@ def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
     events: dict[str, dict[str, tuple[int, str]]] = {}
     for row in rows:
         events.setdefault(row["fault"], {}).setdefault(row["phase"], (row["at_ns"], row["detail"]))
-    found = []
+    hits = []
     for moments in events.values():
         if FaultPhase.INJECTED not in moments or FaultPhase.DECIDED not in moments:
             continue
@@ -187,8 +187,8 @@ def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
         # `aimed` is just before the effect; `injected` is after it, when a kill has already shrunk an ISR.
         hit_ns = moments.get(FaultPhase.AIMED, moments[FaultPhase.INJECTED])[0]
         undone_ns = moments[FaultPhase.UNDONE][0] if FaultPhase.UNDONE in moments else 2**63 - 1
-        found.append(Hit(int(entry[1]), hit_ns, undone_ns, FaultPhase.VERIFIED in moments))
-    return sorted(found, key=lambda hit: hit.number)
+        hits.append(Hit(int(entry[1]), hit_ns, undone_ns, FaultPhase.VERIFIED in moments))
+    return sorted(hits, key=lambda hit: hit.number)
 
 
 def moments_of(rows: Iterable[Mapping[str, Any]]) -> list[SampledMoment]:

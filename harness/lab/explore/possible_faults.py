@@ -16,13 +16,17 @@ def possible_faults(menu: ExploreMenu, backend: DockerBackend) -> tuple[ExploreM
         BadInput: no fault of the menu is possible, or one that may not be left out is not.
         PrerequisiteMissing: no Java, no engine, no image.
     """
-    alone = {one.name: one.alone() for one in menu.faults}
+    alone = {fault.name: fault.alone() for fault in menu.faults}
     # With another version or image than the menu's own.
-    refused = {name: why for name, one in alone.items() if (why := menu.why_impossible(one))}
-    possible = [experiment_of(menu, one, arm=name) for name, one in alone.items() if name not in refused]
-    found = backend.feasibility(possible) if possible else Feasibility()
-    left_out = refused | found.impossible
-    caused = {name: each.fault for name, (one, _) in found.possible.items() for each in located_faults(one)}
+    refused = {name: why for name, trial in alone.items() if (why := menu.why_impossible(trial))}
+    possible = [experiment_of(menu, trial, arm=name) for name, trial in alone.items() if name not in refused]
+    feasibility = backend.feasibility(possible) if possible else Feasibility()
+    left_out = refused | feasibility.impossible
+    caused = {
+        name: each.fault
+        for name, (experiment, _) in feasibility.possible.items()
+        for each in located_faults(experiment)
+    }
     menu = menu.with_faults(caused)
     needed = [name for name in left_out if menu.fault(name).if_impossible == "refuse"]
     if needed or all(fault.name in left_out for fault in menu.faults):

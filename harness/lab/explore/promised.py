@@ -13,7 +13,7 @@ from harness.model.run import RunMeta
 _OF_SUBJECT: dict[str, Callable[[RunMeta], bool]] = {
     "output": lambda meta: meta.application is not None,
     "delivery": lambda meta: bool(meta.readers),
-    "group": lambda meta: any(one.group is not None for one in meta.readers),
+    "group": lambda meta: any(reader.group is not None for reader in meta.readers),
     "share": lambda meta: bool(meta.share),
 }
 """What a run needs so that it can have findings about a subject; those about the others any run can have."""
@@ -30,12 +30,12 @@ def promised(meta: RunMeta) -> tuple[FindingClass, ...]:
     # It loads PySpark, which the check of the run has loaded by then, and a report does not need.
     from checkers import CLASSES
 
-    needs = {one.finding: _OF_SUBJECT[one.subject] for one in CLASSES if one.subject in _OF_SUBJECT}
+    needs = {row.finding: _OF_SUBJECT[row.subject] for row in CLASSES if row.subject in _OF_SUBJECT}
     needs |= _OF_CLASS
     return tuple(
-        one
-        for one, bound in bounds_of(meta).items()
-        if bound.high == 0 and (one not in needs or needs[one](meta))
+        finding
+        for finding, bound in bounds_of(meta).items()
+        if bound.high == 0 and (finding not in needs or needs[finding](meta))
     )
 
 

@@ -90,7 +90,7 @@ def test_no_{slug}(chaos: Any) -> None:
 def describe_violation(violation: Violation) -> str:
     """What broke, under which settings and faults."""
     what = ", ".join(violation.classes) or "a broken promise"
-    faults = ", ".join(one.name for one in violation.minimal.faults) or "no fault"
+    faults = ", ".join(fault.name for fault in violation.minimal.faults) or "no fault"
     settings = violation.minimal.settings
     return f"{what} under {faults}" + (f" with {describe_settings(settings)}" if settings else "")
 
@@ -104,9 +104,9 @@ def as_data(experiment: Experiment) -> dict[str, Any]:
     (step,) = experiment.steps
     assert step.write is not None, "a schedule is one write step"
     faults = [
-        {"fault": {one.fault.name(): _as_written(one.fault)}, "at": one.at, "for": one.lasting}
-        for one in step.write.faults
-        if isinstance(one, TimedFault)
+        {"fault": {fault.fault.name(): _as_written(fault.fault)}, "at": fault.at, "for": fault.lasting}
+        for fault in step.write.faults
+        if isinstance(fault, TimedFault)
     ]
     data["steps"] = [{"write": {**data["steps"][0]["write"], "faults": faults}}]
     return data

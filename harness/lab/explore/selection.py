@@ -52,7 +52,7 @@ class Coverage:
 
     def add(self, menu: ExploreMenu, run: TrialRun) -> None:
         """Count a run. Only faults that were shown to take effect count."""
-        hit = {one.place: one for one in run.seen if one.verified}
+        hit = {fault.place: fault for fault in run.seen if fault.verified}
         names = {number: run.trial.faults[number].name for number in hit if number < len(run.trial.faults)}
         for number, name in names.items():
             for phase in hit[number].phases:
@@ -74,7 +74,7 @@ class Coverage:
                 for name, phase in all_phases(menu, names)
             ),
             pairs=tuple(Covered(what=pair, times=self.pairs[pair]) for pair in all_pairs(menu, names)),
-            levels=tuple(Covered(what=one, times=self.levels[one]) for one in all_levels(menu, names)),
+            levels=tuple(Covered(what=level, times=self.levels[level]) for level in all_levels(menu, names)),
         )
 
 
@@ -103,7 +103,9 @@ def all_phases(menu: ExploreMenu, names: Sequence[str]) -> tuple[tuple[str, Clus
 def all_pairs(menu: ExploreMenu, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if menu.most_faults == 1:
         return ()
-    return tuple((min(one, two), max(one, two)) for number, one in enumerate(names) for two in names[number:])
+    return tuple(
+        (min(name, other), max(name, other)) for number, name in enumerate(names) for other in names[number:]
+    )
 
 
 def all_levels(menu: ExploreMenu, names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
@@ -139,7 +141,8 @@ def choose(
             next_step="allow fewer faults at once, or settings that go together",
         )
     weights = [
-        novelty(menu, one, coverage, known) / (PER_RUN + seconds_of(menu, one.trial)) for one in candidates
+        novelty(menu, candidate, coverage, known) / (PER_RUN + seconds_of(menu, candidate.trial))
+        for candidate in candidates
     ]
     return rng.choices(candidates, weights)[0]
 
@@ -147,7 +150,7 @@ def choose(
 def draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial | None:
     """One schedule, by weight alone; None: only impossible ones were drawn."""
     drawn = (_draw(menu, names, rng) for _ in range(_TRIES))
-    return next((one for one in drawn if menu.why_impossible(one.trial) is None), None)
+    return next((schedule for schedule in drawn if menu.why_impossible(schedule.trial) is None), None)
 
 
 def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial:
@@ -165,7 +168,7 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
     aims: list[ClusterPhase] = []
     shape = shape_of(menu.cluster, menu.topic)
     for _ in range(count):
-        fault = rng.choices(pool, [one.weight for one in pool])[0]
+        fault = rng.choices(pool, [option.weight for option in pool])[0]
         lasting = _grid(rng.uniform(*fault.lasting))
         if not planned:
             planned.append(TrialFault(name=fault.name, at=FIRST_AT, lasting=lasting))
@@ -192,10 +195,10 @@ def _free_from(
     restores = fault.fault.restores
     again = not fault.fault.max_brokers_down(shape)
     ends = [
-        one.end + _APART
-        for one in planned
-        if (again and one.name == fault.name)
-        or (restores is not None and menu.fault(one.name).fault.restores == restores)
+        earlier.end + _APART
+        for earlier in planned
+        if (again and earlier.name == fault.name)
+        or (restores is not None and menu.fault(earlier.name).fault.restores == restores)
     ]
     return max(ends, default=0.0)
 
@@ -221,17 +224,17 @@ def novelty(menu: ExploreMenu, drawn: DrawnTrial, coverage: Coverage, known: Seq
     """The novelty of a schedule: how much it would cover that is not covered yet."""
     trial = drawn.trial
     names = [fault.name for fault in trial.faults]
-    found = 0.0
+    total = 0.0
     for name, aim in zip(names, drawn.aims, strict=True):
         # A missed phase counts as covered, so that it is not aimed at forever.
-        found += _fresh(coverage.phases[name, aim] + coverage.missed[name, aim])
+        total += _fresh(coverage.phases[name, aim] + coverage.missed[name, aim])
         levels = [_fresh(coverage.levels[name, axis, label]) for axis, label in menu.labels(trial.settings)]
-        found += sum(levels) / len(levels) if levels else 0.0
-    found += sum(_fresh(coverage.pairs[pair]) for pair in pairs_of(names))
-    if any(trial.holds(one) for one in known):
-        return found * KNOWN
-    similar = any(one.settings and trial.holds(Trial(settings=one.settings)) for one in known)
-    return found * (SIMILAR if similar else 1.0)
+        total += sum(levels) / len(levels) if levels else 0.0
+    total += sum(_fresh(coverage.pairs[pair]) for pair in pairs_of(names))
+    if any(trial.holds(schedule) for schedule in known):
+        return total * KNOWN
+    similar = any(schedule.settings and trial.holds(Trial(settings=schedule.settings)) for schedule in known)
+    return total * (SIMILAR if similar else 1.0)
 
 
 def _fresh(times: int) -> float:

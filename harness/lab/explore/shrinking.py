@@ -23,7 +23,7 @@ def size(menu: ExploreMenu, trial: Trial) -> tuple[int, int, int, float]:
     """Faults, levels away from the defaults, records/s, seconds: none ever grows while shrinking."""
     away = sum(list(menu.settings[axis]).index(label) for axis, label in trial.settings.items())
     rest = menu.rest if trial.rest is None else trial.rest
-    seconds = sum(one.lasting + one.at for one in trial.faults) + rest
+    seconds = sum(fault.lasting + fault.at for fault in trial.faults) + rest
     return len(trial.faults), away, rate_of(menu, trial), seconds
 
 
@@ -31,10 +31,10 @@ def candidates(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
     """Smaller schedules that are possible, the largest reduction first: fewer faults, settings back at their
     defaults, shorter windows, fewer records."""
     seen = {trial}
-    for one in _smaller(menu, trial):
-        if one not in seen and menu.why_impossible(one) is None:
-            yield one
-        seen.add(one)
+    for smaller in _smaller(menu, trial):
+        if smaller not in seen and menu.why_impossible(smaller) is None:
+            yield smaller
+        seen.add(smaller)
 
 
 def _smaller(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
@@ -63,7 +63,7 @@ def _settings(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
             dropped = axes[start : start + chunk]
             yield trial.model_copy(
                 update={
-                    "settings": {axis: one for axis, one in trial.settings.items() if axis not in dropped}
+                    "settings": {axis: label for axis, label in trial.settings.items() if axis not in dropped}
                 }
             )
         chunk = (chunk + 1) // 2 if chunk > 1 else 0
@@ -76,18 +76,18 @@ def _settings(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
 def _windows(trial: Trial) -> Iterator[Trial]:
     """All windows at half, each at half, each a step shorter; and faults closer to each other."""
     faults = trial.faults
-    halved = tuple(one.model_copy(update={"lasting": _half(one.lasting)}) for one in faults)
+    halved = tuple(fault.model_copy(update={"lasting": _half(fault.lasting)}) for fault in faults)
     yield _with(trial, halved)
-    for number, one in enumerate(halved):
-        yield _with(trial, (*faults[:number], one, *faults[number + 1 :]))
-    for number, one in enumerate(faults):
-        if number and one.at - faults[number - 1].at > GRID:
-            gap = one.at - faults[number - 1].at
+    for number, fault in enumerate(halved):
+        yield _with(trial, (*faults[:number], fault, *faults[number + 1 :]))
+    for number, fault in enumerate(faults):
+        if number and fault.at - faults[number - 1].at > GRID:
+            gap = fault.at - faults[number - 1].at
             moved = _earlier(faults[number:], gap - _half(gap, GRID))
             yield _with(trial, (*faults[:number], *moved))
-    for number, one in enumerate(faults):
-        if one.lasting - LEAST_SECONDS >= LEAST_SECONDS:
-            shorter = one.model_copy(update={"lasting": one.lasting - LEAST_SECONDS})
+    for number, fault in enumerate(faults):
+        if fault.lasting - LEAST_SECONDS >= LEAST_SECONDS:
+            shorter = fault.model_copy(update={"lasting": fault.lasting - LEAST_SECONDS})
             yield _with(trial, (*faults[:number], shorter, *faults[number + 1 :]))
     if faults and faults[0].at > LEAST_AT:
         yield _with(trial, _earlier(faults, faults[0].at - LEAST_AT))
@@ -98,7 +98,7 @@ def _with(trial: Trial, faults: Sequence[TrialFault]) -> Trial:
 
 
 def _earlier(faults: Sequence[TrialFault], by: float) -> tuple[TrialFault, ...]:
-    return tuple(one.model_copy(update={"at": one.at - by}) for one in faults)
+    return tuple(fault.model_copy(update={"at": fault.at - by}) for fault in faults)
 
 
 def _half(seconds: float, least: float = LEAST_SECONDS) -> float:
@@ -142,7 +142,7 @@ class Shrinking:
     def candidate(self) -> Trial | None:
         """The next schedule to try; None: no smaller one is left."""
         if self._now is None:
-            self._now = next((one for one in self._left if one not in self._refuted), None)
+            self._now = next((trial for trial in self._left if trial not in self._refuted), None)
         return self._now
 
     def record(self, fails: bool) -> None:

@@ -37,13 +37,13 @@ class Trial(Frozen):
         return hash((frozenset(self.settings.items()), self.faults, self.rate, self.rest))
 
     def __str__(self) -> str:
-        faults = ", ".join(f"{one.name} at {one.at:g} s for {one.lasting:g} s" for one in self.faults)
+        faults = ", ".join(f"{fault.name} at {fault.at:g} s for {fault.lasting:g} s" for fault in self.faults)
         return f"{describe_settings(self.settings)}: {faults or 'no fault'}"
 
     def holds(self, other: Trial) -> bool:
         """Whether this schedule includes another: its settings, and each of its faults at least as often."""
-        mine = [one.name for one in self.faults]
-        theirs = [one.name for one in other.faults]
+        mine = [fault.name for fault in self.faults]
+        theirs = [fault.name for fault in other.faults]
         return all(self.settings.get(axis) == label for axis, label in other.settings.items()) and all(
             mine.count(name) >= theirs.count(name) for name in theirs
         )

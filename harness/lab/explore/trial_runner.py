@@ -123,12 +123,12 @@ class TrialRunner(StoredRuns[DueTrial]):
             return None
         due = self.due[0]
         try:
-            found = self._outcome(due)
+            outcome = self._outcome(due)
         except (PrerequisiteMissing, CheckError):
             raise
         except KafkaChaosError as error:
             report_progress(f"{due.name} broke: {error.what}")
-            found = self.broken(due, error)
+            outcome = self.broken(due, error)
         else:
             self.failures.reset()
         self.due.popleft()
@@ -140,7 +140,7 @@ class TrialRunner(StoredRuns[DueTrial]):
             aims=due.drawn.aims,
             reset=due.reset,
             **self.fields_of(due),
-            **found,
+            **outcome,
         )
         self._trials.keep(run)
         return run
@@ -154,20 +154,22 @@ class TrialRunner(StoredRuns[DueTrial]):
         due.seconds += result.check_seconds or 0.0
         self.times.add(due.name, due.experiment, due.seconds)
         summary, verdict = result.summary, result.judgement.verdict
-        found: dict[str, Any] = {
+        outcome: dict[str, Any] = {
             "seen": observed_faults(due.folder, due.experiment.topic.replication_factor),
             "verdict": verdict,
             "reasons": result.judgement.reasons,
         }
         if summary is None:
-            return found
+            return outcome
         read = result.meta.final_read is not None and result.meta.final_read.began
         bounds = bounds_of(result.meta) if read and verdict is not VerdictWord.VALID else {}
         return {
-            **found,
+            **outcome,
             "findings": summary.findings,
             "promised": promised(result.meta),
-            "broken": tuple(one for one, bound in bounds.items() if bound.exceeded(summary.count(one))),
+            "broken": tuple(
+                finding for finding, bound in bounds.items() if bound.exceeded(summary.count(finding))
+            ),
             "sent": summary.sent,
             "acked": summary.outcomes.get("acked", 0),
             "shares": summary.shares,

@@ -30,13 +30,13 @@ def last_end(faults: Iterable[DueFault], most_down: int | None) -> float:
     `most_down` brokers down waits until others are back, and is not overtaken by others of that kind."""
     end = turn = 0.0
     down: list[tuple[float, int]] = []
-    for one in sorted(faults, key=lambda one: one.at):
-        begins = one.at
-        if one.downs:
-            begins = _free(down, max(one.at, turn), one.downs, most_down)
+    for fault in sorted(faults, key=lambda due: due.at):
+        begins = fault.at
+        if fault.downs:
+            begins = _free(down, max(fault.at, turn), fault.downs, most_down)
             turn = begins
-            down.append((begins + one.takes + one.lasting + BACK_SECONDS, one.downs))
-        end = max(end, begins + one.takes + one.lasting)
+            down.append((begins + fault.takes + fault.lasting + BACK_SECONDS, fault.downs))
+        end = max(end, begins + fault.takes + fault.lasting)
     return end
 
 

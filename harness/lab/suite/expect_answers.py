@@ -75,14 +75,14 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
     a gap, and hold this number of records in all."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = run.answer(ask, "files", broker)["detail"]["batches"]
-        epochs = {one["leader_epoch"] for one in found}
+        stored = run.answer(ask, "files", broker)["detail"]["batches"]
+        epochs = {batch["leader_epoch"] for batch in stored}
         end = 0
-        for one in found:
-            if one["base_offset"] != end or not one["crc_ok"]:
+        for batch in stored:
+            if batch["base_offset"] != end or not batch["crc_ok"]:
                 return f"a broken batch at offset {end}", False
-            end = one["last_offset"] + 1
-        words = f"offsets 0 to {end - 1}, leader epoch {format_value(epochs)}, {len(found)} batch(es)"
+            end = batch["last_offset"] + 1
+        words = f"offsets 0 to {end - 1}, leader epoch {format_value(epochs)}, {len(stored)} batch(es)"
         return words, end == records and epochs == {leader_epoch}
 
     expected = f"offsets 0 to {records - 1}, leader epoch {leader_epoch}"
@@ -192,14 +192,14 @@ def answered_requests(
     `values`: only requests with these fields count."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = [
-            one.error
-            for one in parse_requests(run.printed(ask, broker))
-            if (one.api, one.client) == (api, client)
-            and all(one.request.get(name) == value for name, value in values.items())
+        errors = [
+            request.error
+            for request in parse_requests(run.printed(ask, broker))
+            if (request.api, request.client) == (api, client)
+            and all(request.request.get(name) == value for name, value in values.items())
         ]
-        taken = tuple(TAKEN if error == "NONE" else REFUSED for error in found)
-        return ", ".join(map(_outcome_text, found)) or "none", taken == outcomes
+        taken = tuple(TAKEN if error == "NONE" else REFUSED for error in errors)
+        return ", ".join(map(_outcome_text, errors)) or "none", taken == outcomes
 
     holding = "".join(f", {name} {json.dumps(value)}" for name, value in values.items())
     what = f"broker {broker} on {api}{holding} of {client}"
@@ -215,9 +215,9 @@ def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expecta
     ask step: with an error of this name, or NONE if it accepted the request."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        for one in parse_requests(run.printed(ask, node)):
-            if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
-                return _outcome_text(one.error), one.error == error
+        for request in parse_requests(run.printed(ask, node)):
+            if request.api == "ALTER_PARTITION" and broker in set(_members(request.request)):
+                return _outcome_text(request.error), request.error == error
         raise EvidenceMissing(f"controller {node} has answered no request for an ISR with broker {broker}")
 
     what = f"the controller on a request for broker {broker} in the ISR"
@@ -228,5 +228,5 @@ def _members(request: dict[str, Any]) -> Iterator[int]:
     for topic in request.get("topics", ()):
         for partition in topic.get("partitions", ()):
             # Up to version 2 of the request brokers alone, from 3 on with their epochs (KIP-903).
-            yield from (int(one) for one in partition.get("newIsr") or ())
-            yield from (int(one["brokerId"]) for one in partition.get("newIsrWithEpochs") or ())
+            yield from (int(broker) for broker in partition.get("newIsr") or ())
+            yield from (int(broker["brokerId"]) for broker in partition.get("newIsrWithEpochs") or ())

@@ -98,8 +98,8 @@ def epoch_lines(lines: tuple[tuple[int, int], ...]) -> Expectation:
             )
             for broker in _inspected(run)
         }
-        found = set(seen.values())
-        return format_value(next(iter(found)) if len(found) == 1 else seen), found == {lines}
+        distinct = set(seen.values())
+        return format_value(next(iter(distinct)) if len(distinct) == 1 else seen), distinct == {lines}
 
     return Expectation("lines of leader-epoch-checkpoint on every replica", format_value(lines), look)
 
@@ -198,8 +198,8 @@ class Round:
 def rounds(run: FinishedRun, ask: str) -> list[Round]:
     """The rounds of an ask step that can be judged, at least one."""
     answers = (row for row in run.all_answers if row["ask"] == ask and row["error"] is None)
-    found = [one for _, rows in groupby(answers, key=itemgetter("round")) for one in _judged(list(rows))]
-    return required(found, f"no round of {ask} can be judged")
+    judged = [turn for _, rows in groupby(answers, key=itemgetter("round")) for turn in _judged(list(rows))]
+    return required(judged, f"no round of {ask} can be judged")
 
 
 def _judged(rows: list[JournalRow]) -> Iterator[Round]:
@@ -224,16 +224,16 @@ def _judged(rows: list[JournalRow]) -> Iterator[Round]:
 def _with_known_isr(found: list[Round]) -> list[Round]:
     """Without rounds before a change of the ISR: the leader acts by its new ISR at once, and its metadata,
     which answers our question, shows it when the record of the change has come back from the controller."""
-    return [one for one, after in zip(found, [*found[1:], found[-1]], strict=True) if one.isr == after.isr]
+    return [turn for turn, after in zip(found, [*found[1:], found[-1]], strict=True) if turn.isr == after.isr]
 
 
 def high_watermark_never_above(asks: tuple[str, ...]) -> Expectation:
     """In no round was the leader's high watermark above the smallest log end offset of the ISR."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = [one for ask in asks for one in _with_known_isr(rounds(run, ask))]
-        above = sum(one.high_watermark > min(one.log_ends[broker] for broker in one.isr) for one in found)
-        return f"{above:,} of {len(found):,}", above == 0 and len(found) >= 25
+        turns = [turn for ask in asks for turn in _with_known_isr(rounds(run, ask))]
+        above = sum(turn.high_watermark > min(turn.log_ends[broker] for broker in turn.isr) for turn in turns)
+        return f"{above:,} of {len(turns):,}", above == 0 and len(turns) >= 25
 
     return Expectation("rounds with HW above min LEO of the ISR", "0 of 25 or more", look)
 
@@ -242,10 +242,10 @@ def high_watermark_behind(ask: str, isr: tuple[int, ...]) -> Expectation:
     """In every round with this ISR the high watermark was below the leader's log end offset."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = [one for one in rounds(run, ask) if one.isr == isr]
-        required(found, f"no round of {ask} with the ISR {isr}")
-        below = sum(one.high_watermark < one.log_ends[one.leader] for one in found)
-        return f"{below:,} of {len(found):,}", below == len(found)
+        turns = [turn for turn in rounds(run, ask) if turn.isr == isr]
+        required(turns, f"no round of {ask} with the ISR {isr}")
+        below = sum(turn.high_watermark < turn.log_ends[turn.leader] for turn in turns)
+        return f"{below:,} of {len(turns):,}", below == len(turns)
 
     return Expectation(f"rounds of {ask} with HW below the leader's LEO", "all, while the ISR is full", look)
 
@@ -256,10 +256,10 @@ def high_watermark_stands_still(ask: str, least: float, most: float) -> Expectat
     def of(run: FinishedRun) -> float:
         longest = 0
         since, mark = 0, -1
-        for one in rounds(run, ask):
-            if one.high_watermark != mark:
-                since, mark = one.at_ns, one.high_watermark
-            longest = max(longest, one.at_ns - since)
+        for turn in rounds(run, ask):
+            if turn.high_watermark != mark:
+                since, mark = turn.at_ns, turn.high_watermark
+            longest = max(longest, turn.at_ns - since)
         return longest / SECOND
 
     return between(f"longest time without a change of the HW in {ask}", least, most, of, "s")

@@ -91,8 +91,8 @@ def last_answer(group: str, offset: int | None = None) -> Expectation:
 
     def of(run: FinishedRun) -> object:
         rows = [row for row in _answers_about(run, group) if row["error"] is None]
-        found = max(required(rows, f"nobody answered about group {group}"), key=_AT)["offset"]
-        return "none" if found is None else found
+        committed = max(required(rows, f"nobody answered about group {group}"), key=_AT)["offset"]
+        return "none" if committed is None else committed
 
     return exactly(f"committed offset of group {group}", "none" if offset is None else offset, of)
 
@@ -135,7 +135,7 @@ def transaction_records(producer: int, number: int, log: int, committed: int) ->
         sent = {_RECORD(row) for row in run.all_sends if _TRANSACTION(row) == (producer, number)}
         required(sent, f"producer {producer} sent nothing in transaction {number}")
         places = {"in the log": journal.READS_DIR, "committed": journal.COMMITTED_DIR}
-        return {place: len(sent & set(map(_RECORD, run.rows(folder)))) for place, folder in places.items()}
+        return {where: len(sent & set(map(_RECORD, run.rows(folder)))) for where, folder in places.items()}
 
     expected = {"in the log": log, "committed": committed}
     return exactly(f"records of transaction {number} of producer {producer}", expected, of)

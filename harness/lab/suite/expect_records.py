@@ -62,8 +62,8 @@ def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
     """The number of sends of a write step that failed, each with one of these errors."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = _errors(run, step)
-        return format_value(found), sum(found.values()) == count and set(found) <= allowed
+        counts = _errors(run, step)
+        return format_value(counts), sum(counts.values()) == count and set(counts) <= allowed
 
     return Expectation(f"errors in {step}", f"{count:,} times {' or '.join(sorted(allowed))}", look)
 
@@ -255,5 +255,5 @@ def committed(reader: str, session: int, offset: int) -> Expectation:
 
 
 def _received(run: FinishedRun, reader: str) -> list[JournalRow]:
-    required(reader in {one.name for one in run.meta.readers}, f"there was no consumer {reader}")
+    required(reader in {known.name for known in run.meta.readers}, f"there was no consumer {reader}")
     return sorted(run.rows(f"{LIVE_DIR}/{reader}"), key=lambda row: row["position"])

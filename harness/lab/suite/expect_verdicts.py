@@ -44,8 +44,8 @@ def _verdict(expected: str, holds: Callable[[FinishedRun], bool]) -> Expectation
 
 def verdict_of(run: FinishedRun) -> str:
     """The verdict, and the findings by class: `invalid: aborted_read 1`."""
-    found = [f"{finding.value} {count:,}" for finding, count in sorted(run.summary.findings.items())]
-    broken = ", ".join(one for one in found if not one.startswith("recovered"))
+    findings = [f"{finding.value} {count:,}" for finding, count in sorted(run.summary.findings.items())]
+    broken = ", ".join(text for text in findings if not text.startswith("recovered"))
     word = _word(run)
     return f"{word}: {broken}" if broken and word is not VerdictWord.VALID else str(word)
 

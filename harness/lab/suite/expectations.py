@@ -86,11 +86,12 @@ def format_value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {format_value(one)}" for key, one in value.items()) or "none"
+        return ", ".join(f"{key}: {format_value(item)}" for key, item in value.items()) or "none"
     if isinstance(value, (set, frozenset)):
-        return ", ".join(format_value(one) for one in sorted(value)) or "none"
+        return ", ".join(format_value(item) for item in sorted(value)) or "none"
     if isinstance(value, (tuple, list)):
         return " ".join(
-            f"({format_value(one)})" if isinstance(one, (tuple, list)) else format_value(one) for one in value
+            f"({format_value(item)})" if isinstance(item, (tuple, list)) else format_value(item)
+            for item in value
         )
     return str(value)

@@ -90,7 +90,7 @@ class _File:
         keys = self._entries(node, "an experiment")
         if "like" in keys:
             keys = self._entries(self._builtin(keys.pop("like")), "an experiment") | keys
-        keys = {key: values.put_into(one) for key, one in keys.items()}
+        keys = {key: values.put_into(child) for key, child in keys.items()}
         cluster = keys.get("cluster")
         if isinstance(cluster, yaml.ScalarNode) and cluster.value:
             keys["cluster"] = self._named(
@@ -107,10 +107,10 @@ class _File:
         }
         if item not in files:
             raise self.unknown(f"no built-in claim or bug has the file {item!r}", name, item, files)
-        found = _entries(_entries(_nodes(files[item]))["experiments"])
-        if label not in found:
-            raise self.unknown(f"{item} has no experiment {label!r}", name, label, found)
-        return found[label]
+        experiments = _entries(_entries(_nodes(files[item]))["experiments"])
+        if label not in experiments:
+            raise self.unknown(f"{item} has no experiment {label!r}", name, label, experiments)
+        return experiments[label]
 
     def _named(self, what: str, name: yaml.ScalarNode, known: Nodes) -> yaml.Node:
         if name.value not in known:
@@ -168,7 +168,7 @@ class _Values:
         if id(node) not in self._done:
             whole: yaml.Node
             if isinstance(node, yaml.SequenceNode):
-                whole = _sequence(node, [one for item in node.value for one in self._items(item)])
+                whole = _sequence(node, [child for item in node.value for child in self._items(item)])
             else:
                 pairs = [(self.put_into(key), self.put_into(value)) for key, value in node.value]
                 whole = yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
@@ -191,13 +191,13 @@ class _Values:
             yield whole
 
     def _scalar(self, node: yaml.ScalarNode) -> yaml.Node:
-        found = list(_PLACEHOLDER.finditer(node.value))
-        if not found:
+        matches = list(_PLACEHOLDER.finditer(node.value))
+        if not matches:
             return node
-        if len(found) == 1 and found[0].group() == node.value and not found[0][1]:
-            return self._value(found[0], node)
+        if len(matches) == 1 and matches[0].group() == node.value and not matches[0][1]:
+            return self._value(matches[0], node)
         texts, end = [], 0
-        for match in found:
+        for match in matches:
             value = "$" if match[1] else self._value(match, node).value
             if not isinstance(value, str):
                 raise self._file.wrong(f"{match[0]} stands within a text", node, "a value that is a text")

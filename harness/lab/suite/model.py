@@ -83,11 +83,11 @@ class SuiteArm(Frozen):
 
     @model_validator(mode="after")
     def _shows_something(self) -> Self:
-        names = [one.name for one in self.experiment.arms]
+        names = [own.name for own in self.experiment.arms]
         arm = self.arm or (names[0] if len(names) == 1 else "")
         if arm not in names:
             raise ValueError(f"`arm` is {arm!r}, and the experiment's arms are {', '.join(names)}")
-        if all(one.given for one in self.expects):
+        if all(expectation.given for expectation in self.expects):
             raise ValueError(f"nothing is expected of the arm {arm}, or nothing but preconditions")
         return self.model_copy(update={"arm": arm})
 
@@ -225,7 +225,9 @@ class SuiteItem(Frozen):
     def kafka(self) -> str:
         """The Kafka versions of its arms; that of an existing cluster is not known here."""
         clusters = (arm.experiment.cluster for arm in self.arms)
-        return ", ".join(dict.fromkeys("existing" if one.existing else one.version for one in clusters))
+        return ", ".join(
+            dict.fromkeys("existing" if cluster.existing else cluster.version for cluster in clusters)
+        )
 
     @property
     def held_since(self) -> str:
@@ -251,17 +253,17 @@ class SuiteItem(Frozen):
             "set_up": self.set_up,
             "kafka": self.kafka,
             arms: [
-                {role: one.role.value, "experiment": one.experiment.name, "arm": one.arm} for one in self.arms
+                {role: arm.role.value, "experiment": arm.experiment.name, "arm": arm.arm} for arm in self.arms
             ],
         }
 
     def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
         """Each experiment once, in order, with the names of the arms that are used."""
-        found: dict[str, tuple[Experiment, dict[str, None]]] = {}
-        for one in self.arms:
-            _, arms = found.setdefault(one.experiment.name, (one.experiment, {}))
-            arms[one.arm] = None
-        return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
+        by_name: dict[str, tuple[Experiment, dict[str, None]]] = {}
+        for arm in self.arms:
+            _, arms = by_name.setdefault(arm.experiment.name, (arm.experiment, {}))
+            arms[arm.arm] = None
+        return tuple((experiment, tuple(arms)) for experiment, arms in by_name.values())
 
 
 Item = TypeVar("Item", bound=SuiteItem)
@@ -275,14 +277,14 @@ def choose(items: Sequence[Item], ids: Sequence[str]) -> tuple[Item, ...]:
     """
     suite = items[0].suite
     known = {item.id.upper(): item for item in items}
-    for one in ids:
-        if one.upper() not in known:
+    for name in ids:
+        if name.upper() not in known:
             raise BadInput(
-                f"there is no {suite.item} {one!r}",
+                f"there is no {suite.item} {name!r}",
                 expected=f"one of {', '.join(item.id for item in items)}",
-                next_step=did_you_mean(one.upper(), known, f"`kafka-chaos {suite.name} --list` lists them"),
+                next_step=did_you_mean(name.upper(), known, f"`kafka-chaos {suite.name} --list` lists them"),
             )
-    return tuple(known[one] for one in dict.fromkeys(map(str.upper, ids))) or tuple(items)
+    return tuple(known[name] for name in dict.fromkeys(map(str.upper, ids))) or tuple(items)
 
 
 def _version_numbers(version: str) -> tuple[int, ...]:

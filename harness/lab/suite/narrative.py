@@ -59,7 +59,7 @@ def _table(run: FinishedRun, experiment: Experiment) -> list[str]:
     # A fault may begin to take effect when it is decided.
     changes = sorted([*(at_ns for at_ns, _ in moments), *run.decided_ns()])
     for at_ns, what in moments:
-        beliefs = _beliefs(run, at_ns, next((one for one in changes if one > at_ns), None))
+        beliefs = _beliefs(run, at_ns, next((change for change in changes if change > at_ns), None))
         cells = [_cell(beliefs.get(number)) for number in brokers]
         led = [row for row in beliefs.values() if _leads(row)]
         newest = max(led, key=lambda row: row["leader_epoch"], default=None)
@@ -111,8 +111,8 @@ def _beliefs(run: FinishedRun, at_ns: int, next_ns: int | None) -> dict[int, Jou
     """By broker, the sample of partition 0: the first one after a moment if it was taken soon and before the
     next event, else the last one before."""
     until = at_ns + _SOON_NS if next_ns is None else min(at_ns + _SOON_NS, next_ns)
-    soon = [one for one in run.by_moment if at_ns <= one < until][:1]
-    chosen = soon or [one for one in run.by_moment if one <= at_ns][-1:]
+    soon = [moment for moment in run.by_moment if at_ns <= moment < until][:1]
+    chosen = soon or [moment for moment in run.by_moment if moment <= at_ns][-1:]
     rows = run.by_moment[chosen[0]] if chosen else ()
     return {row["broker"]: row for row in rows if row["partition"] in (0, None)}
 
@@ -155,10 +155,10 @@ def _holdings(run: FinishedRun) -> Iterator[str]:
 def _answers(answers: Sequence[JournalRow]) -> Iterator[str]:
     """What brokers answered with a number or an error, in ask steps of one round."""
     for ask, rows in groupby(answers, key=lambda row: row["ask"]):
-        found = [row for row in rows if row["question"] in _NUMBERS]
-        if max((row["round"] for row in found), default=1) > 0:
+        numeric = [row for row in rows if row["question"] in _NUMBERS]
+        if max((row["round"] for row in numeric), default=1) > 0:
             continue
-        for question, ones in groupby(found, key=lambda row: row["question"]):
+        for question, ones in groupby(numeric, key=lambda row: row["question"]):
             texts = ", ".join(f"broker {row['broker']}: {_answer(row)}" for row in ones)
             yield f"{ask}, {_NUMBERS[question]}: {texts}"
 

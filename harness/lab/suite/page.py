@@ -145,7 +145,7 @@ def headline(suite: Suite, results: Sequence[SuiteResult]) -> str:
     """The outcome in one line: `24 of 26 claims: yes; 1 no; 1 unknown`."""
     counts = Counter(result.verdict for result in results)
     others = (suite.failed, SuiteVerdict.UNKNOWN)
-    rest = "".join(f"; {counts[one]} {one}" for one in others if counts[one])
+    rest = "".join(f"; {counts[verdict]} {verdict}" for verdict in others if counts[verdict])
     return f"{counts[suite.passed]} of {len(results)} {suite.name}: {suite.passed}{rest}"
 
 
@@ -170,15 +170,15 @@ def cells(suite: Suite, runs: Sequence[SuiteResult]) -> tuple[str, ...]:
 
 def arms_of(runs: Iterable[SuiteResult], role: Role) -> dict[tuple[str, str], list[SuiteArmResult]]:
     """The results of each arm of a role, run by run, by the names of its experiment and of itself."""
-    found: dict[tuple[str, str], list[SuiteArmResult]] = {}
+    by_name: dict[tuple[str, str], list[SuiteArmResult]] = {}
     for run in runs:
-        for one in run.of(role):
-            found.setdefault((one.experiment, one.arm), []).append(one)
-    return found
+        for arm in run.of(role):
+            by_name.setdefault((arm.experiment, arm.arm), []).append(arm)
+    return by_name
 
 
 def _expected(runs: Sequence[SuiteArmResult]) -> str:
-    row = next((one.headline for one in reversed(runs) if one.headline is not None), None)
+    row = next((arm.headline for arm in reversed(runs) if arm.headline is not None), None)
     if row is None:
         return "-"
     return row.expected if row.what == "verdict" else f"{row.what}: {row.expected}"
@@ -196,8 +196,8 @@ def count(runs: Sequence[SuiteArmResult]) -> str:
 
 def count_verdicts(runs: Sequence[SuiteResult]) -> str:
     """How many runs had which verdict: `yes 3/3`, or `yes 2/3, unknown 1/3`; for one run `yes`."""
-    found = Counter(run.verdict for run in runs)
-    return _fractions({verdict.value: found[verdict] for verdict in SuiteVerdict if found[verdict]})
+    counts = Counter(run.verdict for run in runs)
+    return _fractions({verdict.value: counts[verdict] for verdict in SuiteVerdict if counts[verdict]})
 
 
 def _fractions(counts: dict[str, int]) -> str:

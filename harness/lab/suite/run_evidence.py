@@ -104,9 +104,9 @@ class FinishedRun:
     def rows(self, folder: str) -> list[JournalRow]:
         """The rows of a journal, by its folder, in the order of `_ORDERS`."""
         if folder not in self._rows:
-            found = list(journal_rows(self._journal(folder), pattern="*.parquet"))
+            rows = list(journal_rows(self._journal(folder), pattern="*.parquet"))
             order = _ORDERS.get(folder)
-            self._rows[folder] = found if order is None else sorted(found, key=itemgetter(*order))
+            self._rows[folder] = rows if order is None else sorted(rows, key=itemgetter(*order))
         return self._rows[folder]
 
     @property
@@ -168,8 +168,8 @@ class FinishedRun:
 
     def during(self, begin_ns: int, end_ns: int, partition: int = 0) -> list[PartitionBelief]:
         """Samples between two moments, at least one."""
-        found = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
-        return required(found, "no broker was sampled then")
+        samples = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
+        return required(samples, "no broker was sampled then")
 
     @cached_property
     def all_answers(self) -> list[JournalRow]:
@@ -179,15 +179,15 @@ class FinishedRun:
 
     def answers(self, ask: str, question: str) -> dict[int, JournalRow]:
         """By broker, the first answer to a question of an ask step."""
-        found: dict[int, JournalRow] = {}
+        first: dict[int, JournalRow] = {}
         for row in self.all_answers:
             if row["ask"] == ask and row["question"] == question:
-                found.setdefault(row["broker"], row)
-        return required(found, f"step {ask} did not ask for {question}")
+                first.setdefault(row["broker"], row)
+        return required(first, f"step {ask} did not ask for {question}")
 
     def answer(self, ask: str, question: str, broker: int) -> JournalRow:
-        found = self.answers(ask, question).get(broker)
-        return required(found, f"broker {broker} was not asked for {question} in step {ask}")
+        answer = self.answers(ask, question).get(broker)
+        return required(answer, f"broker {broker} was not asked for {question} in step {ask}")
 
     def served(self, ask: str, question: str) -> list[JournalRow]:
         """The answers without an error."""

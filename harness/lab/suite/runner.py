@@ -69,10 +69,10 @@ def experiments_of(items: Iterable[SuiteItem]) -> list[ScheduledExperiment]:
     scheduled: dict[str, ScheduledExperiment] = {}
     for item in items:
         for experiment, arms in item.experiments():
-            one = scheduled.setdefault(
+            entry = scheduled.setdefault(
                 experiment.model_dump_json(by_alias=True), ScheduledExperiment(item, experiment, ())
             )
-            one.arms = tuple(dict.fromkeys((*one.arms, *arms)))
+            entry.arms = tuple(dict.fromkeys((*entry.arms, *arms)))
     return list(scheduled.values())
 
 
@@ -91,7 +91,7 @@ class ExperimentSchedule:
         self._options = options
         self._capabilities = capabilities
         self._clusters = 0
-        ready = [one for one in experiments if self._prepare(one)]
+        ready = [experiment for experiment in experiments if self._prepare(experiment)]
         self.campaign = Campaign(workers(len(ready)), self._request)
         self.campaign.add(ready)
 
@@ -101,12 +101,12 @@ class ExperimentSchedule:
             self.campaign.hand_out()
         except ClusterError as error:
             self._fail(self.campaign.waiting, str(error))
-        for one, worker, message in self.campaign.messages():
+        for experiment, worker, message in self.campaign.messages():
             if isinstance(message, RunFinished):
-                assert one.job is not None, "it was prepared"
-                one.job.check(message.folder.name)
+                assert experiment.job is not None, "it was prepared"
+                experiment.job.check(message.folder.name)
             else:
-                self._finish(worker, one, message)
+                self._finish(worker, experiment, message)
 
     def _prepare(self, one: ScheduledExperiment) -> bool:
         mine = replace(self._options, results=self._options.results / one.item.id, arms=one.arms)
@@ -147,9 +147,11 @@ class ExperimentSchedule:
             self.campaign.waiting.insert(0, one)
 
     def _fail(self, experiments: Iterable[ScheduledExperiment], error: str) -> None:
-        for one in experiments:
-            one.error = error
-        self.campaign.waiting[:] = [one for one in self.campaign.waiting if one.error is None]
+        for experiment in experiments:
+            experiment.error = error
+        self.campaign.waiting[:] = [
+            experiment for experiment in self.campaign.waiting if experiment.error is None
+        ]
 
 
 def run_items(
@@ -171,9 +173,9 @@ def run_items(
         PrerequisiteMissing: no Java for Spark, no container engine or no image: before anything is started.
     """
     experiments = experiments_of(items)
-    options = with_engine(options, [one.experiment for one in experiments])
-    capabilities = capabilities_for([one.experiment for one in experiments])
-    clusters = [one.cluster for one in experiments if one.cluster.existing is None]
+    options = with_engine(options, [scheduled.experiment for scheduled in experiments])
+    capabilities = capabilities_for([scheduled.experiment for scheduled in experiments])
+    clusters = [scheduled.cluster for scheduled in experiments if scheduled.cluster.existing is None]
     if clusters:
         client = docker_engine.connect()
         for version, image in {(cluster.version, cluster.image) for cluster in clusters}:
@@ -183,7 +185,11 @@ def run_items(
         experiments, options, capabilities, lambda count: workers(min(parallel, count), backend)
     )
     of = {
-        item.id: [one for one in experiments if any(arm.experiment == one.experiment for arm in item.arms)]
+        item.id: [
+            scheduled
+            for scheduled in experiments
+            if any(arm.experiment == scheduled.experiment for arm in item.arms)
+        ]
         for item in items
     }
     results: dict[str, SuiteResult] = {}
@@ -191,7 +197,7 @@ def run_items(
         while len(results) < len(items):
             schedule.step()
             for item in items:
-                if item.id not in results and all(one.over for one in of[item.id]):
+                if item.id not in results and all(scheduled.over for scheduled in of[item.id]):
                     results[item.id] = _result(item, of[item.id])
                     done(results[item.id])
     return [results[item.id] for item in items]
@@ -206,23 +212,23 @@ def _result(item: SuiteItem, ran: Sequence[ScheduledExperiment]) -> SuiteResult:
         verdict=verdict,
         reasons=reasons,
         arms=results,
-        seconds=round(sum(one.seconds for one in ran if one.item is item), 1),
+        seconds=round(sum(scheduled.seconds for scheduled in ran if scheduled.item is item), 1),
         kafka=item.kafka,
     )
 
 
 def _arm_result(suite: Suite, arm: SuiteArm, ran: Sequence[ScheduledExperiment]) -> SuiteArmResult:
-    (one,) = (one for one in ran if one.experiment == arm.experiment)
-    if one.job is not None:
-        for result in one.job.result().arms:
+    (scheduled,) = (experiment for experiment in ran if experiment.experiment == arm.experiment)
+    if scheduled.job is not None:
+        for result in scheduled.job.result().arms:
             if result.meta.arm == arm.arm:
-                return evaluate(suite, arm, one.job.folder, result)
+                return evaluate(suite, arm, scheduled.job.folder, result)
     return suite.arm_result(
         role=arm.role,
         experiment=arm.experiment.name,
         arm=arm.arm,
         folder="",
-        doubts=(f"it did not run: {one.error}",),
+        doubts=(f"it did not run: {scheduled.error}",),
         rows=(),
     )
 
@@ -235,8 +241,8 @@ def evaluate(suite: Suite, arm: SuiteArm, folder: Path, result: ArmResult) -> Su
     rows = (
         *(expectation.observe(run) for expectation in arm.expects),
         *(
-            Observation(what=one.finding.value, expected=one.promised, seen=f"{one.seen:,}", ok=False)
-            for one in result.judgement.broken_promises
+            Observation(what=row.finding.value, expected=row.promised, seen=f"{row.seen:,}", ok=False)
+            for row in result.judgement.broken_promises
         ),
     )
     return suite.arm_result(

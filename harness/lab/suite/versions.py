@@ -27,22 +27,22 @@ class VersionTable:
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def runs(self, version: str, item: SuiteItem) -> list[SuiteResult]:
-        return [one for one in self.results[version] if one.id == item.id]
+        return [result for result in self.results[version] if result.id == item.id]
 
     def regressions(self) -> list[str]:
         """Items that failed in a run on a version, and passed in every run on the one before it on which they
         were decided, or are known to have passed before: `R12: yes on 4.1.1, no on 4.3.1`."""
-        found = []
+        regressions = []
         for item in self.items:
             before: str | None = item.held_since or None
             for version in self.results:
                 runs = self.runs(version, item)
                 if before and any(run.verdict.failed for run in runs):
                     words = count_verdicts(runs)
-                    found.append(f"{item.id}: {item.suite.passed} on {before}, {words} on {version}")
+                    regressions.append(f"{item.id}: {item.suite.passed} on {before}, {words} on {version}")
                 if any(run.verdict.passed or run.verdict.failed for run in runs):
                     before = version if all(run.verdict.passed for run in runs) else None
-        return found
+        return regressions
 
     def blocks(self) -> tuple[Block, ...]:
         """A row per item and a column per version, then the regressions."""
@@ -50,15 +50,15 @@ class VersionTable:
             (f"{item.id} {item.title}", *(self._cell(version, item) for version in self.results))
             for item in self.items
         ]
-        found = self.regressions()
-        lines = [f"regression: {line}" for line in found] or ["no regression between these versions"]
+        regressions = self.regressions()
+        lines = [f"regression: {line}" for line in regressions] or ["no regression between these versions"]
         return Table((self.items[0].suite.item, *self.results), rows), Lines(lines)
 
     def to_json(self) -> dict[str, object]:
         """What `--json` prints: the results and what was left out by version, and the regressions."""
         return {
             "versions": {
-                version: [one.model_dump(mode="json") for one in results]
+                version: [result.model_dump(mode="json") for result in results]
                 for version, results in self.results.items()
             },
             "left_out": [
@@ -80,10 +80,10 @@ def in_order(versions: str) -> list[str]:
     Raises:
         BadInput: there is none.
     """
-    found = dict.fromkeys(one.strip() for one in versions.split(",") if one.strip())
-    if not found:
+    names = dict.fromkeys(name.strip() for name in versions.split(",") if name.strip())
+    if not names:
         raise BadInput("--versions names no version", expected="Kafka versions, such as 4.1.1,4.3.1,4.4.0")
-    return sorted(found, key=version_key)
+    return sorted(names, key=version_key)
 
 
 def items_for(

@@ -57,7 +57,11 @@ def _field(name: str, function: Callable[..., Expectation]) -> Any:
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
     types: dict[str, Any] = {
-        one.name: (hints[one.name], ... if one.default is one.empty else one.default) for one in parameters
+        parameter.name: (
+            hints[parameter.name],
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
+        for parameter in parameters
     }
     model: Any = create_model(name, __base__=Frozen, __doc__=function.__doc__, **types)
     first = next(iter(types), None)
