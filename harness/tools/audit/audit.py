@@ -62,7 +62,7 @@ def audit(
     last = {(entry.file, canonical(entry.name)): entry for entry in entries}
     counting = [entry for entry in entries if last[entry.file, canonical(entry.name)] is entry]
     effective = EffectiveSettings(tuple(entries), chosen, read_version(kafka), server_defaults, kinds)
-    refused = {canonical(name): one for name, one in _refused_values(counting, effective)}
+    refused = {canonical(name): finding for name, finding in _refused_values(counting, effective)}
     unsaid = {*silent, *refused, *(canonical(entry.name) for entry in entries if _is_filled_in_later(entry))}
     rules = [rule for rule in RULES if unsaid.isdisjoint(rule.settings) and rule.speaks(effective)]
     findings = [
@@ -76,9 +76,9 @@ def audit(
         client=chosen,
         kafka=kafka,
         settings=tuple(
-            _audited_setting(one, refused, last[one.file, canonical(one.name)])
-            for one in entries
-            if canonical(one.name) in names
+            _audited_setting(entry, refused, last[entry.file, canonical(entry.name)])
+            for entry in entries
+            if canonical(entry.name) in names
         ),
         findings=by_severity(findings),
         unknown=tuple(_unknown(entries, effective)),
@@ -174,12 +174,12 @@ def _cut_numbers(
     """One finding for each value that librdkafka takes for another number than is written there."""
     for entry in entries:
         value = entry.value.strip()
-        found = read_as_number(entry.name, value, effective.client, effective.kafka)
-        if found is not None and canonical(entry.name) not in refused:
+        taken = read_as_number(entry.name, value, effective.client, effective.kafka)
+        if taken is not None and canonical(entry.name) not in refused:
             yield AuditFinding(
                 rule="number-cut",
                 severity=Severity.RISK,
-                says=f"librdkafka takes {entry.name}={value} for {found[0]:,}: {found[1]}",
+                says=f"librdkafka takes {entry.name}={value} for {taken[0]:,}: {taken[1]}",
                 do=f"write the whole number in decimal in {entry.file}, line {entry.line}",
                 source="librdkafka reads numbers by strtol; it refuses only what begins with none",
                 settings={entry.name: value},

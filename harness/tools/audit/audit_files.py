@@ -39,28 +39,30 @@ def audit_files(
     """
     version, kafka_from = (kafka, None) if kafka else _version(files)
     found_units = units(files, client)
-    sections = [one.section for one in found_units]
+    sections = [unit.section for unit in found_units]
     done = [
         audit(section.entries, section.client, version, kinds=_kinds((section,)), silent=section.silent)
         for section in sections
     ]
     several = len(sections) > 1
     settings, unknown = [], []
-    found: dict[tuple[str | None, str], AuditFinding] = {}
-    for section, one in zip(sections, done, strict=True):
+    findings: dict[tuple[str | None, str], AuditFinding] = {}
+    for section, audited in zip(sections, done, strict=True):
         of = section.title if several and section.title else None
-        settings += [setting.model_copy(update={"of": of}) for setting in one.settings]
-        unknown += list(one.unknown)
-        values = (finding for finding in one.findings if finding.rule in _OF_ONE_SETTING)
-        found |= {(of, finding.says): finding.model_copy(update={"of": of}) for finding in values}
+        settings += [setting.model_copy(update={"of": of}) for setting in audited.settings]
+        unknown += list(audited.unknown)
+        values = (finding for finding in audited.findings if finding.rule in _OF_ONE_SETTING)
+        findings |= {(of, finding.says): finding.model_copy(update={"of": of}) for finding in values}
     for combination in together(found_units):
         entries = [entry for section in combination for entry in section.entries]
         whose = next((section.client for section in combination if section.client), None)
         judged = audit(entries, whose, version, kinds=_kinds(combination), silent=_silent(combination))
-        for finding in (one for one in judged.findings if one.rule not in _OF_ONE_SETTING):
+        for finding in (candidate for candidate in judged.findings if candidate.rule not in _OF_ONE_SETTING):
             of = " with ".join(_concerned(finding, combination)) if several else ""
-            found.setdefault((of, finding.rule + finding.says), finding.model_copy(update={"of": of or None}))
-    found |= {(None, finding.says): finding for finding in shared_ids(files)}
+            findings.setdefault(
+                (of, finding.rule + finding.says), finding.model_copy(update={"of": of or None})
+            )
+    findings |= {(None, finding.says): finding for finding in shared_ids(files)}
     library = next((section.client for section in sections if section.client), done[0].client)
     return Audit(
         client=library,
@@ -68,7 +70,7 @@ def audit_files(
         kafka_from=kafka_from,
         notes=tuple(_notes(found_units, version)),
         settings=tuple(settings),
-        findings=by_severity(found.values()),
+        findings=by_severity(findings.values()),
         unknown=tuple(unknown),
         read=tuple(_read(files, library)),
     )
@@ -85,14 +87,14 @@ def _read(files: Iterable[ConfigFile], client: ClientLibrary) -> Iterator[str]:
 
 def _version(files: Sequence[ConfigFile]) -> tuple[str, str | None]:
     """The oldest version of Kafka that the files name, and what names it; else the newest known one."""
-    found = oldest_version(file.kafka[1] for file in files if file.kafka)
-    return found or (DEFAULT_VERSION, None)
+    oldest = oldest_version(file.kafka[1] for file in files if file.kafka)
+    return oldest or (DEFAULT_VERSION, None)
 
 
 def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
     """What the files leave open: names that two of them set, and the minimum ISR behind acks=all."""
     yield from repeated(found)
-    sections = [one.section for one in found if not one.section.alone]
+    sections = [unit.section for unit in found if not unit.section.alone]
     if any(section.kind in SERVER_KINDS for section in sections):
         return
     version = read_version(kafka)
@@ -106,10 +108,11 @@ def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
         for section in sections
     ]
     stored = any(
-        not one.kinds.isdisjoint(SERVER_KINDS) or _LEAST in one.written for one in effective_settings
+        not settings.kinds.isdisjoint(SERVER_KINDS) or _LEAST in settings.written
+        for settings in effective_settings
     )
-    told = stored or not _silent(sections).isdisjoint((_LEAST, "acks"))
-    if not told and any(one.producing and one.acks == "all" for one in effective_settings):
+    known = stored or not _silent(sections).isdisjoint((_LEAST, "acks"))
+    if not known and any(settings.producing and settings.acks == "all" for settings in effective_settings):
         yield _NO_LEAST
 
 

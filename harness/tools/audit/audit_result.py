@@ -65,16 +65,16 @@ class Audit(Frozen):
 
     def exit_code(self) -> int:
         """1 if something is refused, contradictory or misspelt; else 0, with or without risks."""
-        bad = any(one.severity is not Severity.RISK for one in self.findings)
-        return 1 if bad or any(one.did_you_mean for one in self.unknown) else 0
+        bad = any(finding.severity is not Severity.RISK for finding in self.findings)
+        return 1 if bad or any(setting.did_you_mean for setting in self.unknown) else 0
 
     def proofs(self) -> tuple[RuleProof, ...]:
         """The experiments that would show the findings, each once, with the arms of all findings (empty:
         all)."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
-        for one in self.findings:
-            if one.experiment is not None:
-                wanted.setdefault(one.experiment, []).append(one.arms)
+        for finding in self.findings:
+            if finding.experiment is not None:
+                wanted.setdefault(finding.experiment, []).append(finding.arms)
         return tuple(
             RuleProof(name, () if () in arms else tuple(dict.fromkeys(arm for some in arms for arm in some)))
             for name, arms in wanted.items()
@@ -83,4 +83,4 @@ class Audit(Frozen):
 
 def by_severity(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """The findings, the worst first."""
-    return tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity)))
+    return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))

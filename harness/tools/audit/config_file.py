@@ -79,16 +79,16 @@ class ConfigFile:
 
 def without_repetition(sections: Iterable[ConfigSection]) -> tuple[ConfigSection, ...]:
     """The sections; of several that only differ in names and addresses the first, with the labels of all."""
-    found: dict[object, ConfigSection] = {}
+    distinct: dict[object, ConfigSection] = {}
     labels: dict[object, list[str]] = {}
     for section in sections:
         pairs = ((canonical(entry.name), entry.value.strip()) for entry in section.entries)
         # Of two entries with one name the later one counts.
         settings = {name: str(bool(value)) if name in _OWN_NAMES else value for name, value in pairs}
         key = (section.kind, section.client, section.alone, section.silent, frozenset(settings.items()))
-        found.setdefault(key, section)
-        told = labels.setdefault(key, [])
+        distinct.setdefault(key, section)
+        merged = labels.setdefault(key, [])
         # A profile that has what all have is not told.
-        if not told or PROFILE not in section.labels[0] or PROFILE in told[0]:
-            told += section.labels
-    return tuple(replace(section, labels=tuple(labels[key])) for key, section in found.items())
+        if not merged or PROFILE not in section.labels[0] or PROFILE in merged[0]:
+            merged += section.labels
+    return tuple(replace(section, labels=tuple(labels[key])) for key, section in distinct.items())

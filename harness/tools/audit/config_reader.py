@@ -56,19 +56,19 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
             reading.document(formats()[name], lines, "")
         reading.formats, reading.notes = {output.format: None}, list(output.notes)
     if not reading.sections and reading.not_read:
-        name, one = reading.not_read.popitem()
+        name, unread = reading.not_read.popitem()
         raise BadInput(
             f"{name}: recognised, not read",
             where=str(path),
-            found=f"{one.not_read}{seen}",
-            next_step=f"{one.instead}; {_DOCS}" if one.instead else _DOCS,
+            found=f"{unread.not_read}{seen}",
+            next_step=f"{unread.instead}; {_DOCS}" if unread.instead else _DOCS,
         )
-    found = reading.found(path)
+    file = reading.found(path)
     if output is not None:
         # A log has the same client once more when its process was started again.
-        found = replace(found, clients=())
-    written = list(dict.fromkeys(one.name for section in found.sections for one in section.entries))
-    properties = found.format == "properties"
+        file = replace(file, clients=())
+    written = list(dict.fromkeys(entry.name for section in file.sections for entry in section.entries))
+    properties = file.format == "properties"
     # Words such as `partitions` are in other files, too.
     dotted = [name for name in written if "." in name or name in ("acks", "retries")]
     known = (canonical(name) in every_name() for name in (written if properties else dotted))
@@ -79,22 +79,22 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
                 "this file has names of Kafka where they are not read",
                 where=str(path),
                 expected="Kafka's names as keys, below `producer` or `consumer`, or a known format",
-                found=f"{found.format}; {names}",
+                found=f"{file.format}; {names}",
                 next_step=f"{_INSTEAD}; {_DOCS}",
             )
         raise BadInput(
             "no line of this file sets anything that Kafka's clients, topics or brokers have",
             where=str(path),
-            found="; ".join((other.what if other else found.format, *found.notes)),
+            found="; ".join((other.what if other else file.format, *file.notes)),
             next_step=other.next_step if other and other.has_equal else _DOCS,
         )
-    return found
+    return file
 
 
 def _other_file(found: Iterable[FlatDocument], path: Path) -> OtherFile | None:
     """What another tool's file is, by its first keys."""
-    keys = ({re.split(r"[.\[]", line.name)[0]: line.value for line in one.lines} for one in found)
-    return next(filter(None, (recognised(one, str(path)) for one in keys)), None)
+    keys = ({re.split(r"[.\[]", line.name)[0]: line.value for line in document.lines} for document in found)
+    return next(filter(None, (recognised(names, str(path)) for names in keys)), None)
 
 
 class _Reading:
@@ -113,16 +113,19 @@ class _Reading:
         known = [
             section
             for section in self.sections
-            if section.kind or any(kinds_of(one.name) for one in section.entries)
+            if section.kind or any(kinds_of(entry.name) for entry in section.entries)
         ]
         if known and len(known) < len(self.sections):
             # Beside these a document in which no name is Kafka's is something else.
             others = (section for section in self.sections if not section.kind)
             self.others += [
-                one.name for section in others for one in section.entries if not kinds_of(one.name)
+                entry.name for section in others for entry in section.entries if not kinds_of(entry.name)
             ]
         sections = without_repetition(known or self.sections)
-        notes = [*self.notes, *(f"{name} is not read: {one.not_read}" for name, one in self.not_read.items())]
+        notes = [
+            *self.notes,
+            *(f"{name} is not read: {unread.not_read}" for name, unread in self.not_read.items()),
+        ]
         if silent := sorted({name for section in sections for name in section.silent}):
             which = ", ".join(silent[:6])
             notes.append(f"set below keys that are not read, so that no rule is applied to them: {which}")
@@ -137,8 +140,10 @@ class _Reading:
     def file(self, found: Iterable[FlatDocument], label: str = "", process: Process | None = None) -> None:
         """Read the documents of one file; `label` tells it from others that are in the same one, `process` is
         what runs the clients in it."""
-        chosen = [(format_of(one), one) for each in found for one in _items(each) if one.lines]
-        layered = next((one for one, _ in chosen if one.profiles), None)
+        chosen = [
+            (format_of(document), document) for each in found for document in _items(each) if document.lines
+        ]
+        layered = next((fitting for fitting, _ in chosen if fitting.profiles), None)
         if layered is None:
             for fitting, document in chosen:
                 self.document(fitting, document.lines, label, process)
@@ -183,8 +188,8 @@ class _Reading:
             within = joined(label, own)
             runs = Process(within, sorted_.copies_of(part)) if format_.processes else process
             if into == "file":
-                for one in inner:
-                    self.file(documents(one.value, one.name), within, runs)
+                for line in inner:
+                    self.file(documents(line.value, line.name), within, runs)
             else:
                 name = VARIABLES if into == "variables" else into
                 self.document(formats()[name], inner, within, runs)

@@ -42,28 +42,28 @@ def units(files: Sequence[ConfigFile], client: ClientLibrary | None) -> list[Uni
     """All sections. Those of which only the names tell what they are are one section, in whatever files they
     are, unless two files set the same name."""
     numbered = [Unit(section, number) for number, file in enumerate(files) for section in file.sections]
-    named = [one for one in numbered if one.section.kind is None]
-    apart = [one for one in named if any(_shared(one, other) for other in named)]
-    found = [Unit(_named_section(files, one, client), one.file) for one in apart]
-    entries = tuple(entry for one in named if one not in apart for entry in one.section.entries)
+    named = [unit for unit in numbered if unit.section.kind is None]
+    apart = [unit for unit in named if any(_shared(unit, other) for other in named)]
+    grouped = [Unit(_named_section(files, unit, client), unit.file) for unit in apart]
+    entries = tuple(entry for unit in named if unit not in apart for entry in unit.section.entries)
     if entries:
-        merged = [one.section for one in named if one not in apart]
+        merged = [unit.section for unit in named if unit not in apart]
         given = next((section.client for section in merged if section.client), None)
         silent = frozenset(name for section in merged for name in section.silent)
         whole = ConfigSection(None, ("",), _library(entries, client or given), entries, silent=silent)
-        found = [Unit(whole, None), *found]
-    return [*found, *(one for one in numbered if one.section.kind is not None)]
+        grouped = [Unit(whole, None), *grouped]
+    return [*grouped, *(unit for unit in numbered if unit.section.kind is not None)]
 
 
 def repeated(found: Sequence[Unit]) -> Iterator[str]:
     """What is said of names that two files set for one client, topic or broker."""
     known = set()
-    for one, other in combinations(found, 2):
-        names = _shared(one, other)
+    for first, other in combinations(found, 2):
+        names = _shared(first, other)
         if not names:
             continue
-        files = [_file_of(unit, names[0]) for unit in (one, other)]
-        what = next((str(unit.section.kind) for unit in (one, other) if unit.section.kind), "client")
+        files = [_file_of(unit, names[0]) for unit in (first, other)]
+        what = next((str(unit.section.kind) for unit in (first, other) if unit.section.kind), "client")
         others = "another name" if len(names) == 2 else f"{len(names) - 1} other names"
         rest = f" and {others} are" if len(names) > 1 else " is"
         key = (what, *files)
@@ -81,11 +81,11 @@ def together(found: Sequence[Unit]) -> Iterator[tuple[ConfigSection, ...]]:
     Raises:
         BadInput: there are too many clients and topics to judge each with each.
     """
-    yield from ((one.section,) for one in found if one.section.alone)
+    yield from ((unit.section,) for unit in found if unit.section.alone)
     groups: dict[object, list[Unit]] = {}
-    for one in found:
-        if not one.section.alone:
-            groups.setdefault((one.file, one.section.kind), []).append(one)
+    for unit in found:
+        if not unit.section.alone:
+            groups.setdefault((unit.file, unit.section.kind), []).append(unit)
     chosen = _alternatives(list(groups.values()))
     if math.prod(map(len, chosen)) > _MOST_TOGETHER:
         counts = ", ".join(
@@ -97,7 +97,7 @@ def together(found: Sequence[Unit]) -> Iterator[tuple[ConfigSection, ...]]:
             next_step="audit fewer files at a time",
         )
     for combination in product(*chosen):
-        sections = [one.section for one in combination]
+        sections = [unit.section for unit in combination]
         for library in dict.fromkeys(section.client for section in sections if section.client) or [None]:
             fitting = [section for section in sections if section.client in (None, library)]
             yield tuple(sorted(fitting, key=lambda section: _ORDER.index(section.kind)))
@@ -107,7 +107,7 @@ def _alternatives(groups: list[list[Unit]]) -> list[list[Unit]]:
     """The groups, of which those that set the same name for one client are one."""
     done: list[list[Unit]] = []
     for group in groups:
-        same = [other for other in done if any(_shared(one, two) for one in group for two in other)]
+        same = [other for other in done if any(_shared(mine, theirs) for mine in group for theirs in other)]
         done = [other for other in done if other not in same]
         done.append([*(unit for other in same for unit in other), *group])
     return done
@@ -137,9 +137,9 @@ def _kinds(section: ConfigSection) -> frozenset[SettingKind]:
     """What a section configures: by the names that only one kind has, else whatever has its names."""
     if section.kind is not None:
         return frozenset([section.kind])
-    known = [one for entry in section.entries if (one := known_settings().get(canonical(entry.name)))]
-    sole = frozenset(kind for one in known if len(one.kinds) == 1 for kind in one.kinds)
-    return sole or frozenset(kind for one in known for kind in one.kinds)
+    known = [item for entry in section.entries if (item := known_settings().get(canonical(entry.name)))]
+    sole = frozenset(kind for setting in known if len(setting.kinds) == 1 for kind in setting.kinds)
+    return sole or frozenset(kind for setting in known for kind in setting.kinds)
 
 
 def _named_section(files: Sequence[ConfigFile], one: Unit, client: ClientLibrary | None) -> ConfigSection:
@@ -155,7 +155,7 @@ def _named_section(files: Sequence[ConfigFile], one: Unit, client: ClientLibrary
 
 def _library(entries: Sequence[PropertyLine], given: ClientLibrary | None) -> ClientLibrary | None:
     known = (known_settings().get(canonical(entry.name)) for entry in entries)
-    of_servers = all(one is None or not one.kinds.isdisjoint(SERVER_KINDS) for one in known)
+    of_servers = all(setting is None or not setting.kinds.isdisjoint(SERVER_KINDS) for setting in known)
     return given or (None if of_servers else client_of(entries))
 
 

@@ -48,7 +48,7 @@ class EffectiveSettings:
         """What this configures: what is declared, and the kinds of all names that belong to exactly one."""
         known = (known_settings(self.kafka).get(name) for name in self.written)
         return self.declared | frozenset(
-            kind for one in known if one and len(one.kinds) == 1 for kind in one.kinds
+            kind for setting in known if setting and len(setting.kinds) == 1 for kind in setting.kinds
         )
 
     def value(self, name: str) -> str | None:
@@ -82,7 +82,7 @@ class EffectiveSettings:
 
     def listed(self, name: str) -> tuple[str, ...]:
         """The elements of a list as written."""
-        return tuple(filter(None, (one.strip() for one in self.written.get(name, "").split(","))))
+        return tuple(filter(None, (element.strip() for element in self.written.get(name, "").split(","))))
 
     @property
     def producing(self) -> bool:

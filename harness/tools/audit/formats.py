@@ -85,7 +85,7 @@ class Format(Frozen):
             return value
         if name == "isolation.level":
             return value.lower().replace("-", "_")
-        types = {one.partition(" ")[0] for one in known.values.values()}
+        types = {values.partition(" ")[0] for values in known.values.values()}
         if types & {"boolean", "flag"}:
             return _TRUTH.get(value.lower(), value)
         measure = _MEASURE.fullmatch(value) if types & {"int", "long", "double"} else None
@@ -96,17 +96,17 @@ class Format(Frozen):
 def formats() -> dict[str, Format]:
     """The table of formats, by name."""
     text = (resources.files("harness.tools.audit") / "formats.yaml").read_text()
-    return {one.name: one for one in TypeAdapter(list[Format]).validate_python(yaml.safe_load(text))}
+    return {row.name: row for row in TypeAdapter(list[Format]).validate_python(yaml.safe_load(text))}
 
 
 def format_of(document: FlatDocument) -> Format:
     """The first format that this is recognised as."""
     text = "\n".join(f"{line.name}={line.value}" for line in document.lines)
     return next(
-        one
-        for one in formats().values()
-        if (document.syntax in one.syntax if one.syntax is not None else _may_be(one, document.syntax))
-        and all(re.search(has, text, re.MULTILINE) for has in one.has)
+        row
+        for row in formats().values()
+        if (document.syntax in row.syntax if row.syntax is not None else _may_be(row, document.syntax))
+        and all(re.search(has, text, re.MULTILINE) for has in row.has)
     )
 
 
@@ -130,5 +130,7 @@ def _squash(name: str) -> str:
 def _by_spelling(kind: SettingKind | None) -> dict[str, str]:
     """The known names of a kind by their letters alone."""
     return {
-        _squash(name): name for name, one in known_settings().items() if kind is None or kind in one.kinds
+        _squash(name): name
+        for name, setting in known_settings().items()
+        if kind is None or kind in setting.kinds
     }

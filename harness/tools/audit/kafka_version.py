@@ -29,9 +29,9 @@ def read_version(text: str) -> VersionNumbers:
     """
     parts = text.split(".")
     if len(parts) in (2, 3) and all(part.isascii() and part.isdigit() for part in parts):
-        found = (*(int(part) for part in parts), _LAST_PATCH)[:3]
-        if found >= numbers(OLDEST):
-            return found
+        version = (*(int(part) for part in parts), _LAST_PATCH)[:3]
+        if version >= numbers(OLDEST):
+            return version
     raise BadInput(
         "this is not a version of Kafka whose rules are known",
         where="--kafka-version",
@@ -65,9 +65,9 @@ next one (Confluent's table of supported versions)."""
 def version_of_image(image: str) -> str | None:
     """The version of Kafka in an image, or a version as it is; None: it is not an image of brokers, or its
     rules are not known."""
-    found = _IMAGE.fullmatch(image.strip())
-    version = found["version"] if found else image.strip()[:_LONGEST]
-    if found and found["name"].startswith("cp-"):
+    match = _IMAGE.fullmatch(image.strip())
+    version = match["version"] if match else image.strip()[:_LONGEST]
+    if match and match["name"].startswith("cp-"):
         major, minor = version.split(".")[:2]
         if major not in _CONFLUENT:
             return None
@@ -82,8 +82,8 @@ def version_of_image(image: str) -> str | None:
 
 def oldest_version(texts: Iterable[str]) -> tuple[str, str] | None:
     """The oldest version that these texts name, and the text that does; None: none names one."""
-    found = [(version, text) for text in texts if (version := version_of_image(text)) is not None]
-    return min(found, key=lambda one: read_version(one[0]), default=None)
+    versions = [(version, text) for text in texts if (version := version_of_image(text)) is not None]
+    return min(versions, key=lambda pair: read_version(pair[0]), default=None)
 
 
 NEWEST = read_version(DEFAULT_VERSION)

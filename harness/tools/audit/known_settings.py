@@ -100,8 +100,10 @@ class KnownSetting:
 
     def default_words(self, client: ClientLibrary, kafka: VersionNumbers) -> str:
         """`default`, with the versions of Kafka that have it, if others have another one."""
-        changes = [one for one in self.changes.get(self._defaults_key(client), ()) if one.what == "default"]
-        later = next((one.version for one in changes if one.is_after(kafka)), None)
+        changes = [
+            change for change in self.changes.get(self._defaults_key(client), ()) if change.what == "default"
+        ]
+        later = next((change.version for change in changes if change.is_after(kafka)), None)
         if later is not None:
             return f"default before Kafka {later}"
         return f"default since Kafka {changes[-1].version}" if changes else "default"
@@ -109,7 +111,7 @@ class KnownSetting:
     def _defaults_key(self, client: ClientLibrary) -> _DefaultsKey:
         keys = [(client, kind) for kind in SettingKind]
         keys += [(ClientLibrary.JAVA, kind) for kind in SERVER_KINDS]
-        return next((one for one in keys if self.defaults.get(one)), keys[0])
+        return next((key for key in keys if self.defaults.get(key)), keys[0])
 
 
 def canonical(name: str) -> str:
@@ -128,29 +130,33 @@ def listed_name(name: str) -> str:
 @cache
 def _catalogue() -> tuple[tuple[_DefaultsKey, str, str, str, tuple[SettingChange, ...]], ...]:
     """The lines of settings.tsv: place, name, default, values and changes."""
-    found = []
+    rows = []
     for line in (resources.files("harness.tools.audit") / "settings.tsv").read_text().splitlines():
         if not line.startswith("#"):
             client, kind, name, default, _alias, values, *rest = line.split("\t")
-            words = [change.split(" ", 2) for one in rest for change in one.split("; ")]
-            changes = tuple(SettingChange(one[0], one[1], "".join(one[2:])) for one in words)
-            found.append(((ClientLibrary(client), SettingKind(kind)), name, default, values, changes))
-    return tuple(found)
+            words = [change.split(" ", 2) for column in rest for change in column.split("; ")]
+            changes = tuple(SettingChange(parts[0], parts[1], "".join(parts[2:])) for parts in words)
+            rows.append(((ClientLibrary(client), SettingKind(kind)), name, default, values, changes))
+    return tuple(rows)
 
 
 @cache
 def known_settings(kafka: VersionNumbers = NEWEST) -> dict[str, KnownSetting]:
     """Every setting that this version of Kafka knows, by name."""
-    found = {name: KnownSetting({}, {(ClientLibrary.JAVA, SettingKind.TOPIC): _COUNT}) for name in _OURS}
-    for place, name, default, values, changes in _catalogue():
-        if any(one.is_after(kafka) == (one.what == "added") for one in changes if one.what in _PRESENCE):
+    settings = {name: KnownSetting({}, {(ClientLibrary.JAVA, SettingKind.TOPIC): _COUNT}) for name in _OURS}
+    for key, name, default, values, changes in _catalogue():
+        if any(
+            change.is_after(kafka) == (change.what == "added")
+            for change in changes
+            if change.what in _PRESENCE
+        ):
             continue
-        older = {one.what: one.before for one in reversed(changes) if one.is_after(kafka)}
-        known = found.setdefault(name, KnownSetting({}, {}))
-        known.defaults[place] = older.get("default", default)
-        known.values[place] = older.get("values", values)
-        known.changes[place] = changes
-    return found
+        older = {change.what: change.before for change in reversed(changes) if change.is_after(kafka)}
+        known = settings.setdefault(name, KnownSetting({}, {}))
+        known.defaults[key] = older.get("default", default)
+        known.values[key] = older.get("values", values)
+        known.changes[key] = changes
+    return settings
 
 
 @cache
@@ -166,13 +172,13 @@ def change_of_name(name: str, client: ClientLibrary, kafka: VersionNumbers) -> S
         return None
     return next(
         (
-            one
+            change
             for (library, kind), known, *_, changes in _catalogue()
-            for one in changes
+            for change in changes
             if known == name
             and (library is client or kind in SERVER_KINDS)
-            and one.what in _PRESENCE
-            and one.is_after(kafka) == (one.what == "added")
+            and change.what in _PRESENCE
+            and change.is_after(kafka) == (change.what == "added")
         ),
         None,
     )
@@ -180,7 +186,7 @@ def change_of_name(name: str, client: ClientLibrary, kafka: VersionNumbers) -> S
 
 def closest_setting(name: str) -> str | None:
     """The known name that was probably meant; None: none is similar."""
-    same = (one for one in known_settings() if one.lower() == name.lower())
+    same = (known for known in known_settings() if known.lower() == name.lower())
     return next(same, None) or closest(canonical(name), known_settings(), cutoff=0.8)
 
 

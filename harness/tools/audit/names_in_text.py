@@ -21,13 +21,13 @@ _MOST = 6
 def kafka_names(text: str) -> tuple[str, ...]:
     """The first names in a text that Kafka's clients, topics or brokers have: also behind other names
     (`app.consumer.auto.offset.reset`), and in other spellings (`AutoOffsetReset`)."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in _WORD.findall(text[:_LONGEST]):
         if (name := inner_name(word) or _in_another_spelling(word)) is not None:
-            found[name] = None
-        if len(found) == _MOST:
+            names[name] = None
+        if len(names) == _MOST:
             break
-    return tuple(found)
+    return tuple(names)
 
 
 def inner_name(name: str) -> str | None:

@@ -26,7 +26,7 @@ _KINDS = {
 _EMBEDDED = {"StreamsConfig": "Kafka Streams", "DistributedConfig": "Kafka Connect worker"}
 _EMBEDDED |= {"StandaloneConfig": "Kafka Connect worker", "WorkerConfig": "Kafka Connect worker"}
 _ASSIGNORS = ",".join(
-    f"org.apache.kafka.clients.consumer.{one}Assignor" for one in ("Range", "CooperativeSticky")
+    f"org.apache.kafka.clients.consumer.{assignor}Assignor" for assignor in ("Range", "CooperativeSticky")
 )
 _LONG_DEFAULTS = {"partition.assignment.strategy": _ASSIGNORS, "acks": "-1"}
 """Defaults since Kafka 3.0 as they are printed, where settings.tsv has none or another word."""
@@ -77,8 +77,12 @@ def read_printed(text: str, file: str, kafka: str = DEFAULT_VERSION) -> Printed 
         return Printed("kafka-topics --describe", list(_topics(lines, file)))
     if any(map(_GROUPS.match, head)):
         return Printed("kafka-consumer-groups --describe, which shows no settings")
-    found = [_SETTING.fullmatch(line) for line in head]
-    if len(found) > 2 and all(found) and any(one and _JAVA_VALUE.fullmatch(one[2]) for one in found):
+    matches = [_SETTING.fullmatch(line) for line in head]
+    if (
+        len(matches) > 2
+        and all(matches)
+        and any(match and _JAVA_VALUE.fullmatch(match[2]) for match in matches)
+    ):
         return _dumps([("", list(_settings(enumerate(lines, start=1), file)))], kafka)
     return None
 
@@ -86,7 +90,7 @@ def read_printed(text: str, file: str, kafka: str = DEFAULT_VERSION) -> Printed 
 def _blocks(lines: list[str], file: str) -> list[tuple[str, list[PropertyLine]]]:
     """The dumps of a log: the class that printed each, and its settings. Lines of several containers may
     alternate."""
-    found: list[tuple[str, list[tuple[int, str]]]] = []
+    blocks: list[tuple[str, list[tuple[int, str]]]] = []
     opened: dict[str, list[tuple[int, str]]] = {}
     for number, line in enumerate(lines, start=1):
         if not opened and "Config values:" not in line:
@@ -95,15 +99,15 @@ def _blocks(lines: list[str], file: str) -> list[tuple[str, list[PropertyLine]]]
         source, rest = (match[1], match[2]) if match else ("", line)
         if head := _HEAD.search(rest):
             texts = list(_json_texts(rest)) if rest.lstrip().startswith("{") else []
-            found += [(head[1], [(number, one) for one in text.split("\n")[1:]]) for text in texts]
+            blocks += [(head[1], [(number, part) for part in text.split("\n")[1:]]) for text in texts]
             if not texts:
                 opened[source] = []
-                found.append((head[1], opened[source]))
+                blocks.append((head[1], opened[source]))
         elif source in opened and (_SETTING.fullmatch(rest) or not rest.strip() or rest.strip()[0] == "#"):
             opened[source].append((number, rest))
         else:
             opened.pop(source, None)
-    return [(name, list(_settings(block, file))) for name, block in found]
+    return [(name, list(_settings(block, file))) for name, block in blocks]
 
 
 def _json_texts(line: str) -> Iterator[str]:
@@ -113,7 +117,7 @@ def _json_texts(line: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         return
     values = event.values() if isinstance(event, dict) else ()
-    yield from (one for one in values if isinstance(one, str) and _HEAD.search(one))
+    yield from (text for text in values if isinstance(text, str) and _HEAD.search(text))
 
 
 def _settings(lines: Iterable[tuple[int, str]], file: str) -> Iterator[PropertyLine]:
@@ -121,7 +125,7 @@ def _settings(lines: Iterable[tuple[int, str]], file: str) -> Iterator[PropertyL
         match = None if line.lstrip().startswith("#") else _SETTING.fullmatch(line)
         if match is not None and match[2] not in ("null", "None", "[]", ""):
             listed = match[2][1:-1] if match[2].startswith("[") and match[2].endswith("]") else match[2]
-            value = ",".join(one.strip().removeprefix("class ") for one in listed.split(","))
+            value = ",".join(element.strip().removeprefix("class ") for element in listed.split(","))
             yield PropertyLine(match[1], value, file, number)
 
 
@@ -157,7 +161,7 @@ def _kind_of(lines: Iterable[PropertyLine], kafka: VersionNumbers) -> SettingKin
     """The kind whose names a dump without its first line has."""
     known = known_settings(kafka)
     kinds = [known[line.name].kinds for line in lines if line.name in known]
-    return next((kind for one in kinds if len(one) == 1 for kind in one), None)
+    return next((kind for own in kinds if len(own) == 1 for kind in own), None)
 
 
 def _is_default(line: PropertyLine, kind: SettingKind | None, kafka: VersionNumbers) -> bool:
@@ -168,7 +172,7 @@ def _is_default(line: PropertyLine, kind: SettingKind | None, kafka: VersionNumb
         return True
     kinds = SettingKind if kind is None else (kind,)
     return known is not None and any(
-        known.defaults.get((ClientLibrary.JAVA, one)) == line.value for one in kinds
+        known.defaults.get((ClientLibrary.JAVA, possible)) == line.value for possible in kinds
     )
 
 
@@ -178,8 +182,8 @@ def _topics(lines: Iterable[str], file: str) -> Iterator[ConfigSection]:
             pairs = [("partitions", match[2]), ("replication.factor", match[3])]
             pairs += [
                 (name, value)
-                for one in re.split(_COMMA, match[4].strip())
-                for name, sign, value in [one.partition("=")]
+                for pair in re.split(_COMMA, match[4].strip())
+                for name, sign, value in [pair.partition("=")]
                 if sign
             ]
             entries = tuple(PropertyLine(*pair, file, number) for pair in pairs)
@@ -197,7 +201,7 @@ def _configs(lines: Iterable[str], file: str) -> Iterator[ConfigSection]:
             head, entries = match, []
             line = match[3]
         for piece in re.split(_COMMA, line) if head else ():
-            found = _CONFIG.fullmatch(piece)
+            setting = _CONFIG.fullmatch(piece)
             # With --all the defaults are printed, too; the first synonym is where the value is from.
-            if found and found[3] != "true" and not (found[4] or "").startswith("DEFAULT_CONFIG"):
-                entries.append(PropertyLine(found[1], found[2], file, number))
+            if setting and setting[3] != "true" and not (setting[4] or "").startswith("DEFAULT_CONFIG"):
+                entries.append(PropertyLine(setting[1], setting[2], file, number))

@@ -44,7 +44,7 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
     }
     entries = [PropertyLine(name, value, "run.json", 0) for name, value in settings.items()]
     image = meta.cluster.image
-    found = audit(
+    audited = audit(
         entries,
         _LIBRARY.get(meta.client),
         version_or_newest(image.kafka_version),
@@ -54,9 +54,9 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
     # Settings do not help against reports that were false.
     no_use = {FindingClass.EXPIRED} | ({FindingClass.LOST} if lost <= doubts.get(FALSE_REPORTS, 0) else set())
     of_settings = [
-        f"against {one.finding}: {one.do}"
-        for one in found.findings
-        if one.finding in arm.summary.findings and one.finding not in no_use
+        f"against {finding.finding}: {finding.do}"
+        for finding in audited.findings
+        if finding.finding in arm.summary.findings and finding.finding not in no_use
     ]
     return (*([_CLIENT] if doubts else []), *of_settings, *_controls(arm))
 

@@ -77,7 +77,9 @@ class AuditRule:
     def versions(self) -> str | None:
         """The versions of Kafka that it is about, in words; None: all."""
         words = [
-            f"{word} Kafka {one}" for word, one in (("since", self.since), ("before", self.before)) if one
+            f"{word} Kafka {version}"
+            for word, version in (("since", self.since), ("before", self.before))
+            if version
         ]
         return ", ".join(words) or None
 

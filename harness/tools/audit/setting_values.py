@@ -42,13 +42,13 @@ def expected_values(
     if known is None or any(mark in value for mark in PLACEHOLDERS):
         return None
     places = known.values.items()
-    values = {kind: one for (library, kind), one in places if library is client or kind in SERVER_KINDS}
-    narrowed = {kind: one for kind, one in values.items() if kind in kinds} or values
+    values = {kind: form for (library, kind), form in places if library is client or kind in SERVER_KINDS}
+    narrowed = {kind: form for kind, form in values.items() if kind in kinds} or values
     prefix_only = client is ClientLibrary.LIBRDKAFKA
-    if not narrowed or any(_takes(one, value, prefix_only, kafka) for one in narrowed.values()):
+    if not narrowed or any(_takes(form, value, prefix_only, kafka) for form in narrowed.values()):
         return None
-    kind, one = next(iter(narrowed.items()))
-    return _words(one, value), kind
+    kind, allowed = next(iter(narrowed.items()))
+    return _words(allowed, value), kind
 
 
 def read_as_number(
@@ -63,7 +63,7 @@ def read_as_number(
     known = known_settings(kafka).get(listed_name(name))
     if known is None or client is not ClientLibrary.LIBRDKAFKA or any(mark in value for mark in PLACEHOLDERS):
         return None
-    forms = {one.partition(" ")[0] for (library, _), one in known.values.items() if library is client}
+    forms = {form.partition(" ")[0] for (library, _), form in known.values.items() if library is client}
     if not forms or not forms <= set(_BOUNDS):
         return None
     number, rest = c_number(value)
@@ -74,12 +74,12 @@ def read_as_number(
 
 def c_number(text: str) -> tuple[int | None, str]:
     """The number at the beginning of a text, as C's strtol with base 0 reads it, and the rest of the text."""
-    found = re.match(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", text, re.ASCII)
-    if found is None:
+    match = re.match(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", text, re.ASCII)
+    if match is None:
         return None, text
-    digits = found[2]
+    digits = match[2]
     base = 16 if digits[1:2] in ("x", "X") else 8 if digits.startswith("0") else 10
-    return int(found[1] + digits, base), text[found.end() :]
+    return int(match[1] + digits, base), text[match.end() :]
 
 
 def _takes(values: str, value: str, prefix_only: bool, kafka: VersionNumbers) -> bool:
@@ -90,25 +90,25 @@ def _takes(values: str, value: str, prefix_only: bool, kafka: VersionNumbers) ->
         return FORMS[choices].takes(value, kafka)
     if what in _BOUNDS or what == "double":
         pattern = _DECIMAL if what == "double" else _WHOLE
-        found = pattern.match(value) if prefix_only else pattern.fullmatch(value)
-        if found is None:
+        match = pattern.match(value) if prefix_only else pattern.fullmatch(value)
+        if match is None:
             return what == "double" and value in ("NaN", "Infinity", "-Infinity")
-        number = float(found[0].rstrip("dDfF")) if what == "double" else int(found[0][:_MOST_DIGITS])
+        number = float(match[0].rstrip("dDfF")) if what == "double" else int(match[0][:_MOST_DIGITS])
         bound = _BOUNDS.get(what)
         fits = bound is None or -bound - 1 <= number <= bound
-        return fits and (not choices or any(_within(number, one) for one in choices.split("|")))
+        return fits and (not choices or any(_within(number, choice) for choice in choices.split("|")))
     if what in ("boolean", "flag"):
         return value.lower() in (_FLAGS if what == "flag" else _FLAGS[:2])
     known = choices.split("|")
     if what in ("word", "words"):  # in any case
-        known, value = [one.lower() for one in known], value.lower()
+        known, value = [choice.lower() for choice in known], value.lower()
     if what in ("list", "words"):
-        items = [one.strip() for one in value.split(",")]
+        items = [item.strip() for item in value.split(",")]
         may_be_empty = prefix_only or not value
-        return all(one in known for one in items if one or not may_be_empty)
+        return all(item in known for item in items if item or not may_be_empty)
     if what == "word":
         return value in known
-    return what != "string" or value in known or any(fits_time(value, one) for one in known)
+    return what != "string" or value in known or any(fits_time(value, choice) for choice in known)
 
 
 def _within(number: float, choice: str) -> bool:
@@ -119,7 +119,7 @@ def _within(number: float, choice: str) -> bool:
 def _words(values: str, value: str) -> str:
     what, _, choices = values.partition(" ")
     if what in _BOUNDS or what == "double":
-        ranges = " or ".join(_range_words(one, what) for one in choices.split("|")) if choices else ""
+        ranges = " or ".join(_range_words(choice, what) for choice in choices.split("|")) if choices else ""
         return ("a number" if what == "double" else "a whole number") + (f", {ranges}" if ranges else "")
     if what in ("boolean", "flag"):
         return "true or false"
@@ -128,17 +128,17 @@ def _words(values: str, value: str) -> str:
         return FORMS[choices].words + (f" (did you mean {meant!r}?)" if meant else "")
     known = choices.split("|")
     meant = meant_instead(value, known)
-    timed = any(TIME in one for one in known)
-    known = [one.replace(TIME, EXAMPLE_TIME) for one in known]
+    timed = any(TIME in choice for choice in known)
+    known = [choice.replace(TIME, EXAMPLE_TIME) for choice in known]
     several = "a list of" if what in ("list", "words") else "one of"
-    told = f"{several} {', '.join(known)}"
+    words = f"{several} {', '.join(known)}"
     if timed:
-        told += ", with a time in ISO 8601's D, H, M and S that is not negative"
-    cased = next((one for one in known if one.lower() == value.lower()), None)
+        words += ", with a time in ISO 8601's D, H, M and S that is not negative"
+    cased = next((choice for choice in known if choice.lower() == value.lower()), None)
     if cased is not None:
-        return f"{told}, and upper and lower case are told apart (write {cased!r})"
+        return f"{words}, and upper and lower case are told apart (write {cased!r})"
     close = meant or closest(value.lower(), known)
-    return told + (f" (did you mean {close!r}?)" if close else "")
+    return words + (f" (did you mean {close!r}?)" if close else "")
 
 
 def _range_words(choice: str, what: str) -> str:

@@ -52,25 +52,25 @@ _IDS = (
 def shared_ids(files: Iterable[ConfigFile]) -> Iterator[AuditFinding]:
     """One finding for each id that several clients share, in whatever files they are."""
     clients = [section for file in files for section in file.clients]
-    for one in _IDS:
-        found: defaultdict[tuple[str, ...], list[tuple[ConfigSection, PropertyLine]]] = defaultdict(list)
+    for rule in _IDS:
+        by_value: defaultdict[tuple[str, ...], list[tuple[ConfigSection, PropertyLine]]] = defaultdict(list)
         for section in clients:
             last = {canonical(entry.name): entry for entry in section.entries}
-            entry = last.get(one.name)
+            entry = last.get(rule.name)
             if entry is not None and _is_constant(entry):
-                within = (last[name].value.strip() if name in last else "" for name in one.within)
-                found[(entry.value.strip(), *within)].append((section, entry))
-        for (value, *_), holders in found.items():
+                within = (last[name].value.strip() if name in last else "" for name in rule.within)
+                by_value[(entry.value.strip(), *within)].append((section, entry))
+        for (value, *_), holders in by_value.items():
             who = _several(holders)
             if who:
                 yield AuditFinding(
-                    rule=f"shared-{one.name.replace('.', '-')}",
+                    rule=f"shared-{rule.name.replace('.', '-')}",
                     severity=Severity.RISK,
-                    says=f"{who} one {one.name}, {value}: {one.says}",
+                    says=f"{who} one {rule.name}, {value}: {rule.says}",
                     do=f"give each copy its own, such as {value.rstrip('-')}-${{HOSTNAME}}",
-                    source=one.source,
-                    settings={one.name: value},
-                    finding=one.finding,
+                    source=rule.source,
+                    settings={rule.name: value},
+                    finding=rule.finding,
                 )
 
 
@@ -93,8 +93,8 @@ def _several(holders: list[tuple[ConfigSection, PropertyLine]]) -> str:
     names = sorted({*copies, *others})
     if len(names) > 1:
         return f"{', '.join(names[:-1])} and {names[-1]} have"
-    told = [f"{name} runs {words}, which have" for name, words in copies.items() if words]
-    return told[0] if told else ""
+    sentences = [f"{name} runs {words}, which have" for name, words in copies.items() if words]
+    return sentences[0] if sentences else ""
 
 
 def _name(section: ConfigSection) -> str:

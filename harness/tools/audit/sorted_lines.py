@@ -48,25 +48,25 @@ class SortedLines:
 
     def put(self, line: PropertyLine) -> None:
         """Put a line where it belongs; what no row of the format is for is `left`."""
-        found = self.format.row_of(line.name, line.value)
-        if found is None:
+        matched = self.format.row_of(line.name, line.value)
+        if matched is None:
             self.left.append(line)
             return
-        row, groups = found
+        row, groups = matched
         part, name = groups.get("part", "").strip('"'), row.name or groups.get("name", "")
         if row.into is not None:
             if self.format.name == VARIABLES:
-                name = re.sub("_{1,3}", lambda one: _SIGNS[len(one[0])], name.lower())
+                name = re.sub("_{1,3}", lambda match: _SIGNS[len(match[0])], name.lower())
             self.embedded[row.into, part].append(replace(line, name=name))
             return
         for value, settings in row.implies.items():
             if re.fullmatch(value, line.value.strip()):
                 for kind, pairs in settings.items():
-                    self.implied[kind] += [replace(line, name=one, value=to) for one, to in pairs.items()]
+                    self.implied[kind] += [replace(line, name=key, value=to) for key, to in pairs.items()]
         what = groups.get("kind") or row.of
         if row.pairs:
             inside = list(_pairs(line))
-            known = [kinds for one in inside if (kinds := kinds_of(one.name))]
+            known = [kinds for pair in inside if (kinds := kinds_of(pair.name))]
             of = SettingKind(what) if what and all(what in tuple(kinds) for kinds in known) else None
             (self.own[of, part, row.alone] if known else self.left).extend(inside or [line])
         elif what == "version":
@@ -105,11 +105,11 @@ class SortedLines:
                 continue
             if client and not part and kind in named:
                 continue
-            if kind is SettingKind.CONNECTOR and all(one.name not in _OF_ERRORS for one in lines):
+            if kind is SettingKind.CONNECTOR and all(line.name not in _OF_ERRORS for line in lines):
                 continue
             base = self.own.get((kind, "", alone), []) if client and part else []
             shared = self._entries(self.common, kind) if client else ()
-            fitting = [one for one in shared if kind in kinds_of(one.name)]
+            fitting = [entry for entry in shared if kind in kinds_of(entry.name)]
             own = self._entries([*base, *lines, *(self.implied[kind] if kind else ())], kind)
             entries = [*fitting, *own]
             names = {canonical(entry.name) for entry in entries}
@@ -127,26 +127,27 @@ class SortedLines:
         """Leave the lines of clients of which Kafka knows no name: they are those of an application."""
         for (kind, part, alone), lines in list(self.own.items()):
             if self.format.sections and kind is not None and kind not in SERVER_KINDS:
-                names = (self.format.setting_name(re.sub(r"\[\d+\]$", "", one.name), kind) for one in lines)
-                if not any(map(kinds_of, names)) and not has_misspelt(one.name for one in lines):
+                names = (self.format.setting_name(re.sub(r"\[\d+\]$", "", line.name), kind) for line in lines)
+                if not any(map(kinds_of, names)) and not has_misspelt(line.name for line in lines):
                     self.left += self.own.pop((kind, part, alone))
 
     def _silent(self, kind: SettingKind | None, entries: Sequence[PropertyLine]) -> frozenset[str]:
         """Names of Kafka in lines of which the rest is not known; what is left over may be of any client."""
-        unknown = [one.name for one in entries if not kinds_of(one.name)]
+        unknown = [entry.name for entry in entries if not kinds_of(entry.name)]
         if self.format.sections or kind is None:
-            unknown += [one.name for one in self.left]
-        inner = (canonical(name) for one in unknown if (name := inner_name(one)) is not None)
-        return frozenset(inner) - {canonical(one.name) for one in entries}
+            unknown += [line.name for line in self.left]
+        inner = (canonical(name) for word in unknown if (name := inner_name(word)) is not None)
+        return frozenset(inner) - {canonical(entry.name) for entry in entries}
 
     def _client(self, kind: SettingKind | None, entries: list[PropertyLine]) -> ClientLibrary | None:
         if kind in SERVER_KINDS or self.format.syntax == ():
             return None
         if self.format.syntax is None:
             return self.format.client
-        known = [one for one in (known_settings().get(entry.name) for entry in entries) if one]
+        known = [setting for setting in (known_settings().get(entry.name) for entry in entries) if setting]
         java = any(
-            one.clients == {ClientLibrary.JAVA} and one.kinds.isdisjoint(SERVER_KINDS) for one in known
+            setting.clients == {ClientLibrary.JAVA} and setting.kinds.isdisjoint(SERVER_KINDS)
+            for setting in known
         )
         return self.client or (None if java else self.format.client)
 

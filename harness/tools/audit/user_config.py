@@ -38,7 +38,7 @@ _OURS = (
 )
 """Prefixes of broker settings that belong to one broker of one cluster."""
 _FIELDS = frozenset(
-    str(one.alias or name) for name, one in ProducerSettings.model_fields.items() if name != "extra"
+    str(field.alias or name) for name, field in ProducerSettings.model_fields.items() if name != "extra"
 )
 """The settings with a field in `ProducerSettings`, by Kafka's names."""
 _OTHER_NAMES = {
@@ -154,7 +154,9 @@ def _without_effect(
     experiment: Experiment, entries: dict[SettingKind, tuple[PropertyLine, ...]]
 ) -> Iterator[str]:
     """The settings of the files that the experiment, or another one of the files, overrides."""
-    given = {kind: {canonical(one.name): one.value.strip() for one in some} for kind, some in entries.items()}
+    given = {
+        kind: {canonical(line.name): line.value.strip() for line in some} for kind, some in entries.items()
+    }
     topic, own_topic = experiment.topic, given.get(SettingKind.TOPIC, {})
     facts = {"replication.factor": str(topic.replication_factor), "partitions": str(topic.partitions)}
     for arm in experiment.arms:

@@ -55,10 +55,10 @@ def is_filled_in_later(value: str) -> bool:
 
 def seconds_of(text: str) -> float | None:
     """The seconds of a time as java.time.Duration reads it; None: it is none, or too long for it."""
-    found = _TIME.fullmatch(text)
-    if found is None or not any(found[group] for group in (2, 4, 5, 6)):
+    match = _TIME.fullmatch(text)
+    if match is None or not any(match[group] for group in (2, 4, 5, 6)):
         return None
-    sign, days, _, hours, minutes, whole, fraction = found.groups()
+    sign, days, _, hours, minutes, whole, fraction = match.groups()
     parts = zip((days, hours, minutes, whole), (86_400, 3600, 60, 1), strict=True)
     total = sum(int(number or 0) * unit for number, unit in parts)
     if not -_LONGEST_TIME <= total < _LONGEST_TIME:
@@ -69,10 +69,10 @@ def seconds_of(text: str) -> float | None:
 
 def _meant_time(text: str) -> str | None:
     """The time that was probably meant, as ISO 8601 writes it; None: it cannot be guessed."""
-    found = _MEANT.fullmatch(text.strip())
-    if found is None or int(found[1]) == 0:
+    match = _MEANT.fullmatch(text.strip())
+    if match is None or int(match[1]) == 0:
         return None
-    number, unit = int(found[1]), (found[2] or "ms").lower()
+    number, unit = int(match[1]), (match[2] or "ms").lower()
     if unit == "ms":
         return f"PT{number // 60_000}M" if number % 60_000 == 0 else f"PT{number / 1000:g}S"
     if text.upper().startswith("P") and "T" not in text.upper() and unit == "m":
@@ -82,8 +82,8 @@ def _meant_time(text: str) -> str | None:
 
 
 def _is_address(text: str) -> bool:
-    found = _ADDRESS.fullmatch(text)
-    return found is not None and int(found[2]) < 2**16
+    match = _ADDRESS.fullmatch(text)
+    return match is not None and int(match[2]) < 2**16
 
 
 def _is_class(text: str) -> bool:
@@ -121,8 +121,8 @@ class ValueForm:
         if not value.strip():
             return self.empty or (kafka < _NO_EMPTY_ITEMS and self.empty_items is not False)
         may_be_empty = kafka < _NO_EMPTY_ITEMS if self.empty_items is None else self.empty_items
-        items = [one.strip() for one in value.split(",")]
-        return all(self.fits(one) if one else may_be_empty for one in items)
+        items = [item.strip() for item in value.split(",")]
+        return all(self.fits(item) if item else may_be_empty for item in items)
 
 
 def _assignors(*own: str) -> ValueForm:
@@ -206,7 +206,7 @@ def fits_time(value: str, choice: str) -> bool:
 
 def meant_instead(value: str, choices: list[str]) -> str | None:
     """The value of a choice with a time that was probably meant; None: none was."""
-    for before in (one.removesuffix(TIME) for one in choices if one.endswith(TIME)):
+    for before in (choice.removesuffix(TIME) for choice in choices if choice.endswith(TIME)):
         if value.lower().startswith(before.rstrip(":").lower()):
             rest = value[len(before) :]
             seconds = seconds_of(rest)

@@ -120,7 +120,7 @@ def described_offsets(lines: Iterable[bytes]) -> list[dict[str, Any]]:
         row = dict(zip(columns, words, strict=False))
         partition, start, lag = (row.get(name, "") for name in ("PARTITION", "START-OFFSET", "LAG"))
         if _PARTITION.match(partition) and _OFFSET.match(start) and _OFFSET.match(lag):
-            offsets = [None if one == "-" else int(one) for one in (start, lag)]
-            found = (row["GROUP"], row["TOPIC"], int(partition), 0, 0, *offsets, None)
-            rows.append(dict(zip(SHARE_OFFSETS.names, found, strict=True)))
+            offsets = [None if offset == "-" else int(offset) for offset in (start, lag)]
+            values = (row["GROUP"], row["TOPIC"], int(partition), 0, 0, *offsets, None)
+            rows.append(dict(zip(SHARE_OFFSETS.names, values, strict=True)))
     return rows

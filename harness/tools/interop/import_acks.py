@@ -22,8 +22,8 @@ def acks_of(streams: Sequence[ContainerLines], given: Acks | None) -> tuple[Acks
         BadInput: the offsets contradict what is given, or those of several producers contradict each other.
     """
     answers = [(stream, _was_answered(stream.lines())) for stream in streams]
-    answered = next((stream for stream, one in answers if one), None)
-    unanswered = next((stream for stream, one in answers if one is False), None)
+    answered = next((stream for stream, answer in answers if answer), None)
+    unanswered = next((stream for stream, answer in answers if answer is False), None)
     if answered is not None and unanswered is not None:
         raise BadInput(
             "these producers did not have the same acks",
@@ -56,11 +56,11 @@ def acks_of(streams: Sequence[ContainerLines], given: Acks | None) -> tuple[Acks
 def _was_answered(lines: Iterable[bytes | None]) -> bool | None:
     """Whether a broker gave an offset to one of these sends; None: there is no success. A single success may
     lack its offset under other acks too: a broker that has forgotten a retried batch does not name it."""
-    counted, found = LineCounts(), None
+    counted, answered = LineCounts(), None
     for line in lines:
         event = parse(line, PRODUCER, counted)
         if event is not None and event["name"] == "producer_send_success":
             if event["offset"] >= 0:
                 return True
-            found = False
-    return found
+            answered = False
+    return answered

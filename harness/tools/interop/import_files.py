@@ -97,26 +97,26 @@ def streams_of(path: Path, wanted: tuple[str, ...], stack: ExitStack) -> list[Co
     strange: list[bytes] = []
     for line in _raw_lines(content, path):
         source, prefixes, text = split_prefix(line)
-        one = sources.setdefault(source, _Source())
+        stream = sources.setdefault(source, _Source())
         tool = _tool_of(text)
         if tool is not None:
-            one.tools[tool] += 1
-            one.prefixes |= set(prefixes)
+            stream.tools[tool] += 1
+            stream.prefixes |= set(prefixes)
         elif text.strip() and len(strange) < _EXAMINED:
             strange.append(text)
-    for one in sources.values():
-        _settle_records(path, one.tools)
-    found = {name: one for name, one in sources.items() if one.tools.keys() & set(wanted)}
-    if not found:
-        tools = sum((one.tools for one in sources.values()), Counter[str]())
-        found = {name: one for name, one in sources.items() if one.tools}
+    for stream in sources.values():
+        _settle_records(path, stream.tools)
+    chosen = {name: origin for name, origin in sources.items() if origin.tools.keys() & set(wanted)}
+    if not chosen:
+        tools = sum((origin.tools for origin in sources.values()), Counter[str]())
+        chosen = {name: origin for name, origin in sources.items() if origin.tools}
         if tools.keys() != {_ANY}:
             raise _refusal(path, wanted, tools, strange)
     return [
         ContainerLines(
-            path, content, frozenset(one.tools), tuple(sorted(one.prefixes)), name, len(sources) == 1
+            path, content, frozenset(origin.tools), tuple(sorted(origin.prefixes)), name, len(sources) == 1
         )
-        for name, one in found.items()
+        for name, origin in chosen.items()
     ]
 
 
@@ -144,12 +144,14 @@ def _refusal(path: Path, wanted: tuple[str, ...], tools: Counter[str], strange: 
         found, line = "a format that is not known", strange[0]
         if (names := _fields_of(line)) is not None:
             found, next_step = f"{names} in each line", _with_names_of_its_own(wanted)
-        for name, one in _formats()["not_read"].items():
-            if matching := [text for text in strange if one["line"].match(text)]:
-                found, next_step, line = name, one["next"], matching[0]
+        for name, entry in _formats()["not_read"].items():
+            if matching := [text for text in strange if entry["line"].match(text)]:
+                found, next_step, line = name, entry["next"], matching[0]
                 break
     text = line.decode(errors="replace").strip()
-    cut = "".join(one if one.isprintable() else "?" for one in text[:_SHOWN]) + "..." * (len(text) > _SHOWN)
+    cut = "".join(sign if sign.isprintable() else "?" for sign in text[:_SHOWN]) + "..." * (
+        len(text) > _SHOWN
+    )
     return BadInput(
         f"this file is not the output of {wanted[0]}",
         where=str(path),
@@ -196,7 +198,7 @@ def split_prefix(line: bytes) -> tuple[str, tuple[str, ...], bytes]:
     names: list[str] = []
     while text[:1] != b"{" and len(names) < len(_formats()["prefixes"]):
         matches = ((name, pattern.match(text)) for name, pattern in _formats()["prefixes"].items())
-        name, match = next(((name, one) for name, one in matches if one), ("", None))
+        name, match = next(((name, hit) for name, hit in matches if hit), ("", None))
         if match is None:
             break
         names.append(name)
@@ -275,14 +277,15 @@ def readable_twice(path: Path, stack: ExitStack) -> Path:
 @cache
 def _formats() -> dict[str, dict[str, Any]]:
     """formats.yaml with its expressions compiled, in the file's order."""
-    found = yaml.safe_load((resources.files("harness.tools.interop") / "formats.yaml").read_text())
+    formats = yaml.safe_load((resources.files("harness.tools.interop") / "formats.yaml").read_text())
     return {
-        **found,
+        **formats,
         "prefixes": {
             name: re.compile(pattern.encode().replace(b"{time}", _TIME))
-            for name, pattern in found["prefixes"].items()
+            for name, pattern in formats["prefixes"].items()
         },
         "not_read": {
-            name: {**one, "line": re.compile(one["line"].encode())} for name, one in found["not_read"].items()
+            name: {**entry, "line": re.compile(entry["line"].encode())}
+            for name, entry in formats["not_read"].items()
         },
     }

@@ -69,7 +69,7 @@ def share_group(
     table = pa.Table.from_pylist(of_topic, schema=SHARE_OFFSETS)
     pq.write_table(table, folder / SHARE_OFFSETS_DIR / "part-00000.parquet")
     problems = []
-    absent = {at for one in members for at in one.ends} - {row["partition"] for row in of_topic}
+    absent = {at for member in members for at in member.ends} - {row["partition"] for row in of_topic}
     if not rows:
         problems.append(
             "the members of the share group do not print what it had finished: give --share-offsets, which "
@@ -77,7 +77,7 @@ def share_group(
         )
     elif absent:
         problems.append(f"--share-offsets has no row of partition {min(absent)} of {topic}")
-    elif not any(one.earliest for one in members):
+    elif not any(member.earliest for member in members):
         problems.append(
             "no member of the share group was run with --offset-reset-strategy earliest, so it is not known "
             "with which record the group had to begin"
@@ -85,10 +85,10 @@ def share_group(
     info = ShareInfo(
         name=group,
         group=group,
-        members=tuple(one.reader for one in members),
+        members=tuple(member.reader for member in members),
         delivery_limit=_NO_LIMIT,
-        client="librdkafka" if any(one.lines.zoneless for one in members) else "java",
-        deliveries=sum(one.given for one in members),
+        client="librdkafka" if any(member.lines.zoneless for member in members) else "java",
+        deliveries=sum(member.given for member in members),
         closed=True,
     )
     return (info,), tuple(problems)

@@ -64,24 +64,24 @@ def summarize_import(sends: Sends, reads: Reads) -> ImportSummary:
     file_lines: list[str] = []
     problems: list[str] = []
     gaps: list[str] = []
-    for stream, one in sends:
+    for stream, sent in sends:
         odd = [
-            (one.foreign, "values that no such producer writes"),
-            (one.reported_again, "second reports"),
-            (one.of_other_topics, "of other topics"),
+            (sent.foreign, "values that no such producer writes"),
+            (sent.reported_again, "second reports"),
+            (sent.of_other_topics, "of other topics"),
         ]
-        file_lines.append(_file_line(stream, one.lines, odd))
-        if one.reported_again:
+        file_lines.append(_file_line(stream, sent.lines, odd))
+        if sent.reported_again:
             problems.append(
-                f"{stream.name}: {one.reported_again:,} sends were reported twice: "
+                f"{stream.name}: {sent.reported_again:,} sends were reported twice: "
                 "their numbers are not unique"
             )
-        if one.foreign:
-            problems.append(f"{stream.name}: {one.foreign:,} values are not numbers as the tool writes them")
-        if not one.numbers:
+        if sent.foreign:
+            problems.append(f"{stream.name}: {sent.foreign:,} values are not numbers as the tool writes them")
+        if not sent.numbers:
             problems.append(f"{stream.name} reports no send, so it is not known what it may have sent")
-        unclear = one.unclear_keys()
-        if unclear and not one.ended:
+        unclear = sent.unclear_keys()
+        if unclear and not sent.ended:
             problems.append(
                 f"{stream.name}: it does not show how many keys producer {unclear[0]} repeats: "
                 "give --repeating-keys"
@@ -109,7 +109,7 @@ def _file_line(stream: ContainerLines, lines: LineCounts, odd: list[tuple[int, s
 
 def _client(lines: list[LineCounts]) -> str:
     """The library of the tools: those of librdkafka write times without a zone."""
-    return "librdkafka" if any(one.zoneless for one in lines) else "java"
+    return "librdkafka" if any(counts.zoneless for counts in lines) else "java"
 
 
 def metadata(
@@ -122,10 +122,10 @@ def metadata(
     account: ImportSummary,
 ) -> RunMeta:
     """run.json of an imported history; `records` are the rows of its final read."""
-    every: list[ForeignSends | ForeignReads] = [*sends, *(one for _, one in [*live, *finals])]
-    begun = min((one.first_ms for one in every if one.first_ms is not None), default=0) * _MS
-    ended = max(one.last_ms for one in every) * _MS
-    wrote = max(one.last_ms for one in sends) * _MS
+    every: list[ForeignSends | ForeignReads] = [*sends, *(read for _, read in [*live, *finals])]
+    begun = min((stream.first_ms for stream in every if stream.first_ms is not None), default=0) * _MS
+    ended = max(stream.last_ms for stream in every) * _MS
+    wrote = max(sent.last_ms for sent in sends) * _MS
     ends = reduce(or_, (read.ends for _, read in finals or live), Counter[int]())
     partitions = request.partitions or max(ends, default=0) + 1
     bounds = tuple(
@@ -151,7 +151,7 @@ def metadata(
         replication_factor=1,
         acks=request.acks or "all",
         idempotent=request.idempotent,
-        client=_client([one.lines for one in sends]),
+        client=_client([sent.lines for sent in sends]),
         readers=tuple(
             ReaderInfo(
                 name=read.reader,

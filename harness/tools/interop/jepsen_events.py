@@ -52,11 +52,11 @@ class Names:
         self._numbers = {name: number for number, name in enumerate(known)}
 
     def number(self, name: Any) -> int:
-        found = self._numbers.get(name)
-        if found is None:
-            found = self._numbers[name] = len(self.all)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self.all)
             self.all.append(name)
-        return found
+        return number
 
     def numbers(self, names: Iterable[Any]) -> Int64Array:
         return np.array([self.number(name) for name in names], dtype=np.int64)
@@ -150,8 +150,8 @@ def send_events(
         value[index] = odd_value(to.run_id, int(producer[index]), int(seq[index]))
     own = {
         "actor": to.actors.numbers(
-            ("txn" if inside else "send", one)
-            for one, inside in zip(producer.tolist(), (txn >= 0).tolist(), strict=True)
+            ("txn" if inside else "send", number)
+            for number, inside in zip(producer.tolist(), (txn >= 0).tolist(), strict=True)
         ),
         "group": np.where(txn >= 0, txn, seq),
         "position": seq,
@@ -192,8 +192,8 @@ def read_events(table: pa.Table, to: Legend) -> pa.Table:
         time=_column(table, "read_ns", 0),
         order=POLL,
         actor=to.actors.numbers(
-            ("read", reader, one)
-            for reader, one in zip(table["reader"].to_pylist(), session.tolist(), strict=True)
+            ("read", reader, number)
+            for reader, number in zip(table["reader"].to_pylist(), session.tolist(), strict=True)
         ),
         # Records of a live reader in the order in which it received them; those of the final read by
         # partition.

@@ -52,7 +52,7 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
     final = journal.COMMITTED_DIR if meta.transactional else journal.READS_DIR
     reads = [folder / final, *(folder / journal.LIVE_DIR / reader.name for reader in readers)]
     sends = journal_batches(folder / journal.SENDS_DIR, ["producer"], "*.parquet")
-    producers = {one for table in sends for one in pc.unique(table["producer"]).to_pylist()}
+    producers = {producer for table in sends for producer in pc.unique(table["producer"]).to_pylist()}
     legend = Legend(meta.run_id, meta.topic, meta.partitions, producers)
     history = History(
         legend,
@@ -79,21 +79,21 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
 
 
 def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], set[int]]:
-    found: dict[tuple[str, int], set[int]] = {}
+    assigned: dict[tuple[str, int], set[int]] = {}
     for row in journal_rows(folder):
         if row["event"] == "assigned":
             key = legend.keys.number((row["topic"], row["partition"]))
-            found.setdefault((row["reader"], row["session"]), set()).add(key)
-    return found
+            assigned.setdefault((row["reader"], row["session"]), set()).add(key)
+    return assigned
 
 
 def _events(
     folder: Path, reads: list[Path], legend: Legend, transactional: bool, polling: Mapping[str, int]
 ) -> Iterator[pa.Table]:
     transactions = _transactions(folder) if transactional else {}
-    found = _partitions_read(folder, reads)
+    partitions = _partitions_read(folder, reads)
     for table in _sends(folder / journal.SENDS_DIR):
-        yield send_events(table, legend, transactions, found)
+        yield send_events(table, legend, transactions, partitions)
     for path in reads:
         producer = polling.get(path.name) if path.parent.name == journal.LIVE_DIR else None
         polls = [] if producer is None else _polls(folder, producer, transactions)
@@ -139,12 +139,12 @@ def _partitions_read(folder: Path, reads: list[Path]) -> dict[tuple[int, int], t
     for table in journal_batches(folder / journal.SENDS_DIR, ["producer", "seq", "partition"]):
         unknown = table.filter(pc.less(table["partition"], 0))
         wanted.update(zip(unknown["producer"].to_pylist(), unknown["seq"].to_pylist(), strict=True))
-    found: dict[tuple[int, int], tuple[str, int]] = {}
+    partitions: dict[tuple[int, int], tuple[str, int]] = {}
     columns = ["topic", "partition", "producer", "seq"]
     for path in reads if wanted else ():
         for table in journal_batches(path, columns):
             rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
             for topic, partition, producer, seq in rows:
                 if (producer, seq) in wanted:
-                    found.setdefault((producer, seq), (topic, partition))
-    return found
+                    partitions.setdefault((producer, seq), (topic, partition))
+    return partitions

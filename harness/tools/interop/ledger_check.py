@@ -81,10 +81,10 @@ def check_ids(request: LedgerRequest, command: str) -> LedgerResult:
             )
             for number, path in enumerate(request.received)
         ]
-        started = open_engine(require_engine(request.engine, usual_engine(sum(one.rows for one in read))))
+        started = open_engine(require_engine(request.engine, usual_engine(sum(file.rows for file in read))))
         with engine_failures(request.sent[0]):
             counts = count_ids(started.session(), sent, received, folder / "ids")
-    meta = _metadata(request, counts, [problem for one in read for problem in one.problems])
+    meta = _metadata(request, counts, [problem for file in read for problem in file.problems])
     seconds = round(time.perf_counter() - began, 3)
     summary = _summary(counts, seconds)
     arm = ArmResult(
@@ -99,13 +99,13 @@ def check_ids(request: LedgerRequest, command: str) -> LedgerResult:
         seconds=seconds,
         command=command,
     )
-    return LedgerResult(result, tuple(one.line for one in read))
+    return LedgerResult(result, tuple(file.line for file in read))
 
 
 def _read_sent(
     request: LedgerRequest, words: dict[str, str], folder: Path, stack: ExitStack
 ) -> list[LedgerRead]:
-    found = []
+    reads = []
     for number, path in enumerate(request.sent):
         content = readable_twice(path, stack)
         outcome = request.outcome
@@ -117,8 +117,8 @@ def _read_sent(
             if outcome
             else "all taken as acknowledged (--outcome names a column)"
         )
-        found.append(LedgerRead(read.rows, f"{read.line}, {how}", read.problems))
-    return found
+        reads.append(LedgerRead(read.rows, f"{read.line}, {how}", read.problems))
+    return reads
 
 
 def _words(request: LedgerRequest) -> dict[str, str]:
@@ -130,7 +130,7 @@ def _words(request: LedgerRequest) -> dict[str, str]:
     )
     own: dict[str, str] = {}
     for outcome, words in given:
-        for word in (one.strip().lower() for one in words):
+        for word in (text.strip().lower() for text in words):
             if own.setdefault(word, outcome.value) != outcome.value:
                 raise BadInput(
                     f"the word {word!r} is given for two outcomes",

@@ -76,7 +76,7 @@ def write_ids(
         BadInput: the file cannot be read, lacks a column, or has outcomes that are not in `words`.
     """
     separator, names = _header(path)
-    wanted = [_column(path, names, one) for one in (column, *([outcome] if outcome else []))]
+    wanted = [_column(path, names, name) for name in (column, *([outcome] if outcome else []))]
     damaged: Counter[str] = Counter()
 
     def leave_out(row: pa_csv.InvalidRow) -> str:
@@ -111,9 +111,9 @@ def write_ids(
             if words is not None and outcome is None:
                 columns.append(pa.repeat(SendOutcome.ACKED.value, len(ids)))
             elif words is not None:
-                found, unknown = _outcomes(batch.column(wanted[1]), words)
+                outcomes, unknown = _outcomes(batch.column(wanted[1]), words)
                 strange |= dict.fromkeys(unknown)
-                columns.append(found)
+                columns.append(outcomes)
             table = pa.table(columns, schema=pa.schema(fields))
             whole = pc.not_equal(ids, "")
             empty += len(ids) - (pc.sum(whole).as_py() or 0)
@@ -158,8 +158,8 @@ def _header(path: Path) -> tuple[str, tuple[str, ...]]:
             found="JSON" if text.lstrip()[:1] in ("{", "[") else "no text in its first line",
             next_step="`jq -r '[.order_id] | @csv'` makes rows of JSON lines; put the name before them",
         )
-    split = {one: next(csv.reader([text], delimiter=one), []) for one in _SEPARATORS}
-    separator = max(split, key=lambda one: len(split[one]))
+    split = {sign: next(csv.reader([text], delimiter=sign), []) for sign in _SEPARATORS}
+    separator = max(split, key=lambda sign: len(split[sign]))
     return separator, tuple(name.strip() for name in split[separator])
 
 
@@ -204,7 +204,7 @@ def _strange_outcomes(path: Path, column: str, strange: Iterable[str]) -> BadInp
     return BadInput(
         "these outcomes are not known",
         where=f"{path}, column {column}",
-        expected="; ".join(f"{one}: {', '.join(filter(None, some))}" for one, some in WORDS.items()),
+        expected="; ".join(f"{outcome}: {', '.join(filter(None, some))}" for outcome, some in WORDS.items()),
         found=", ".join(list(strange)[:_MOST_WORDS]),
         next_step="say what they mean: --acked WORD (acknowledged), --failed WORD (may be there or not), "
         "--rejected WORD (must not be there)",

@@ -26,12 +26,14 @@ def ledger_text(result: ExperimentResult) -> Iterator[str]:
     (arm,) = result.arms
     if (summary := arm.summary) is None:
         return
-    outcomes = ", ".join(f"{summary.outcomes[one]:,} {one}" for one in SendOutcome if one in summary.outcomes)
+    outcomes = ", ".join(
+        f"{summary.outcomes[outcome]:,} {outcome}" for outcome in SendOutcome if outcome in summary.outcomes
+    )
     yield f"sent {summary.sent:,}" + (f" ({outcomes})" if outcomes else "") + f", received {summary.reads:,}"
     for finding, words in _WORDS.items():
         yield f"{finding} {summary.count(finding):,}: {words}"
     yield f"verdict: {arm.judgement.verdict}"
     yield from (f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons))
-    yield from (f"  e.g. {one.finding}: {one.detail}" for one in summary.examples)
+    yield from (f"  e.g. {example.finding}: {example.detail}" for example in summary.examples)
     yield _LIMITS
     yield f"counted by {summary.engine}"

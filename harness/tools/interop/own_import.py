@@ -99,8 +99,8 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
         RowJournal(transactions, TRANSACTIONS) as rows,
     ):
         files = [file for path in request.journals for file in _event_files(path)]
-        found = [import_events(file, target, sends, rows, taken=taken) for file in files]
-    problems = tuple(problem for problem in found if problem is not None)
+        results = [import_events(file, target, sends, rows, taken=taken) for file in files]
+    problems = tuple(problem for problem in results if problem is not None)
     transactional = any(table.num_rows for table in journal_batches(transactions))
     if not transactional:
         shutil.rmtree(transactions)
@@ -145,13 +145,15 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
 
 def _times(folder: Path) -> tuple[int, int]:
     """When the first record was sent, and when the last one."""
-    found = [
+    spans = [
         pc.min_max(table["sent_ns"]).as_py()
         for table in journal_batches(folder / SENDS_DIR, ["sent_ns"])
         if table.num_rows
     ]
     now = time.time_ns()
-    return min((one["min"] for one in found), default=now), max((one["max"] for one in found), default=now)
+    return min((span["min"] for span in spans), default=now), max(
+        (span["max"] for span in spans), default=now
+    )
 
 
 def _shape(cluster: LiveCluster, topic: str) -> tuple[int, int]:
@@ -161,7 +163,7 @@ def _shape(cluster: LiveCluster, topic: str) -> tuple[int, int]:
         BadInput: no broker knows the topic.
     """
     view = cluster.view((topic,), timeout=_VIEW_SECONDS)
-    known = [state for one in view.answered() for state in one.partitions if state.topic == topic]
+    known = [state for broker in view.answered() for state in broker.partitions if state.topic == topic]
     if not known:
         raise BadInput(
             "the topic is not there",

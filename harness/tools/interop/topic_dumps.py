@@ -52,10 +52,10 @@ def parse_dump(
     """
     raw = line.encode(errors="replace") if isinstance(line, str) else line or b""
     if raw.startswith(b"{"):
-        found = _kcat(raw, topic)
-        if found is None:
+        parsed = _kcat(raw, topic)
+        if parsed is None:
             return None
-        event = found
+        event = parsed
     elif _BEGIN.match(raw):
         event = _console(raw, topic)
     else:
@@ -73,21 +73,21 @@ def _kcat(line: bytes, topic: str | None) -> dict[str, Any] | None:
     if b'"partition"' not in line or b'"offset"' not in line:
         return None
     try:
-        found = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    value = next((name for name in _VALUES if name in found), None)
-    if "name" in found or value is None or not {"partition", "offset"} <= found.keys():
+    value = next((name for name in _VALUES if name in parsed), None)
+    if "name" in parsed or value is None or not {"partition", "offset"} <= parsed.keys():
         return None
-    named = found.get("topic", found.get("topicName"))
+    named = parsed.get("topic", parsed.get("topicName"))
     named = named.get("name") if isinstance(named, dict) else named
     return {
         "topic": named or topic,
-        "partition": whole_number(found["partition"]),
-        "offset": whole_number(found["offset"]),
-        "key": _text(found.get("key")),
-        "value": _text(found[value]),
-        "keyless": "key" not in found,
+        "partition": whole_number(parsed["partition"]),
+        "offset": whole_number(parsed["offset"]),
+        "key": _text(parsed.get("key")),
+        "value": _text(parsed[value]),
+        "keyless": "key" not in parsed,
     }
 
 
@@ -114,7 +114,7 @@ def _console(line: bytes, topic: str | None) -> dict[str, Any]:
         del columns[0]
     if not 1 <= len(columns) <= 2:
         return {}
-    key, value = [None, *(None if one == _NULL else one.decode(errors="replace") for one in columns)][-2:]
+    key, value = [None, *(None if text == _NULL else text.decode(errors="replace") for text in columns)][-2:]
     return {
         "topic": topic,
         "partition": int(match["partition"]),

@@ -168,7 +168,9 @@ def _is_part(part: dict[str, Any], name: str) -> bool:
     if name == "offsets_committed" and part.get("offset") == _NO_OFFSET:
         part["offset"] = -1
     offsets = part.get("offsets", []) if name == "offsets_acknowledged" else []
-    return has_fields(part, _PARTS[name]) and all(has_fields({"offset": one}, _OFFSET) for one in offsets)
+    return has_fields(part, _PARTS[name]) and all(
+        has_fields({"offset": offset}, _OFFSET) for offset in offsets
+    )
 
 
 def count_damaged(lines: LineCounts) -> None:

@@ -70,34 +70,36 @@ def import_run(request: VerifiableImport, folder: Path) -> Imported:
 def _import(request: VerifiableImport, folder: Path) -> Imported:
     group, offsets = described_group(request.share_offsets)
     with ExitStack() as stack:
-        streams = [one for path in request.producers for one in streams_of(path, (PRODUCER_TOOL,), stack)]
+        streams = [
+            stream for path in request.producers for stream in streams_of(path, (PRODUCER_TOOL,), stack)
+        ]
         acks, acks_lines = acks_of(streams, request.acks)
-        sends = [(one, ForeignSends(acks, topic=request.topic, keys=request.keys)) for one in streams]
+        sends = [(stream, ForeignSends(acks, topic=request.topic, keys=request.keys)) for stream in streams]
         parts = _parts(stack, folder / journal.SENDS_DIR, journal.SENDS)
-        for stream, one in sends:
-            one.topic = one.topic or sends[0][1].topic
-            for table in one.tables(stream.lines()):
+        for stream, sent in sends:
+            sent.topic = sent.topic or sends[0][1].topic
+            for table in sent.tables(stream.lines()):
                 parts.write_table(table)
-        topic = next((one.topic for _, one in sends if one.topic), None)
+        topic = next((sent.topic for _, sent in sends if sent.topic), None)
         _refuse_shared(sends)
-        wrote_ms = max(one.last_ms for _, one in sends)
+        wrote_ms = max(sent.last_ms for _, sent in sends)
         reads, finals, records = _read(request, folder, topic, wrote_ms, group, stack)
-        keyed = any(numbers.highest_key >= 0 for _, one in sends for numbers in one.numbers.values())
-        if keyed and (keyless := [(stream, one.keyless) for stream, one in finals if one.keyless]):
+        keyed = any(numbers.highest_key >= 0 for _, sent in sends for numbers in sent.numbers.values())
+        if keyed and (keyless := [(stream, read.keyless) for stream, read in finals if read.keyless]):
             # Each record would be another one than was sent.
             found = f"{keyless[0][1]:,} records without keys, while the producers wrote keys"
             next_step = "print the keys, too (kafka-console-consumer: --property print.key=true)"
             raise _dump_lacks(keyless[0][0], "the keys of the records", found, next_step)
-        read_to = reduce(or_, (one.read_to for _, one in [*reads, *finals]), Counter[int]())
-        for _, one in sends:
-            one.topic = one.topic or topic
-            for table in one.unreported(read_to):
+        read_to = reduce(or_, (read.read_to for _, read in [*reads, *finals]), Counter[int]())
+        for _, sent in sends:
+            sent.topic = sent.topic or topic
+            for table in sent.unreported(read_to):
                 parts.write_table(table)
     account = summarize_import(sends, [*reads, *finals])
     request = replace(request, acks=acks)
-    meta = metadata(request, topic or "", [one for _, one in sends], reads, finals, records, account)
-    members = [one for _, one in reads if isinstance(one, ForeignDeliveries)]
-    topic = topic or next((one.topic for one in members if one.topic), "")
+    meta = metadata(request, topic or "", [sent for _, sent in sends], reads, finals, records, account)
+    members = [read for _, read in reads if isinstance(read, ForeignDeliveries)]
+    topic = topic or next((member.topic for member in members if member.topic), "")
     share, problems = share_group(folder, members, group, offsets, topic, meta.ended_ns or 0)
     meta = meta.model_copy(update={"share": share, "problems": (*meta.problems, *problems)})
     meta.save(folder)
@@ -112,8 +114,8 @@ def _parts(stack: ExitStack, folder: Path, schema: pa.Schema) -> pq.ParquetWrite
 def _refuse_shared(sends: Sends) -> None:
     """Refuse two producers with the same prefix: their records could not be distinguished."""
     owner: dict[int, str] = {}
-    for stream, one in sends:
-        for producer in one.numbers:
+    for stream, sent in sends:
+        for producer in sent.numbers:
             if producer in owner:
                 raise BadInput(
                     "two producers wrote the same values",
@@ -132,17 +134,17 @@ def _read(
     once = Once()
     records = 0
     wanted = (CONSUMER_TOOL, SHARE_TOOL)
-    streams = [one for path in request.consumers for one in streams_of(path, wanted, files)]
+    streams = [stream for path in request.consumers for stream in streams_of(path, wanted, files)]
     live: Reads = [
         (stream, _reader_of(stream)(name, RUN_ID, topic=topic))
-        for stream, name in zip(streams, _names([one.reader for one in streams]), strict=True)
+        for stream, name in zip(streams, _names([stream.reader for stream in streams]), strict=True)
     ]
     finals = [
         (stream, ForeignReads(FINAL, RUN_ID, topic=topic, dump_ms=wrote_ms))
         for path in request.finals
         for stream in streams_of(path, (CONSUMER_TOOL, KCAT, CONSOLE, JSON_DUMP, TABLE), files)
     ]
-    if topic is None and (unnamed := [one for one, _ in finals if {CONSOLE, TABLE} & one.tools]):
+    if topic is None and (unnamed := [stream for stream, _ in finals if {CONSOLE, TABLE} & stream.tools]):
         found = (
             f"{' and '.join(sorted(unnamed[0].tools))}, and no send of a producer, which would name the topic"
         )
@@ -150,26 +152,26 @@ def _read(
     with ExitStack() as stack:
         final = _parts(stack, folder / journal.READS_DIR, journal.READS)
         given = None
-        for stream, one in [*live, *finals]:
-            is_final, is_share = one.reader == FINAL, isinstance(one, ForeignDeliveries)
-            live_folder = folder / journal.LIVE_DIR / one.reader
+        for stream, read in [*live, *finals]:
+            is_final, is_share = read.reader == FINAL, isinstance(read, ForeignDeliveries)
+            live_folder = folder / journal.LIVE_DIR / read.reader
             own = None if is_final or is_share else _parts(stack, live_folder, journal.READS)
             if is_share and given is None:
                 given = _parts(stack, folder / DELIVERIES_DIR, DELIVERIES)
-            for table in one.tables(stream.lines()):
+            for table in read.tables(stream.lines()):
                 if own is not None:
                     own.write_table(table)
-                if isinstance(one, ForeignDeliveries) and given is not None:
-                    given.write_table(one.deliveries(group))
+                if isinstance(read, ForeignDeliveries) and given is not None:
+                    given.write_table(read.deliveries(group))
                 if is_final or not finals:
                     fresh = once.fresh(table)
                     final.write_table(fresh)
                     records += fresh.num_rows
-            if isinstance(one, ForeignDeliveries) and given is not None:
-                given.write_table(one.deliveries(group, end=True))
-            _refuse_silent(stream, one)
-        assignments = [row for _, one in live for row in one.assignments]
-        commits = [row for _, one in live for row in one.commits]
+            if isinstance(read, ForeignDeliveries) and given is not None:
+                given.write_table(read.deliveries(group, end=True))
+            _refuse_silent(stream, read)
+        assignments = [row for _, read in live for row in read.assignments]
+        commits = [row for _, read in live for row in read.commits]
         for name, schema, rows in (
             (group_journal.ASSIGNMENTS_DIR, group_journal.ASSIGNMENTS, assignments),
             (group_journal.COMMITS_DIR, group_journal.COMMITS, commits),
@@ -202,11 +204,11 @@ def _dump_lacks(stream: ContainerLines, lacks: str, found: str, next_step: str) 
 
 def _names(wanted: list[str]) -> list[str]:
     """Names of readers, each once, fit for a folder."""
-    found = [FINAL]
-    for one in wanted:
-        stem = re.sub(r"[^A-Za-z0-9_-]", "-", one)
+    names = [FINAL]
+    for reader in wanted:
+        stem = re.sub(r"[^A-Za-z0-9_-]", "-", reader)
         name, number = stem, 2
-        while name in found:
+        while name in names:
             name, number = f"{stem}-{number}", number + 1
-        found.append(name)
-    return found[1:]
+        names.append(name)
+    return names[1:]
