@@ -169,12 +169,12 @@ def experiments(
         typer.echo(EXPERIMENT.builtin_text(show), nl=False)
         return
     names = EXPERIMENT.builtin_names() if show is None else (show,)
-    found = [EXPERIMENT.builtin(name)[0] for name in names]
+    chosen = [EXPERIMENT.builtin(name)[0] for name in names]
     if as_json:
-        print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
+        print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in chosen])
         return
-    for experiment in found:
-        arms = ", ".join(one.name for one in experiment.arms)
+    for experiment in chosen:
+        arms = ", ".join(arm.name for arm in experiment.arms)
         _out.print(f"[bold]{experiment.name}[/bold]: {experiment.title}\n  arms: {arms}", highlight=False)
 
 

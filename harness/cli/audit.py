@@ -48,11 +48,11 @@ def select_experiments(
             expected="names of built-in experiments, YAML files, or a configuration of your own",
             next_step="`kafka-chaos experiments` lists the built-in experiments",
         )
-    found = [load(name, elsewhere=elsewhere) for name in names or [user_config.STANDARD]]
+    experiments = [load(name, elsewhere=elsewhere) for name in names or [user_config.STANDARD]]
     if not own:
-        return found
+        return experiments
     done = []
-    for experiment in found:
+    for experiment in experiments:
         changed, left_out = user_config.with_user_config(experiment, own)
         print_text(ERRORS, *(f"not used: {line}" for line in left_out))
         done.append(changed)
@@ -101,16 +101,16 @@ def audit_settings(
 
     library = None if client == "auto" else ClientLibrary(client)
     read = [read_config(file, library, kafka_version or DEFAULT_VERSION) for file in files]
-    found = audit_files(read, library, kafka_version)
-    for line in () if as_json else audit_text.lines(found):
+    audited = audit_files(read, library, kafka_version)
+    for line in () if as_json else audit_text.lines(audited):
         typer.echo(line)
-    done = _run_proofs(found, results, seed_or_now(seed), quiet=as_json) if prove else []
+    done = _run_proofs(audited, results, seed_or_now(seed), quiet=as_json) if prove else []
     if as_json:
-        proofs = {"proofs": [one.model_dump(mode="json") for one in done]} if prove else {}
-        print_json(found.model_dump(mode="json") | proofs)
-    elif (advice := after_audit(found, this_command(), proved=prove)) is not None:
+        proofs = {"proofs": [result.model_dump(mode="json") for result in done]} if prove else {}
+        print_json(audited.model_dump(mode="json") | proofs)
+    elif (advice := after_audit(audited, this_command(), proved=prove)) is not None:
         typer.echo(f"\n{advice}")
-    raise typer.Exit(3 if any(one.exit_code() == 3 for one in done) else found.exit_code())
+    raise typer.Exit(3 if any(result.exit_code() == 3 for result in done) else audited.exit_code())
 
 
 def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[ExperimentResult]:

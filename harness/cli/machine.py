@@ -48,10 +48,10 @@ def heal(
         client = docker_engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything)
     if as_json:
-        print_json([asdict(one) | {"clean": one.clean} for one in done])
+        print_json([asdict(healed) | {"clean": healed.clean} for healed in done])
     else:
         print_text(_out, *healing.summary_lines(done))
-    raise typer.Exit(0 if all(one.clean for one in done) else 3)
+    raise typer.Exit(0 if all(healed.clean for healed in done) else 3)
 
 
 def clean(
@@ -75,7 +75,7 @@ def clean(
         + (f", and ended {servers} process(es) of engines" if servers else ""),
         highlight=False,
     )
-    print_text(ERRORS, *(f"not removed: {one}" for one in swept.left))
+    print_text(ERRORS, *(f"not removed: {left}" for left in swept.left))
 
 
 def compose(

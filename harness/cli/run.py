@@ -128,7 +128,7 @@ def run(
             if timings:
                 print_table(_out, times.table(result))
             print_text(_out, f"report: {folder / 'report.html'}\n")
-        own = any(one is not None for one in (*files, bootstrap_servers, kafka_version, image))
+        own = any(given is not None for given in (*files, bootstrap_servers, kafka_version, image))
         command = this_command()
         print_text(_out, after_run(done, command, repeat=repeat, replayed=replay is not None, own=own))
     codes = [result.exit_code() for _, result in done]
@@ -197,8 +197,8 @@ def check(
     else:
         print_text(_out, f"{ARM_AND_PROMISE}\n")
         print_result(_out, result)
-        engines = dict.fromkeys(one.summary.engine for one in result.arms if one.summary)
+        engines = dict.fromkeys(arm.summary.engine for arm in result.arms if arm.summary)
         if counted := ", ".join(filter(None, engines)):
             print_text(_out, f"counted by {counted}")
-    print_text(ERRORS, *(f"kafka-chaos: {told}" for told in recheck.not_checked(where, result)))
+    print_text(ERRORS, *(f"kafka-chaos: {sentence}" for sentence in recheck.not_checked(where, result)))
     raise typer.Exit(result.exit_code())

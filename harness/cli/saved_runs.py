@@ -188,12 +188,12 @@ def compare(
     from harness.report.page.terminal import print_blocks
 
     results = [load_result(folder) for folder in (base, new)]
-    found = compared(results[0], results[1], alpha=alpha, names=(str(base), str(new)))
+    judged = compared(results[0], results[1], alpha=alpha, names=(str(base), str(new)))
     if as_json:
-        typer.echo(found.model_dump_json(indent=2))
+        typer.echo(judged.model_dump_json(indent=2))
     else:
-        print_blocks(_out, comparison(results[0], results[1], found))
-    raise typer.Exit(found.exit_code())
+        print_blocks(_out, comparison(results[0], results[1], judged))
+    raise typer.Exit(judged.exit_code())
 
 
 def rates(
@@ -236,7 +236,7 @@ def rates(
     from harness.report.page.terminal import print_table
     from harness.report.rates import PAGE_FILE, rates_page, rates_table
 
-    axes = tuple(one.strip() for one in by.split(",") if one.strip())
+    axes = tuple(axis.strip() for axis in by.split(",") if axis.strip())
     if not axes or len(set(axes)) < len(axes):
         raise BadInput(
             "the axes to group by are not valid",
@@ -245,7 +245,7 @@ def rates(
             found=by,
         )
     with working(quiet, "the page was not written"):
-        found, target = run_rates(
+        figures, target = run_rates(
             results,
             axes,
             latencies=latency,
@@ -256,9 +256,9 @@ def rates(
     with BadInput.for_os_errors(
         "the page cannot be written", where=file, next_step="name a file with --html"
     ):
-        write_whole(file, redact(html.render(rates_page(found, results))))
+        write_whole(file, redact(html.render(rates_page(figures, results))))
     if as_json:
-        print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
+        print_json({"by": axes, "rows": figures.rows, "left_out": figures.left_out})
         return
-    print_table(_out, rates_table(found), as_cards=not sys.stdout.isatty())
-    print_text(_out, *(f"left out: {line}" for line in found.left_out), f"rows: {target}\npage: {file}")
+    print_table(_out, rates_table(figures), as_cards=not sys.stdout.isatty())
+    print_text(_out, *(f"left out: {line}" for line in figures.left_out), f"rows: {target}\npage: {file}")

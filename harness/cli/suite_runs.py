@@ -78,11 +78,11 @@ def suite_command(
     chosen = _chosen(kind, items, names)
     if options.listed:
         if options.as_json:
-            print_json([one.to_json() for one in chosen])
+            print_json([item.to_json() for item in chosen])
         else:
             print_table(out, listing(chosen))
         return
-    adapted = [adapt(one) for one in chosen]
+    adapted = [adapt(item) for item in chosen]
     folder = options.results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
     first_seed = seed_or_now(options.seed)
     if options.versions is not None:
@@ -91,7 +91,7 @@ def suite_command(
         raise typer.Exit(_on_versions(wanted, adapted, folder, first_seed, options, out))
     done, page = _repeated(adapted, folder, first_seed, options)
     if options.as_json:
-        print_json([one.model_dump(mode="json") for one in done])
+        print_json([result.model_dump(mode="json") for result in done])
     else:
         print_blocks(out, outcome(suite, done))
         print_text(out, f"results: {folder}, a page of them: {page.name}")
@@ -138,7 +138,7 @@ def _on_versions(
     else:
         print_blocks(out, table.blocks())
         print_text(out, f"results: {folder}, a folder and a page of each version, and versions.json")
-    return exit_code([one for found in results.values() for one in found])
+    return exit_code([result for of_version in results.values() for result in of_version])
 
 
 def _released(items: Sequence[Adapted]) -> tuple[list[Adapted], dict[str, str]]:
@@ -146,7 +146,7 @@ def _released(items: Sequence[Adapted]) -> tuple[list[Adapted], dict[str, str]]:
     released, missing = [], {}
     for item in items:
         named = [
-            (arm.experiment, one) for arm in item.arms for one in arm.experiment.arms if one.name == arm.arm
+            (arm.experiment, own) for arm in item.arms for own in arm.experiment.arms if own.name == arm.arm
         ]
         try:
             for experiment, arm in named:
@@ -219,8 +219,8 @@ def _run(items: Sequence[SuiteItem], folder: Path, seed: int, options: SuiteOpti
             results = run_items(items, how, keep, parallel=options.side_by_side)
     except KeyboardInterrupt:
         there = f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}"
-        found = (path.parent.parent for path in sorted(folder.rglob(RUN_FILE)))
-        read = kept(check_commands(dict.fromkeys(found)))
+        folders = (path.parent.parent for path in sorted(folder.rglob(RUN_FILE)))
+        read = kept(check_commands(dict.fromkeys(folders)))
         print_text(ERRORS, f"{there}; {read}" if read else there)
         raise typer.Exit(130) from None
     _save(results, file)
@@ -229,5 +229,5 @@ def _run(items: Sequence[SuiteItem], folder: Path, seed: int, options: SuiteOpti
 
 def _save(results: Sequence[SuiteResult], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([one.model_dump(mode="json") for one in results], indent=2)
+    text = json.dumps([result.model_dump(mode="json") for result in results], indent=2)
     file.write_text(text + "\n")

@@ -56,10 +56,10 @@ def main(
         taking(take, more=more)
     writing, clean = bool(write or take), True
     for name in names:
-        found = _PAGES[name].drifted(write=writing)
-        clean = clean and not found
+        drifted = _PAGES[name].drifted(write=writing)
+        clean = clean and not drifted
         state = "written" if writing else "drifted"
-        print(f"{name}: {state}: {', '.join(found)}" if found else f"{name}: up to date")
+        print(f"{name}: {state}: {', '.join(drifted)}" if drifted else f"{name}: up to date")
     if not clean and not writing:
         raise typer.Exit(1)
 

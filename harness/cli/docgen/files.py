@@ -38,8 +38,8 @@ class Pages:
         """Names of files that are missing, differ, or are leftovers; `write` puts them right."""
         wanted, folder = self.make(), self.folder
         paths = folder.iterdir() if folder.exists() else ()
-        ours = [one for one in paths if one.suffix in self.suffixes or one.name in wanted]
-        here = {one.name: one.read_text() for one in ours}
+        ours = [path for path in paths if path.suffix in self.suffixes or path.name in wanted]
+        here = {path.name: path.read_text() for path in ours}
         names = sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
         for name in names if write else ():
             folder.mkdir(parents=True, exist_ok=True)

@@ -140,7 +140,7 @@ def _type(field: dict[str, Any], known: dict[str, Any]) -> str:
         return f"[{name}](#{name.lower()})" if _is_on_page(known[name]) else name
     for several in ("anyOf", "oneOf"):
         if several in field:
-            kinds = list(dict.fromkeys(_type(one, known) for one in field[several]))
+            kinds = list(dict.fromkeys(_type(choice, known) for choice in field[several]))
             return " or ".join(kinds) if len(kinds) <= 8 else f"one of {len(kinds)} kinds"
     if "const" in field:
         return f"`{json.dumps(field['const'])}`"
@@ -196,7 +196,7 @@ def journals_page(text: str) -> str:
     """The page on journals `text`, which is written by hand but for its tables, with these made anew."""
     before, begin, rest = text.partition("<!-- columns:begin -->")
     _, end, after = rest.partition("<!-- columns:end -->")
-    journals = sorted(JOURNALS, key=lambda one: one.path)  # not in the order of imports
+    journals = sorted(JOURNALS, key=lambda journal: journal.path)  # not in the order of imports
     tables = files.render("journals.md.j2", journals=journals, version=SCHEMA_VERSION, kind=_kind)
     return f"{before}{begin}\n{tables}{end}{after}"
 

@@ -44,8 +44,8 @@ def _runs_below(folder: Path) -> Iterator[tuple[Path, RunMeta, Summary]]:
 
 
 def _findings() -> dict[str, str]:
-    told = {"checks": CLASSES, "examples": _saved_examples(), "sentence": _sentence}
-    return {"findings.md": files.render("findings.md.j2", **told)}
+    values = {"checks": CLASSES, "examples": _saved_examples(), "sentence": _sentence}
+    return {"findings.md": files.render("findings.md.j2", **values)}
 
 
 def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
@@ -63,13 +63,13 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
 
 def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
     """One example per class from the run folders below `folder`, of the run with the most findings of it."""
-    found: dict[FindingClass, dict[str, Any]] = {}
+    examples: dict[FindingClass, dict[str, Any]] = {}
     for _, meta, summary in _runs_below(folder):
         for finding, count in summary.findings.items():
             example = next((each for each in summary.examples if each.finding is finding), None)
-            if example is None or (finding in found and found[finding]["count"] >= count):
+            if example is None or (finding in examples and examples[finding]["count"] >= count):
                 continue
-            found[finding] = {
+            examples[finding] = {
                 "experiment": meta.experiment,
                 "arm": meta.arm,
                 "kafka": meta.cluster.image.kafka_version,
@@ -77,7 +77,7 @@ def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
                 "count": count,
                 **example.model_dump(include={"producer", "seq", "partition", "windows", "detail"}),
             }
-    return found
+    return examples
 
 
 def _saved_examples() -> dict[FindingClass, dict[str, Any]]:
@@ -151,7 +151,7 @@ def seen_run(folder: Path, meta: RunMeta, summary: Summary) -> SeenRun | None:
         experiment = Experiment.model_validate_json((folder.parent / EXPERIMENT_FILE).read_text())
     except (OSError, ValueError):
         return None
-    arm = next((one for one in experiment.arms if one.name == meta.arm), None)
+    arm = next((candidate for candidate in experiment.arms if candidate.name == meta.arm), None)
     if arm is None:
         return None
     application = experiment.application_of(arm)

@@ -61,7 +61,8 @@ class Runs(Frozen, Generic[AnySuiteResult]):
         return cls(
             machine=f"{os.cpu_count()} cores, Linux {kernel}",
             runs=tuple(
-                tuple(one if one is latest[one.id] else _without_stories(one) for one in run) for run in runs
+                tuple(item if item is latest[item.id] else _without_stories(item) for item in run)
+                for run in runs
             ),
         )
 

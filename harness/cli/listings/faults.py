@@ -29,7 +29,7 @@ def fault_rows(found: Sequence[kernel_probes.Capability], kind: str | None = Non
         BadInput: no fault is called `kind`.
     """
     chosen = fault_specs() if kind is None else {kind: spec_of(kind)}
-    probed = {one.name for one in found if one.works is not None}
+    probed = {capability.name for capability in found if capability.works is not None}
     rows = []
     for name, spec in chosen.items():
         missing = unmet_needs(spec.needs, found)
@@ -98,7 +98,10 @@ def table(rows: list[dict[str, Any]]) -> Table:
     possible = {True: "yes", None: "not probed"}
     cells = []
     for row in rows:
-        names = [one["name"] if one["required"] else f"[{one['name']}]" for one in row["parameters"]]
+        names = [
+            parameter["name"] if parameter["required"] else f"[{parameter['name']}]"
+            for parameter in row["parameters"]
+        ]
         possible_here = possible.get(row["possible"], f"no ({row['reason']})")
         if row["by"] == "proxy":
             possible_here = f"by proxies ({row['reason']})"
