@@ -130,10 +130,10 @@ def chaos(request: pytest.FixtureRequest, _chaos_clusters: SessionClusters) -> I
 
     node = request.node
     settings = request.config.stash[_SETTINGS]
-    one = Chaos(settings, _chaos_clusters, marker_of(node), node.nodeid, node.path.parent)
-    node.stash[_CHAOS] = one
+    instance = Chaos(settings, _chaos_clusters, marker_of(node), node.nodeid, node.path.parent)
+    node.stash[_CHAOS] = instance
     with activities_only():
-        yield one
-        for name, value in one.properties():
+        yield instance
+        for name, value in instance.properties():
             node.user_properties.append((name, value))
-        one.close()
+        instance.close()

@@ -49,10 +49,10 @@ class ChaosResult:
         Raises:
             KeyError: no such arm was run.
         """
-        found = tuple(arm for arm in self.arms if name in (arm.folder, arm.meta.arm))
-        if not found:
+        arms = tuple(arm for arm in self.arms if name in (arm.folder, arm.meta.arm))
+        if not arms:
             raise KeyError(f"no arm {name!r} was run; there are {[arm.folder for arm in self.arms]}")
-        return replace(self, result=self.result.model_copy(update={"arms": found}))
+        return replace(self, result=self.result.model_copy(update={"arms": arms}))
 
     @property
     def verdict(self) -> str:
@@ -200,14 +200,14 @@ class ChaosResult:
         progress = self._progress(arm, journals)
         once = set(got)
         missing, strange = sorted(there - once), sorted(once - there)
-        for what, found in (("were never processed", missing), ("are not in the topic", strange)):
-            if found:
-                none = found is missing and not once
+        for what, positions in (("were never processed", missing), ("are not in the topic", strange)):
+            if positions:
+                none = positions is missing and not once
                 hint = nothing_processed(self._last_error(last_error), self.parseable(arm.meta.arm))
                 raise self._failure(
-                    f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: "
+                    f"{len(positions):,} record(s) {what}, of {len(there):,} in the topic: "
                     + (f"{hint}\n" if none else "")
-                    + describe(found, arm.meta, run, self._committed(arm), missed=found is missing)
+                    + describe(positions, arm.meta, run, self._committed(arm), missed=positions is missing)
                     + progress
                 )
         if progress:
@@ -234,7 +234,7 @@ class ChaosResult:
             if arm.meta.application is None:
                 raise ValueError(f"arm {arm.folder} has no application: use chaos.application(...)")
             summary = _summary_of(arm)
-            found = [f"{summary.count(one):,} {one}" for one in wrong if summary.count(one)]
+            found = [f"{summary.count(finding):,} {finding}" for finding in wrong if summary.count(finding)]
             if found:
                 once = "exactly once" if exactly_once else "at least once"
                 raise self._failure(
@@ -248,8 +248,8 @@ class ChaosResult:
             return ""
         from harness.pytest_plugin.own_group import group_problems
 
-        found = group_problems(journals, arm.meta, self.folder / arm.folder, lambda: self._committed(arm))
-        return "".join(f"\n  {one}" for one in found)
+        problems = group_problems(journals, arm.meta, self.folder / arm.folder, lambda: self._committed(arm))
+        return "".join(f"\n  {problem}" for problem in problems)
 
     def _failure(self, message: str) -> AssertionError:
         """The error of an assertion that fails; if it fails the test, the report shows its message."""
@@ -258,11 +258,11 @@ class ChaosResult:
 
     def _last_error(self, reported: object) -> str | None:
         """The last error of the application under test, as far as it is known."""
-        found = reported() if callable(reported) else reported
-        if isinstance(found, BaseException):
-            return f"{type(found).__name__}: {found}"
-        if found is not None:
-            return str(found).strip() or None
+        error = reported() if callable(reported) else reported
+        if isinstance(error, BaseException):
+            return f"{type(error).__name__}: {error}"
+        if error is not None:
+            return str(error).strip() or None
         return self.thread_errors[-1] if self.thread_errors else None
 
     def _committed(self, arm: ArmResult) -> Committed | str | None:

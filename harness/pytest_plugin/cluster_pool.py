@@ -59,35 +59,35 @@ class SessionClusters:
         Raises:
             PrerequisiteMissing, ClusterError: it cannot be started.
         """
-        for one in self._leased if self._settings.reuse else ():
-            if one.spec == spec and (one.users or one.reuse(spec)):
+        for leased in self._leased if self._settings.reuse else ():
+            if leased.spec == spec and (leased.users or leased.reuse(spec)):
                 break
         else:
             # Unused clusters make room: each takes about 1 GiB of memory.
-            self._remove(one for one in self._leased if not one.users)
-            one = _Leased(self._start, _heal)
-            one.get(spec, self._settings.results / "logs")
-            self._leased.append(one)
-        one.users += 1
-        cluster: ManagedCluster = one.cluster
+            self._remove(unused for unused in self._leased if not unused.users)
+            leased = _Leased(self._start, _heal)
+            leased.get(spec, self._settings.results / "logs")
+            self._leased.append(leased)
+        leased.users += 1
+        cluster: ManagedCluster = leased.cluster
         return cluster
 
     def release(self, cluster: ManagedCluster) -> None:
         """One user less; an unused cluster is kept for the next one, unless clusters are not to be reused."""
-        for one in self._leased:
-            if one.cluster is cluster:
-                one.users -= 1
+        for leased in self._leased:
+            if leased.cluster is cluster:
+                leased.users -= 1
         if not self._settings.reuse:
-            self._remove(one for one in self._leased if one.users <= 0)
+            self._remove(leased for leased in self._leased if leased.users <= 0)
 
     def close(self) -> None:
         """Remove all clusters."""
         self._remove(self._leased)
 
     def _remove(self, some: Iterable[_Leased]) -> None:
-        for one in list(some):
-            self._leased.remove(one)
-            one.remove()
+        for leased in list(some):
+            self._leased.remove(leased)
+            leased.remove()
 
     def _start(self, spec: ClusterSpec, logs: Path) -> ManagedCluster:
         ports = worker_ports(spec.brokers, *self._settings.worker)

@@ -41,13 +41,13 @@ class OffsetRange:
 
 def ranges_of(positions: Sequence[Position]) -> list[OffsetRange]:
     """Positions in ascending order as ranges."""
-    found: list[OffsetRange] = []
+    ranges: list[OffsetRange] = []
     for partition, offset in positions:
-        if found and (found[-1].partition, found[-1].last + 1) == (partition, offset):
-            found[-1] = OffsetRange(partition, found[-1].first, offset)
+        if ranges and (ranges[-1].partition, ranges[-1].last + 1) == (partition, offset):
+            ranges[-1] = OffsetRange(partition, ranges[-1].first, offset)
         else:
-            found.append(OffsetRange(partition, offset, offset))
-    return found
+            ranges.append(OffsetRange(partition, offset, offset))
+    return ranges
 
 
 def nothing_processed(error: str | None, parseable: bool) -> str:
@@ -83,7 +83,7 @@ def describe(
     times: dict[OffsetRange, tuple[int, int]] = {}
     with suppress(JournalError):
         times = _times(shown, meta.topic, run)
-    lines += [f"  {_range_text(one)}{_written(times.get(one), meta)}" for one in shown]
+    lines += [f"  {_range_text(span)}{_written(times.get(span), meta)}" for span in shown]
     lines += [f"  {line}" for line in _groups(positions, meta, committed, missed)]
     faults = ", ".join(_with_times(window, meta) for window in meta.windows)
     return "\n".join([*lines, f"faults of the run: {faults or 'none'}"])
@@ -101,11 +101,13 @@ def _times(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetR
     columns = ["topic", "partition", "offset", "state", "producer", "seq"]
     for table in journal_batches(run / READS_DIR, columns):
         ours = table.filter((pc.field("topic") == topic) & (pc.field("state") == ReadState.OK.value))
-        for number, one in enumerate(ranges):
+        for number, span in enumerate(ranges):
             offset = pc.field("offset")
-            inside = (pc.field("partition") == one.partition) & (offset >= one.first) & (offset <= one.last)
-            found = ours.filter(inside).select(_IDENTITY)
-            keys.append(found.append_column("range", pa.array([number] * found.num_rows, pa.int32())))
+            inside = (
+                (pc.field("partition") == span.partition) & (offset >= span.first) & (offset <= span.last)
+            )
+            rows = ours.filter(inside).select(_IDENTITY)
+            keys.append(rows.append_column("range", pa.array([number] * rows.num_rows, pa.int32())))
     if not sum(map(len, keys)):
         return {}
     wanted = pa.concat_tables(keys).group_by([*_IDENTITY, "range"]).aggregate([])
@@ -152,7 +154,7 @@ def _groups(
     lines = []
     for group, offsets in sorted(others.items()):
         for partition in sorted({partition for partition, _ in positions}):
-            here = [offset for one, offset in positions if one == partition]
+            here = [offset for number, offset in positions if number == partition]
             if partition not in offsets:
                 lines.append(f"group {group} has committed no offset of partition {partition}")
                 continue

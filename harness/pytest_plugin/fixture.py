@@ -134,7 +134,7 @@ class Chaos:
                 raise BadInput(
                     "an application can follow one arm only",
                     where=f"experiment {spec.name}",
-                    expected=f"one of {', '.join(one.name for one in chosen)}",
+                    expected=f"one of {', '.join(choice.name for choice in chosen)}",
                     next_step="name it: chaos.started(..., arm=NAME)",
                 )
             running = Running(cluster.bootstrap, options.results)
@@ -170,8 +170,8 @@ class Chaos:
         with readable(self._settings.missing):
             folder = self._own_folder()
         try:
-            with open_fault(on, spec, topic, folder, self._seed(), self._settings.missing) as one:
-                yield one
+            with open_fault(on, spec, topic, folder, self._seed(), self._settings.missing) as opened:
+                yield opened
         finally:
             self._clusters.spent.seconds += time.monotonic() - began
             self._clusters.spent.faults += 1

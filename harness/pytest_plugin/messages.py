@@ -83,7 +83,7 @@ def note_failed_test(result: ChaosResult, failed: FailedTest) -> list[str]:
     path = result.folder / RESULT_FILE
     try:
         saved = ExperimentResult.model_validate_json(path.read_text()) if path.exists() else result.result
-        known = tuple(one for one in saved.failed_tests if one.test != noted.test)
+        known = tuple(earlier for earlier in saved.failed_tests if earlier.test != noted.test)
         updated = saved.model_copy(update={"failed_tests": (*known, noted)})
         write_whole(path, redact(updated.model_dump_json(indent=2)) + "\n")
         write_report(updated, result.folder)

@@ -60,10 +60,10 @@ def group_problems(
         BadInput: two journals have one group and member.
         CheckError: a rule failed.
     """
-    found: list[JournalRow] = []
-    for group in sorted({one.group for one in journals}):
-        members = [one for one in journals if one.group == group]
-        _refuse_namesakes(group, [one.member for one in members])
+    findings: list[JournalRow] = []
+    for group in sorted({journal.group for journal in journals}):
+        members = [journal for journal in journals if journal.group == group]
+        _refuse_namesakes(group, [journal.member for journal in members])
         folder, answers = run / FOLDER / group, list[JournalRow]()
         deadline = time.monotonic() + _AGAIN_SECONDS
         while True:
@@ -74,10 +74,10 @@ def group_problems(
             if not lost or time.monotonic() >= deadline:
                 break
             time.sleep(_EVERY_SECONDS)
-        found += problems
+        findings += problems
     return [
         f"{row['finding']}: {row['detail']}" + (f" (during {row['windows']})" if row["windows"] else "")
-        for row in found
+        for row in findings
     ]
 
 
@@ -97,13 +97,14 @@ def _problems(
 ) -> list[JournalRow]:
     """The findings that break the progress of a group, by partition."""
     readers = tuple(
-        ReaderInfo(name=one.member, group=one.group, session_ms=one.session_ms) for one in members
+        ReaderInfo(name=journal.member, group=journal.group, session_ms=journal.session_ms)
+        for journal in members
     )
     meta = meta.model_copy(update={"readers": readers})
     # The embedded engine starts in a second.
     engine = EngineChoice(engine="sail")
-    found = group_findings(lambda: engines.engine(engine).session(), meta, folder, reads_folder=reads)
-    broken = [row for row in found if FindingClass(row["finding"]).breaks is Breaks.ALWAYS]
+    findings = group_findings(lambda: engines.engine(engine).session(), meta, folder, reads_folder=reads)
+    broken = [row for row in findings if FindingClass(row["finding"]).breaks is Breaks.ALWAYS]
     return sorted(broken, key=lambda row: (row["partition"], row["offsets"]))
 
 
@@ -121,14 +122,14 @@ def _answers(
     offsets, times_ns = answer.get(group, {}), (asked_ns, time.time_ns())
     partitions = {
         partition
-        for one in members
-        for event in one.events
+        for journal in members
+        for event in journal.events
         if event.event == "committed"
         for partition, _ in event.places
     }
     return [
-        answer_row(group, (topic, one), _NOT_KNOWN, CommittedOffset(offsets.get(one)), times_ns)
-        for one in sorted(partitions)
+        answer_row(group, (topic, number), _NOT_KNOWN, CommittedOffset(offsets.get(number)), times_ns)
+        for number in sorted(partitions)
     ]
 
 
@@ -139,20 +140,22 @@ def _write(folder: Path, topic: str, members: Sequence[ConsumerJournal], answers
     (folder / SENDS_DIR).mkdir(parents=True)
     assignments: list[JournalRow] = []
     commits: list[JournalRow] = []
-    for one in members:
+    for journal in members:
         given: list[JournalRow] = []
-        for event in one.events:
-            row = {"reader": one.member, "session": 0, "at_ns": event.at_ns, "topic": topic}
+        for event in journal.events:
+            row = {"reader": journal.member, "session": 0, "at_ns": event.at_ns, "topic": topic}
             places = [row | {"partition": partition, "offset": offset} for partition, offset in event.places]
             if event.event == "processed":
-                given += [place | {"read_ns": event.at_ns, "state": ReadState.OK.value} for place in places]
+                given += [
+                    position | {"read_ns": event.at_ns, "state": ReadState.OK.value} for position in places
+                ]
             elif event.event == "committed":
                 how = {"error": event.error, "kind": "request", "asked_ns": event.asked_ns}
-                commits += [place | how for place in places]
+                commits += [position | how for position in places]
             else:
-                assignments += [place | {"event": event.event} for place in places]
+                assignments += [position | {"event": event.event} for position in places]
         numbered = [row | {"position": number} for number, row in enumerate(given)]
-        _write_journal(folder / LIVE_DIR / one.member, numbered, READS)
+        _write_journal(folder / LIVE_DIR / journal.member, numbered, READS)
     _write_journal(folder / ASSIGNMENTS_DIR, assignments, ASSIGNMENTS)
     _write_journal(folder / COMMITS_DIR, commits, COMMITS)
     _write_journal(folder / OFFSETS_DIR, answers, OFFSETS)

@@ -19,8 +19,8 @@ Seen = Iterable[Position] | Iterable[ConsumerJournal]
 def positions_seen(seen: Seen | Callable[[], Seen]) -> tuple[Counter[Position], list[ConsumerJournal]]:
     """The positions that were processed, and the journals that they are from."""
     given: list[Any] = list(seen() if callable(seen) else seen)
-    journals = [one for one in given if isinstance(one, ConsumerJournal)]
-    got = Counter(one for one in given if not isinstance(one, ConsumerJournal))
+    journals = [entry for entry in given if isinstance(entry, ConsumerJournal)]
+    got = Counter(position for position in given if not isinstance(position, ConsumerJournal))
     for journal in journals:
         got.update(journal.positions())
     return got, journals

@@ -142,17 +142,17 @@ def parse_budget(text: str | None) -> ChaosBudget:
     Raises:
         pytest.UsageError: it is none of these.
     """
-    found: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in (text or "").split(","))):
         time_match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", part, re.ASCII)
         faults_match = re.fullmatch(r"(\d+)\s*faults?", part, re.ASCII)
         if time_match:
-            found["seconds"] = float(time_match[1]) * _UNITS[time_match[2]]
+            limits["seconds"] = float(time_match[1]) * _UNITS[time_match[2]]
         elif faults_match:
-            found["faults"] = int(faults_match[1])
+            limits["faults"] = int(faults_match[1])
         else:
             raise _refused("budget", part, "a time like 10m, 600s or 1h, a number like `20 faults`, or both")
-    return ChaosBudget(**found)
+    return ChaosBudget(**limits)
 
 
 def _value_of(config: pytest.Config, name: str) -> str | None:

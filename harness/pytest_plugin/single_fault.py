@@ -103,8 +103,8 @@ def _possible(cluster: ManagedCluster, spec: FaultSpec) -> FaultSpec:
     """
     if not spec.required():
         return spec
-    found = kernel_probes.probe(cluster.client, images.toolbox(cluster.client))
-    lacks = unmet_needs(spec.required(), found)
+    capabilities = kernel_probes.probe(cluster.client, images.toolbox(cluster.client))
+    lacks = unmet_needs(spec.required(), capabilities)
     instead = spec.by_proxy() if lacks and cluster.spec.proxy else None
     if lacks and instead is None:
         raise PrerequisiteMissing(
