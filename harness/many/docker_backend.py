@@ -58,14 +58,14 @@ class DockerBackend:
         docker_engine.sweep(client, recorded=state_records.owners())
         state_records.prune(client)
         capabilities = feasibility.probe_for(client, experiments)
-        found = Feasibility()
+        feasible = Feasibility()
         for experiment in experiments:
             name = experiment.arms[0].name
             try:
-                found.possible[name] = feasibility.without_impossible_faults(experiment, capabilities)
+                feasible.possible[name] = feasibility.without_impossible_faults(experiment, capabilities)
             except BadInput as error:
-                found.impossible[name] = f"{error.what}: {error.found}"
-        return found
+                feasible.impossible[name] = f"{error.what}: {error.found}"
+        return feasible
 
     def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:
         """A running cluster that is removed at the end."""

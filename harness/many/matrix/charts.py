@@ -57,7 +57,7 @@ def measures(result: MatrixResult) -> tuple[Block, ...]:
     rates = [
         measure
         for measure in _RATES
-        if any((found := _figure(measure, arm)) and found.value for arm in result.arms)
+        if any((figure := _figure(measure, arm)) and figure.value for arm in result.arms)
     ]
     drawn = (*_MEASURES[:2], *rates, *_MEASURES[2:])
     return tuple(_bars(result, axes or result.axes, measure) for measure in drawn)
@@ -82,8 +82,10 @@ def _absent(arm: MatrixArmResult) -> str:
 
 
 def _about(result: MatrixResult, measure: _Measure) -> str:
-    found = (_figure(measure, arm) for arm in result.arms)
-    bounded = any(one is not None and one.interval.startswith(("from ", "up to ")) for one in found)
+    figures = (_figure(measure, arm) for arm in result.arms)
+    bounded = any(
+        figure is not None and figure.interval.startswith(("from ", "up to ")) for figure in figures
+    )
     return f"{measure.about} {ONE_SIDED}" if bounded else measure.about
 
 
@@ -98,28 +100,28 @@ def _bars(result: MatrixResult, axes: list[str], measure: _Measure) -> Block:
 
 
 def _bar(arm: MatrixArmResult, label: str, measure: _Measure) -> Bar:
-    found, broken = _figure(measure, arm), _broken(measure, arm)
-    if found is None:
+    figure, broken = _figure(measure, arm), _broken(measure, arm)
+    if figure is None:
         return Bar(label, _absent(arm))
-    text = f"{found.text} ({found.interval})" if found.interval else found.text
+    text = f"{figure.text} ({figure.interval})" if figure.interval else figure.text
     text = f"{text}, {broken}" if broken else text
-    return Bar(label, text, found.value, found.low, found.high, bool(broken))
+    return Bar(label, text, figure.value, figure.low, figure.high, bool(broken))
 
 
 def _map(result: MatrixResult, axes: list[str], measure: _Measure) -> Section:
     """One measure over all arms: the last axis goes across, the others down."""
     *down, across = axes
     noted = {reason: number for number, reason in enumerate(reasons(result), 1)}
-    found: dict[str, dict[str, Cell]] = {}
+    cells: dict[str, dict[str, Cell]] = {}
     for arm in result.arms:
         cell = _cell(arm, measure)
         if cell.text == arm.state and arm.reason is not None:
             number = noted[arm.state, arm.reason]
             cell = replace(cell, below=f"note {number}", link=f"#note-{number}")
-        found.setdefault(_label(arm, down), {})[_label(arm, [across])] = cell
-    columns = list(dict.fromkeys(column for row in found.values() for column in row))
+        cells.setdefault(_label(arm, down), {})[_label(arm, [across])] = cell
+    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
     rows: list[tuple[AnyCell, ...]] = [
-        (label, *(row.get(column, "not in the matrix") for column in columns)) for label, row in found.items()
+        (label, *(row.get(column, "not in the matrix") for column in columns)) for label, row in cells.items()
     ]
     table = Table((", ".join(down), *columns), rows, look="map")
     about = Text(_about(result, measure), note=True)
@@ -127,17 +129,17 @@ def _map(result: MatrixResult, axes: list[str], measure: _Measure) -> Section:
 
 
 def _cell(arm: MatrixArmResult, measure: _Measure) -> Cell:
-    found, broken = _figure(measure, arm), _broken(measure, arm)
-    if found is None:
+    figure, broken = _figure(measure, arm), _broken(measure, arm)
+    if figure is None:
         return Cell(_absent(arm), strong=True)
-    below = ", ".join(filter(None, (found.interval or "too few runs for an interval", broken)))
-    return Cell(found.text, "bad" if broken else None, strong=True, below=below)
+    below = ", ".join(filter(None, (figure.interval or "too few runs for an interval", broken)))
+    return Cell(figure.text, "bad" if broken else None, strong=True, below=below)
 
 
 def _loss(figures: ArmFigures) -> _Figure:
     share, _, aside = loss_of(figures)
-    found = _share(share)
-    return replace(found, text=f"({found.text})") if aside else found
+    figure = _share(share)
+    return replace(figure, text=f"({figure.text})") if aside else figure
 
 
 def _share(share: Share) -> _Figure:
@@ -146,13 +148,13 @@ def _share(share: Share) -> _Figure:
 
 
 def _seconds(figures: ArmFigures) -> _Figure | None:
-    found = figures.unavailable_seconds
-    if found.median is None:
+    seconds = figures.unavailable_seconds
+    if seconds.median is None:
         return None
-    known = found.low is not None and found.high is not None
-    interval = f"{found.low:.1f} to {found.high:.1f} s" if known else ""
+    known = seconds.low is not None and seconds.high is not None
+    interval = f"{seconds.low:.1f} to {seconds.high:.1f} s" if known else ""
     some_lost = SOME_LOST * bool(loss_of(figures)[0].k)
-    return _Figure(f"{found.median:.1f} s{some_lost}", interval, found.median, found.low, found.high)
+    return _Figure(f"{seconds.median:.1f} s{some_lost}", interval, seconds.median, seconds.low, seconds.high)
 
 
 def _rate_of(name: str) -> Callable[[ArmFigures], _Figure | None]:
@@ -179,7 +181,7 @@ _MEASURES = (
     _Measure(
         "Runs with duplicates",
         "k of n runs, with the 95 % interval of the share.",
-        *(lambda one: _share(one.with_duplicates), (FindingClass.DUPLICATE,), 100.0, " %"),
+        *(lambda figures: _share(figures.with_duplicates), (FindingClass.DUPLICATE,), 100.0, " %"),
     ),
     _Measure(
         "Seconds without a success report",

@@ -69,7 +69,7 @@ class MatrixComparison(Frozen):
 
     @property
     def worse(self) -> tuple[MeasureComparison, ...]:
-        return tuple(one for one in self.measured if one.verdict == "worse")
+        return tuple(comparison for comparison in self.measured if comparison.verdict == "worse")
 
     def exit_code(self) -> int:
         """1 an arm is worse or breaks an SLO, 3 an arm could not be compared at all, else 0."""
@@ -171,7 +171,7 @@ def compare(
         if test.least < 1 or any(draft[1].of(run) for run in draft[2])
     )
     varied = sum(test.least < 1 for test in tests)
-    blind = any(one.verdict == "cannot tell" for one in measured)
+    blind = any(comparison.verdict == "cannot tell" for comparison in measured)
     return MatrixComparison(
         base=names[0],
         new=names[1],
@@ -227,14 +227,14 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
 
 def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[SloBreach]:
     """Every bound that an arm's runs exceed; runs of verdict `unknown` are ignored."""
-    for one in held_bounds(spec.slo, arms):
-        if one.found is not None and one.kept is False:
-            yield SloBreach(arm=one.arm, bound=one.bound, allowed=one.allowed, found=one.found)
+    for bound in held_bounds(spec.slo, arms):
+        if bound.found is not None and bound.kept is False:
+            yield SloBreach(arm=bound.arm, bound=bound.bound, allowed=bound.allowed, found=bound.found)
 
 
 def undecided(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[str]:
     """A sentence for every bound on seconds of an arm in none of whose runs they are known."""
     ran = {arm.name for arm in arms if arm.figures is not None and arm.figures.runs}
-    for one in held_bounds(spec.slo, arms):
-        if one.arm in ran and one.found is None:
-            yield f"{one.arm}: whether it keeps {one.bound} {one.allowed:g} is not known"
+    for bound in held_bounds(spec.slo, arms):
+        if bound.arm in ran and bound.found is None:
+            yield f"{bound.arm}: whether it keeps {bound.bound} {bound.allowed:g} is not known"

@@ -40,13 +40,13 @@ def _actions(result: MatrixResult) -> Iterator[str]:
         for label, level in one.levels.items()
         if level.faults is not None or level.steps is not None
     ]
-    hurt = any(isinstance(one, Inject) or (isinstance(one, Write) and one.faults) for one in base)
+    hurt = any(isinstance(action, Inject) or (isinstance(action, Write) and action.faults) for action in base)
     if everywhere := _steps(base):
         yield f"Each run: {everywhere}"
     for name, level in levels[:_MOST_LEVELS]:
         if level.steps is not None:
             instead = " instead" if everywhere else ""
-            yield f"{name}{instead}: {_steps([one.action for one in level.steps])}"
+            yield f"{name}{instead}: {_steps([step.action for step in level.steps])}"
         else:
             instead = " instead" if hurt else ""
             yield f"{name}{instead}: {' and '.join(map(_entry, level.faults or ())) or 'no fault'}"
@@ -58,7 +58,7 @@ def _actions(result: MatrixResult) -> Iterator[str]:
 
 def _steps(actions: Sequence[object]) -> str:
     """What is written and what is broken, in order; waiting and healing are left out."""
-    return ", then ".join(_step(one) for one in actions if isinstance(one, Write | Inject))
+    return ", then ".join(_step(action) for action in actions if isinstance(action, Write | Inject))
 
 
 def _step(action: Write | Inject) -> str:

@@ -72,8 +72,8 @@ def expand_matrix(spec: MatrixSpec, origin: str) -> tuple[MatrixArm, ...]:
 
 
 def _is_kept(spec: MatrixSpec, labels: Mapping[str, str]) -> bool:
-    wanted = not spec.include or any(matches(one, labels) for one in spec.include)
-    return wanted and not any(matches(one, labels) for one in spec.exclude)
+    wanted = not spec.include or any(matches(pattern, labels) for pattern in spec.include)
+    return wanted and not any(matches(pattern, labels) for pattern in spec.exclude)
 
 
 def _refuse_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], origin: str) -> None:
@@ -154,7 +154,7 @@ def _settings(producer: dict[str, Any], workload: WorkloadSpec, where: str) -> P
     try:
         settings = ProducerSettings.model_validate(producer)
     except ValidationError as error:
-        misspelt = any(one["type"] == "extra_forbidden" for one in error.errors())
+        misspelt = any(problem["type"] == "extra_forbidden" for problem in error.errors())
         refusal = None if misspelt else librdkafka_refuses(producer)
         if refusal is None:
             raise _invalid_arm(error, ProducerSettings, producer, f"{where}, producer") from error
@@ -199,13 +199,13 @@ def _merged(patches: Mapping[str, Patch], where: str) -> Patch:
                     next_step="let one axis set it, or exclude the arms in which both do",
                 )
             set_by[path] = level, value
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for (field, *key), (_, value) in set_by.items():
         if key:
-            found.setdefault(field, {})[key[0]] = value
+            fields.setdefault(field, {})[key[0]] = value
         else:
-            found[field] = value
-    return Patch.model_construct(**found)
+            fields[field] = value
+    return Patch.model_construct(**fields)
 
 
 def _settings_in(patch: Patch) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -53,4 +53,4 @@ def _promised(result: MatrixResult, arm: MatrixArmResult) -> set[str]:
     """The classes of findings that the base or a level of the arm makes a promise about."""
     axes = result.spec.get("axes", {})
     levels = (axes.get(axis, {}).get("levels", {}).get(label, {}) for axis, label in arm.labels.items())
-    return {name for one in (result.spec.get("base", {}), *levels) for name in one.get("promise", {})}
+    return {name for part in (result.spec.get("base", {}), *levels) for name in part.get("promise", {})}

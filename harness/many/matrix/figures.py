@@ -14,19 +14,19 @@ ArmState = Literal["refused", "impossible"]
 
 def arm_figures(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
     """All figures of one arm; runs of verdict `unknown` are left out. `seed` is that of the bootstrap."""
-    found = figures_of([run.counted for run in runs], seed)
-    shares, rates = found.with_any, found.per_million
+    figures = figures_of([run.counted for run in runs], seed)
+    shares, rates = figures.with_any, figures.per_million
     return ArmFigures(
-        runs=found.runs,
-        left_out=found.left_out,
+        runs=figures.runs,
+        left_out=figures.left_out,
         with_loss=shares["lost"],
         with_unconfirmed_absent=shares["unconfirmed_absent"],
         with_duplicates=shares["duplicates"],
-        as_promised=share_of(sum(run.as_promised is True for run in runs if run.counts), found.runs),
+        as_promised=share_of(sum(run.as_promised is True for run in runs if run.counts), figures.runs),
         lost_per_million=rates["lost"],
         unconfirmed_absent_per_million=rates["unconfirmed_absent"],
         duplicates_per_million=rates["duplicates"],
-        unavailable_seconds=found.unavailable,
+        unavailable_seconds=figures.unavailable,
     )
 
 
@@ -41,11 +41,11 @@ def arm_results(
     arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[ArmState, str]], seed: int
 ) -> tuple[MatrixArmResult, ...]:
     """The results of all arms so far."""
-    found = []
+    results = []
     for arm in arms:
         runs = sorted((row for row in rows if row.arm == arm.name), key=lambda row: row.repeat)
         state, reason = out.get(arm.name, ("ran" if runs else "waiting", None))
-        found.append(
+        results.append(
             MatrixArmResult(
                 name=arm.name,
                 labels=arm.labels,
@@ -58,4 +58,4 @@ def arm_results(
                 figures=arm_figures(runs, seed) if runs else None,
             )
         )
-    return tuple(found)
+    return tuple(results)

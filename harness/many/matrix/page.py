@@ -148,14 +148,14 @@ def _how(result: MatrixResult) -> Section:
 
 def overall(result: MatrixResult) -> Status:
     """The status of the headline: it is never good while a configuration lost or duplicated records."""
-    found = any(
+    findings = any(
         share.k
         for arm in result.arms
         if arm.figures is not None
         for share in (arm.figures.with_loss, arm.figures.with_unconfirmed_absent, arm.figures.with_duplicates)
     )
     status = status_of(result.exit_code())
-    return "unclear" if status == "good" and found else status
+    return "unclear" if status == "good" and findings else status
 
 
 def headline(result: MatrixResult) -> str:
@@ -173,8 +173,8 @@ def headline(result: MatrixResult) -> str:
 
 def worst_runs(result: MatrixResult, folder: Path) -> tuple[Section, ...]:
     """The worst run of each arm whose files can be read, those of the arms that lose most first."""
-    found = (_worst_run(arm, folder) for arm in sorted(result.arms, key=_badness, reverse=True))
-    known = (arm for arm in found if arm is not None)
+    worst = (_worst_run(arm, folder) for arm in sorted(result.arms, key=_badness, reverse=True))
+    known = (arm for arm in worst if arm is not None)
     return tuple(arm_section(arm, folder, number) for number, arm in enumerate(known, 1))
 
 
@@ -212,15 +212,15 @@ def csv_text(result: MatrixResult) -> str:
         ]
     )
     for arm in result.arms:
-        found = arm.figures
+        measured = arm.figures
         row: list[object] = [arm.name, *(arm.labels[axis] for axis in axes), arm.state]
-        if found is not None:
-            share = found.with_loss
-            row += [found.runs, found.left_out, share.k, share.low, share.high]
+        if measured is not None:
+            share = measured.with_loss
+            row += [measured.runs, measured.left_out, share.k, share.low, share.high]
             for name in figures:
-                one = getattr(found, name)
-                row += [one.value, one.low, one.high]
-            row += [found.unavailable_seconds.median, found.as_promised.k]
+                figure = getattr(measured, name)
+                row += [figure.value, figure.low, figure.high]
+            row += [measured.unavailable_seconds.median, measured.as_promised.k]
         writer.writerow(row)
     return target.getvalue()
 

@@ -55,7 +55,7 @@ class RunRow(RunOutcome):
 def found_in(result: ArmResult) -> dict[str, Any]:
     """What is found in a run that was checked, as fields of a `RunRow`."""
     meta, summary, judgement = result.meta, result.summary, result.judgement
-    found = {
+    fields = {
         "verdict": judgement.verdict,
         "as_promised": judgement.as_promised,
         "reasons": (*judgement.promise_reasons, *judgement.reasons),
@@ -65,7 +65,7 @@ def found_in(result: ArmResult) -> dict[str, Any]:
         "image_digest": meta.cluster.image.digest,
     }
     counts = ("sent", "outcomes", "findings", "unavailable_seconds") if summary is not None else ()
-    return found | {name: getattr(summary, name) for name in counts}
+    return fields | {name: getattr(summary, name) for name in counts}
 
 
 class ArmFigures(Frozen):

@@ -50,10 +50,11 @@ def held_bounds(levels: Sequence[ServiceLevel], arms: Sequence[MatrixArmResult])
 def service_levels(result: MatrixResult) -> Section:
     """The section with each bound of each arm; empty if the matrix has none."""
     held = list(held_bounds(_LEVELS.validate_python(result.spec.get("slo", ())), result.arms))
-    broken = sum(one.kept is False for one in held)
+    broken = sum(bound.kept is False for bound in held)
     words = f"Service levels (`slo`): {broken or 'none'} of {len(held)} broken."
     rows = [
-        (one.arm, one.bound, three_digits(one.allowed), _or_dash(one.found), _KEPT[one.kept]) for one in held
+        (bound.arm, bound.bound, three_digits(bound.allowed), _or_dash(bound.found), _KEPT[bound.kept])
+        for bound in held
     ]
     about = Text(f"{words} {_ABOUT}" if held else "", note=True)
     table = Table(_COLUMNS, rows, right=_COLUMNS[2:4], no_wrap=_COLUMNS, heads=2, cards=True)

@@ -62,8 +62,8 @@ def _spelt_out(value: Any) -> Any:
 
 
 def _levels(inside: str, key: str, values: Sequence[Any]) -> dict[str, Any]:
-    labels = [label_of(one) for one in values]
-    twice = next((one for one in labels if labels.count(one) > 1), None)
+    labels = [label_of(value) for value in values]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise ValueError(f"the value {twice} is given twice")
     return {"levels": {label: {inside: {key: one}} for label, one in zip(labels, values, strict=True)}}

@@ -143,8 +143,12 @@ def comparison(base: MatrixResult, new: MatrixResult, found: MatrixComparison) -
 def _compared_shares(base: MatrixResult, new: MatrixResult) -> Table:
     columns = ("arm", "base", "new", "difference", "95 %")
     before, after = (
-        {arm.name: arm.figures.with_loss for arm in one.arms if arm.figures is not None and arm.figures.runs}
-        for one in (base, new)
+        {
+            arm.name: arm.figures.with_loss
+            for arm in result.arms
+            if arm.figures is not None and arm.figures.runs
+        }
+        for result in (base, new)
     )
     rows = []
     for name, share in after.items():
@@ -158,15 +162,17 @@ def _compared_shares(base: MatrixResult, new: MatrixResult) -> Table:
 def _compared_measures(found: MatrixComparison) -> Table:
     columns, rows = grid(
         {
-            "arm": one.arm,
-            "measure": one.measure,
-            "base": three_digits(one.base),
-            "new": three_digits(one.new),
-            "difference (95 %)": _gap(one),
-            "p": f"{one.p:.2g}",
-            "verdict": Cell(one.verdict, _STATUSES[one.verdict], strong=one.verdict == "worse"),
+            "arm": measured.arm,
+            "measure": measured.measure,
+            "base": three_digits(measured.base),
+            "new": three_digits(measured.new),
+            "difference (95 %)": _gap(measured),
+            "p": f"{measured.p:.2g}",
+            "verdict": Cell(
+                measured.verdict, _STATUSES[measured.verdict], strong=measured.verdict == "worse"
+            ),
         }
-        for one in found.measured
+        for measured in found.measured
     )
     return Table(
         columns,
@@ -184,9 +190,9 @@ def _sentences(found: MatrixComparison) -> Iterator[str]:
     for breach in found.breaches:
         bounds = f"{breach.bound} is {three_digits(breach.found)}, allowed {three_digits(breach.allowed)}"
         yield f"SLO broken: {breach.arm}: {bounds}"
-    for one in found.worse:
-        change = f"from {three_digits(one.base)} to {three_digits(one.new)} (p = {one.p:.2g})"
-        yield f"worse: {one.arm}: {one.measure} {change}"
+    for measured in found.worse:
+        change = f"from {three_digits(measured.base)} to {three_digits(measured.new)} (p = {measured.p:.2g})"
+        yield f"worse: {measured.arm}: {measured.measure} {change}"
     for line in found.missing:
         yield f"not compared: {line}"
     for line in found.left_out:

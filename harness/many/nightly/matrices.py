@@ -99,25 +99,25 @@ def _compared_with(result: MatrixResult, base: Path | None) -> tuple[tuple[str, 
     """Sentences about arms that are worse than in `base` or break a bound of the spec; and the arms that
     could not be compared. Bounds apply in the first night too."""
     worse = [
-        f"{one.arm}: {one.bound}: allowed {one.allowed:g}, found {one.found:g}"
-        for one in breaches(MatrixSpec.model_validate(result.spec), result.arms)
+        f"{breach.arm}: {breach.bound}: allowed {breach.allowed:g}, found {breach.found:g}"
+        for breach in breaches(MatrixSpec.model_validate(result.spec), result.arms)
     ]
     if base is None or not (base / MATRIX_FILE).exists():
         return tuple(worse), ()
     try:
-        found = compare(load_result(base), result, names=("the last night", "this night"))
+        comparison = compare(load_result(base), result, names=("the last night", "this night"))
     except KafkaChaosError as error:
         return tuple(worse), (str(error),)
     worse += [
-        f"{one.arm}: {one.measure}: {one.base:g} then, {one.new:g} now (p = {one.p:.2g})"
-        for one in found.worse
+        f"{test.arm}: {test.measure}: {test.base:g} then, {test.new:g} now (p = {test.p:.2g})"
+        for test in comparison.worse
     ]
-    return tuple(worse), found.missing
+    return tuple(worse), comparison.missing
 
 
 def regressions(nights: Sequence[MatrixNight]) -> list[str]:
     """A sentence about everything that is worse."""
-    return [f"{one.name} on Kafka {one.version}: {line}" for one in nights for line in one.worse]
+    return [f"{night.name} on Kafka {night.version}: {line}" for night in nights for line in night.worse]
 
 
 def night_section(one: MatrixNight) -> Section:
@@ -132,18 +132,18 @@ def night_section(one: MatrixNight) -> Section:
 
 def arm_outcomes(nights: Sequence[MatrixNight]) -> Iterator[str]:
     """The outcome of each arm, and that of each matrix that could not be run, for the headline."""
-    for one in nights:
-        if one.result is None:
+    for night in nights:
+        if night.result is None:
             yield NOT_RUN
             continue
-        ran = (arm for arm in one.result.arms if arm.state not in ("refused", "impossible"))
+        ran = (arm for arm in night.result.arms if arm.state not in ("refused", "impossible"))
         yield from (PROMISED[arm.as_promised] for arm in ran)
 
 
 def keep(nights: Sequence[MatrixNight], last: Path) -> None:
     """Make these the results that the next night is compared with."""
-    for one in nights:
-        if one.folder is not None:
-            target = _folder_in(last, one.version, one.name)
+    for night in nights:
+        if night.folder is not None:
+            target = _folder_in(last, night.version, night.name)
             target.mkdir(parents=True, exist_ok=True)
-            write_whole(target / MATRIX_FILE, (one.folder / MATRIX_FILE).read_text())
+            write_whole(target / MATRIX_FILE, (night.folder / MATRIX_FILE).read_text())

@@ -82,7 +82,7 @@ def run_experiments(options: NightlyOptions) -> list[SeriesOutcome]:
 
 def last_results(folder: Path) -> tuple[dict[Key, ArmResult], tuple[str, ...]]:
     """The newest result of every arm below an earlier night's folder, and why files could not be used."""
-    found: dict[Key, tuple[int, ArmResult]] = {}
+    newest: dict[Key, tuple[int, ArmResult]] = {}
     left_out = []
     for path in sorted(folder.rglob(RESULT_FILE)):
         try:
@@ -94,9 +94,9 @@ def last_results(folder: Path) -> tuple[dict[Key, ArmResult], tuple[str, ...]]:
             left_out.append(f"{path}: schema version {result.schema_version}, not {SCHEMA_VERSION}")
             continue
         for key, arm in _arms(result):
-            if key not in found or found[key][0] < result.started_ns:
-                found[key] = (result.started_ns, arm)
-    return {key: arm for key, (_, arm) in found.items()}, tuple(left_out)
+            if key not in newest or newest[key][0] < result.started_ns:
+                newest[key] = (result.started_ns, arm)
+    return {key: arm for key, (_, arm) in newest.items()}, tuple(left_out)
 
 
 def worse(last: dict[Key, ArmResult], outcomes: Sequence[SeriesOutcome]) -> list[str]:
@@ -106,7 +106,7 @@ def worse(last: dict[Key, ArmResult], outcomes: Sequence[SeriesOutcome]) -> list
     What a promise allows may come and go from run to run and is never worse. Rates are not compared: one run
     proves nothing about them.
     """
-    found = []
+    sentences = []
     for outcome in outcomes:
         for key, arm in _arms(outcome.result) if outcome.result is not None else ():
             before = last.get(key)
@@ -115,19 +115,19 @@ def worse(last: dict[Key, ArmResult], outcomes: Sequence[SeriesOutcome]) -> list
             name = f"{key[1]} / {arm.folder} on Kafka {key[0]}"
             old, new = before.judgement, arm.judgement
             if old.as_promised is True:
-                found.append(f"{name}: was as promised, and is not now ({new.verdict})")
+                sentences.append(f"{name}: was as promised, and is not now ({new.verdict})")
             elif _WORSE[new.verdict] > _WORSE[old.verdict]:
-                found.append(f"{name}: was {old.verdict}, is {new.verdict}")
+                sentences.append(f"{name}: was {old.verdict}, is {new.verdict}")
             elif fresh := _classes(arm) - _classes(before):
-                found.append(f"{name}: {', '.join(sorted(fresh))} was not found the last time")
-    return found
+                sentences.append(f"{name}: {', '.join(sorted(fresh))} was not found the last time")
+    return sentences
 
 
 def _classes(arm: ArmResult) -> set[FindingClass]:
     if arm.summary is None or arm.judgement.verdict is not VerdictWord.INVALID:
         return set()
-    found = arm.summary.findings.items()
-    return {finding for finding, count in found if count and finding.breaks is not Breaks.NEVER}
+    findings = arm.summary.findings.items()
+    return {finding for finding, count in findings if count and finding.breaks is not Breaks.NEVER}
 
 
 def _arms(result: ExperimentResult) -> Iterator[tuple[Key, ArmResult]]:
@@ -139,7 +139,7 @@ def exit_code(
     outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], others: Sequence[int] = ()
 ) -> int:
     """1 a promise was broken or an arm is worse, 3 a run or verdict is missing, 0 neither."""
-    codes = [*others, *(3 if one.result is None else one.result.exit_code() for one in outcomes)]
+    codes = [*others, *(3 if outcome.result is None else outcome.result.exit_code() for outcome in outcomes)]
     if regressions or 1 in codes:
         return 1
     return max(codes, default=3)
@@ -179,10 +179,10 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
         options.results,
         summary_text(outcomes, regressions, beside=beside, more=[*map(matrices.night_section, nights)]),
         junit_text(
-            outcomes, regressions, [suite_text(one.result) for one in nights if one.result is not None]
+            outcomes, regressions, [suite_text(night.result) for night in nights if night.result is not None]
         ),
     )
-    code = exit_code(outcomes, regressions, [one.exit_code() for one in nights])
+    code = exit_code(outcomes, regressions, [night.exit_code() for night in nights])
     if code == 0 and options.last is not None:
         _keep(outcomes, options.last)
         matrices.keep(nights, options.last)
