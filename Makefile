@@ -13,12 +13,14 @@ PURE := $(BIN)/python -m pytest -q -n $(shell echo $$(($$(getconf _NPROCESSORS_O
 export PYTHONDONTWRITEBYTECODE :=
 WHOLE_FILES := --dist loadfile --no-loadscope-reorder
 BY_FILE = -n $(SIDE) $(WHOLE_FILES)
+RULES := $(addprefix tests/pure/,test_wall.py test_workload_lists.py test_names.py test_module_sizes.py test_test_modules.py \
+  test_documents.py test_console_blocks.py harness/cli/docgen kafka_chaos)
 # The long tests, which `make test` leaves out, are divided by CI (.ci/run) into as many parts.
 SHARDS := 6
 # Random histories for each oracle.
 HISTORIES ?= 500
 
-.PHONY: help setup swept demo test test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs findings bench nightly spark-jars class-data compose lock clean distclean
+.PHONY: help setup swept demo test test-rules test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs findings bench nightly spark-jars class-data compose lock clean distclean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -36,6 +38,9 @@ test: export KAFKA_CHAOS_MAVEN := yes
 test: swept ## run lint, types and all four tiers of tests
 	@$(MAKE) --no-print-directory -j2 lint test-pure
 	$(PYTEST) $(BY_FILE) -m "not pure and not soak"
+
+test-rules: setup ## run only the tests of the rules that every change must keep: lists, walls, names, sizes, documents
+	$(BIN)/python -m pytest -q $(RULES)
 
 test-all: ## run as test, then the long tests too; says beforehand how long that takes
 	@$(MAKE) --no-print-directory setup

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import checkers
 from checkers.engine.choice import ENGINE_VARIABLE
 from tests.support import durations
+from tests.support.paths import ROOT
 
 # No test measures time: a busy machine must not fail one.
 settings.register_profile("kafka-chaos", deadline=None)
@@ -18,6 +21,10 @@ settings.load_profile("kafka-chaos")
 # `--engine` or an `EngineChoice`; a test of the defaults removes the variable. Commands that tests start have
 # it too.
 os.environ.setdefault(ENGINE_VARIABLE, "sail")
+
+if ROOT not in Path(checkers.__file__).resolve().parents:
+    # As where one virtual environment serves two checkouts: PYTHONPATH says which is meant.
+    pytest.exit(f"the packages under test are not those of {ROOT}, but {checkers.__file__}", returncode=2)
 
 TIERS = ("pure", "spark", "mock", "chaos")
 

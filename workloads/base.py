@@ -79,7 +79,8 @@ class RunningWorkload:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Its topics on the run's cluster, beside those that the producers write to; known from the start."""
+        """Its topics on the run's cluster, beside those that the producers write to; known from the start. It
+        creates them itself (`create`), and the run deletes them."""
         return ()
 
     def groups(self) -> Mapping[str, str]:
@@ -97,10 +98,11 @@ class RunningWorkload:
         """The topic and the metadata of the run are there."""
 
     def open(self, stack: ExitStack) -> None:
-        """Open journals of its own, and begin to watch the brokers; leaving the stack ends that."""
+        """Open journals of its own, and begin to watch the brokers; leaving the stack, after `finish`, ends
+        that."""
 
     def connect(self, clients: ArmClients, stack: ExitStack) -> None:
-        """Make its clients; leaving the stack closes them."""
+        """Make its clients; leaving the stack, before `finish`, closes them."""
 
     def polls(self) -> Mapping[int, Polled]:
         """What the transactions of producers take records from, by the number of the producer."""

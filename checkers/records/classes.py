@@ -12,6 +12,13 @@ from pyspark.sql import functions as F
 
 from checkers.classes.base import Facts, finding_class, rules_in
 from checkers.evidence.sentences import if_null, say, when
+from checkers.records.loss_sentences import (
+    acked_at,
+    compacted_detail,
+    expired_detail,
+    lost_detail,
+    received_live,
+)
 from harness.model.journal import SendOutcome, TxnOutcome
 
 
@@ -119,15 +126,6 @@ def duplicate(r: Facts) -> Column:
     return r.copies > 1
 
 
-def acked_at(r: Facts) -> Column:
-    """Where the record was acknowledged, in words."""
-    return when(
-        r.acked_offset.isNull(),
-        "acknowledged without an offset in {sent_to}",
-        "acknowledged at offset {acked_offset} of {sent_to}",
-    )
-
-
 def _inconsistent_detail(r: Facts) -> Column:
     live = "live reader {live_reader} got it where the final read of {sent_to} holds another record"
     where = when(r.other_at_live, live, say(acked_at(r), ", where another record stands"))
@@ -147,15 +145,7 @@ def inconsistent_offset(r: Facts) -> Column:
     return moved | (r.other_at_live & ~(acked(r) & absent(r)))
 
 
-def _expired_detail(r: Facts) -> Column:
-    own_time = "; retention may delete it, to which its producer gave the timestamp {own_time_ms}"
-    by_age = when(r.own_time_ms.isNull(), "; retention may delete it", own_time)
-    why = when(r.deleted, "; delete_records has deleted it", by_age)
-    below = say(", below the log start offset {log_start_offset}", why)
-    return say(acked_at(r), when(r.recreated, ", before the topic was created again", below))
-
-
-@finding_class(_expired_detail)
+@finding_class(expired_detail)
 def expired(r: Facts) -> Column:
     """Acknowledged and deleted by policy. There are three cases. Retention: its offset is below the log start
     offset, and the topic's retention may have deleted a record of that age (by the time that its producer
@@ -172,11 +162,7 @@ def expired(r: Facts) -> Column:
     return acked(r) & absent(r) & r.may_expire
 
 
-def _compacted_detail(r: Facts) -> Column:
-    return say(acked_at(r), "; key {key} is at offset {newer_offset}, so compaction may remove it")
-
-
-@finding_class(_compacted_detail)
+@finding_class(compacted_detail)
 def compacted(r: Facts) -> Column:
     """Acknowledged and deleted by policy: the topic is compacted, and the final read holds a record of the
     same key at a higher offset than acknowledged.
@@ -187,37 +173,7 @@ def compacted(r: Facts) -> Column:
     return acked(r) & absent(r) & r.may_compact
 
 
-def _at_acked_offset(r: Facts) -> Column:
-    """What is at the offset at which a lost record was acknowledged, in words."""
-    gone = when(r.place == "tail", "; the log ends at offset {end_offset}", "; not in the log")
-    replaced = when(r.place == "overwritten", "; another record stands there now", gone)
-    damaged = when(r.damaged_at_acked_offset, "; a damaged value stands there now", replaced)
-    held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
-    return when(r.place == "not committed", held_back, damaged)
-
-
-def _same_offset(r: Facts) -> Column:
-    """That other success reports name the same offset, in words."""
-    named = "; {reports} success reports name this offset, "
-    one = "and at most one of them can be true, as a leader epoch gives an offset away once"
-    some = "and at most {true_reports} of them can be true, as a leader epoch gives an offset away once"
-    unsure = "and of those of one leader epoch at most one can be true"
-    words = when(r.true_reports == 1, one, when(r.true_reports.isNull(), unsure, some))
-    return when(r.reports.isNotNull(), say(named, words), "")
-
-
-def _received_live(r: Facts) -> Column:
-    """Which live reader had got it, and where."""
-    return when(r.live_rows > 0, "; live reader {live_reader:unknown} had got it at offset {live_offset}", "")
-
-
-def _lost_detail(r: Facts) -> Column:
-    holders = F.array_join(r.held_by.cast("array<string>"), ", ")
-    held = when(F.size(r.held_by) > 0, say("; in the files of broker ", holders), "")
-    return say(acked_at(r), _at_acked_offset(r), _same_offset(r), held, _received_live(r))
-
-
-@finding_class(_lost_detail)
+@finding_class(lost_detail)
 def lost(r: Facts) -> Column:
     """Acknowledged, not deleted by policy, absent from a complete final read; or in the log, but the final
     read of committed records holds no record of its committed transaction.
@@ -231,7 +187,7 @@ def lost(r: Facts) -> Column:
     return acked(r) & (absent(r) | (r.not_committed & ~r.torn))
 
 
-@finding_class(lambda r: say("{outcome}, not in the log of {sent_to}", _received_live(r)))
+@finding_class(lambda r: say("{outcome}, not in the log of {sent_to}", received_live(r)))
 def vanished(r: Facts) -> Column:
     """Not acknowledged, given to a live reader, absent from the final read, not deleted by policy.
 

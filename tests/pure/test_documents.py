@@ -180,7 +180,8 @@ def test_the_architecture_is_short() -> None:
 
 
 def test_contributing_is_short() -> None:
-    assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 220
+    lines = len((ROOT / "CONTRIBUTING.md").read_text().splitlines())
+    assert lines <= 220, "leave out what a generated page or a test says as well"
 
 
 def test_the_changelog_has_one_page_per_release() -> None:

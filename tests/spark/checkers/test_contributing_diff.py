@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.contributing import DIFFS, patched_tree, source_files
+from tests.support.module_sizes import long_modules
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.spark
@@ -44,6 +45,7 @@ def test_the_page_links_the_diff() -> None:
 @pytest.mark.soak
 def test_the_class_of_the_diff_is_found_judged_and_listed(tmp_path: Path) -> None:
     tree = patched_tree(DIFF, tmp_path)
+    assert long_modules(tree) == []
     alone = {**os.environ, "PYTHONPATH": str(tree), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     ran = subprocess.run([sys.executable, "-c", USE], cwd=tree, env=alone, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
