@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -30,32 +31,29 @@ NO_VIEWS = {"opened", "final", "txns"}
 """Journals whose views have another name: `sends`, `reads`, `transactions`."""
 
 
-def modules_of(package: ModuleType) -> Iterator[ModuleType]:
-    """All modules of a package, but the programs under test, which are not part of a run's process."""
+def values_of(package: ModuleType) -> Iterator[Any]:
+    """What the modules of a package name, but for the programs under test, which are not part of a run's
+    process."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if ".built_in" not in module.name:
-            yield importlib.import_module(module.name)
-
-
-def stated(package: ModuleType, kind: type) -> list[object]:
-    """The values of this type that modules of a package state by a name of their own."""
-    return [value for module in modules_of(package) for value in vars(module).values() if type(value) is kind]
+            yield from vars(importlib.import_module(module.name)).values()
 
 
 def test_every_workload_runs() -> None:
-    of = [value for module in modules_of(workloads) for value in vars(module).values()]
-    running = {one for one in of if isinstance(one, type) and issubclass(one, RunningWorkload)}
-    listed = {one.__self__ for one in WORKLOADS}  # type: ignore[attr-defined]
+    classes = (value for value in values_of(workloads) if isinstance(value, type))
+    running = {kind for kind in classes if issubclass(kind, RunningWorkload)}
+    listed = {of.__self__ for of in WORKLOADS}  # type: ignore[attr-defined]
     assert running - {RunningWorkload} == listed
 
 
 def test_the_words_of_every_workload_are_in_the_report() -> None:
-    assert {id(words) for words in stated(workloads, WorkloadWords)} == {id(words) for words in WORDS}
+    stated = {id(value) for value in values_of(workloads) if isinstance(value, WorkloadWords)}
+    assert stated == {id(words) for words in WORDS}
 
 
 def test_every_check_of_a_subject_is_made() -> None:
-    found = {id(check) for check in stated(checkers, SubjectCheck)}
-    assert found <= {id(check) for check in SUBJECTS}
+    stated = {id(value) for value in values_of(checkers) if isinstance(value, SubjectCheck)}
+    assert stated <= {id(check) for check in SUBJECTS}
 
 
 def test_every_class_of_findings_has_a_rule() -> None:
