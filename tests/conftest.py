@@ -10,7 +10,7 @@ from hypothesis import settings
 
 import checkers
 from checkers.engine.choice import ENGINE_VARIABLE
-from tests.support import durations
+from tests.support import durations, file_costs
 from tests.support.paths import ROOT
 
 # No test measures time: a busy machine must not fail one.
@@ -39,6 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Side by side, a long file that comes last would be waited for.
         files = durations.by_file(durations.measured())
         items.sort(key=lambda item: -files.get(item.nodeid.partition("::")[0], 0.0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = (report for several in terminalreporter.stats.values() for report in several)
+    rows = file_costs.lines(report for report in reports if isinstance(report, pytest.TestReport))
+    if rows:
+        terminalreporter.section("what the files of tests cost")
+        terminalreporter.write_line("\n".join(rows))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
