@@ -1,6 +1,6 @@
 """Measures everything that has a goal, against the peers, and prints one table.
 
-    python -m tests.bench [--only check,boot,faults,producer,proxy] [--save]
+    python -m tests.bench [--only check,boot,faults,producer,proxy] [--large] [--save]
 
 The last result is in tests/bench/last.json; what became slower than every repeat of the last time is named.
 With --save the new result takes its place, and docs/how-to/scale.md gets the table.
@@ -8,6 +8,9 @@ With --save the new result takes its place, and docs/how-to/scale.md gets the ta
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -15,44 +18,45 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tests.bench.rows import Row, load, markdown, save, slower, table
+from tests.bench.rows import Row, markdown, save, slower, table
+from tests.bench.rows import load as saved
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "scale.md"
 BEGIN, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 
 
-def check() -> list[Row]:
+def check(large: bool) -> list[Row]:
     from tests.bench.checker.rows import rows
 
-    return rows()
+    return rows(large=large)
 
 
-def boot() -> list[Row]:
+def boot(_large: bool) -> list[Row]:
     from tests.bench.boot import rows
 
     return rows()
 
 
-def faults() -> list[Row]:
+def faults(_large: bool) -> list[Row]:
     from tests.bench.fault_latency import rows
 
     return rows()
 
 
-def producer() -> list[Row]:
+def producer(_large: bool) -> list[Row]:
     from tests.bench.producer_throughput import rows
 
     return rows()
 
 
-def proxy() -> list[Row]:
+def proxy(_large: bool) -> list[Row]:
     from tests.bench.proxy_overhead import rows
 
     return rows()
 
 
-SUITES: dict[str, Callable[[], list[Row]]] = {
+SUITES: dict[str, Callable[[bool], list[Row]]] = {
     "check": check,
     "boot": boot,
     "faults": faults,
@@ -63,6 +67,7 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
 
 def main(
     only: Annotated[str, typer.Option(help="Suites to run, separated by commas.")] = ",".join(SUITES),
+    large: Annotated[bool, typer.Option("--large", help="Check 100 million sends, too.")] = False,
     keep: Annotated[bool, typer.Option("--save", help="Keep the result and write the page.")] = False,
 ) -> None:
     """Measure everything that has a goal, and print one table."""
@@ -70,15 +75,20 @@ def main(
     unknown = [name for name in only.split(",") if name not in SUITES]
     if unknown:
         raise SystemExit(f"no such suite: {', '.join(unknown)}; known are {', '.join(SUITES)}")
-    rows = [row for name in only.split(",") for row in SUITES[name]()]
+    # Whoever ends it leaves nothing behind, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    load = os.getloadavg()[0]
+    rows = [row for name in only.split(",") for row in SUITES[name](large)]
     console = Console(width=180)
     console.print(table(rows))
-    for line in slower(rows, load()):
+    for line in slower(rows, saved()):
         console.print(line)
-    console.print(f"{time.monotonic() - began:,.0f} s")
+    console.print(
+        f"{time.monotonic() - began:,.0f} s; load average {load:.1f} before, {os.getloadavg()[0]:.1f} after"
+    )
     if keep:
         measured = {row.what for row in rows}
-        rows = [*(row for row in load() if row.what not in measured), *rows]
+        rows = [*(row for row in saved() if row.what not in measured), *rows]
         save(rows)
         before, _, rest = PAGE.read_text().partition(BEGIN)
         PAGE.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{rest.partition(END)[2]}")

@@ -18,7 +18,8 @@ class Row:
     """What was measured: our median with the least and the greatest repeat, a peer's median, and the goal.
 
     `goal` is a bound for our median, or with `relative` for its ratio to the peer's (None: no goal).
-    `more_is_better`: a rate, so that the bound is a lower one.
+    `more_is_better`: a rate, so that the bound is a lower one. `cpu` are processor seconds, which differ less
+    than seconds where a machine has other work.
     """
 
     what: str
@@ -31,6 +32,7 @@ class Row:
     goal: float | None = None
     relative: bool = False
     more_is_better: bool = False
+    cpu: float | None = None
 
     @classmethod
     def of(cls, what: str, unit: str, repeats: Sequence[float], **more: object) -> Row:
@@ -57,10 +59,14 @@ class Row:
         return f"{'>=' if self.more_is_better else '<='} {bound}"
 
 
+_HEAD = ("what", "ratio", "goal", "met", "ours", "unit", "spread", "CPU s", "peer", "peer's")
+"""Ratios first: machines differ by half from day to day."""
+
+
 def table(rows: Iterable[Row]) -> Table:
     """One line per row, with whether its goal is met."""
     found = Table(title="benchmarks: medians, with the least and the greatest repeat", title_justify="left")
-    for column in ("what", "unit", "ours", "spread", "peer", "peer's", "ratio", "goal", "met"):
+    for column in _HEAD:
         found.add_column(column, justify="left" if column in ("what", "unit", "peer") else "right")
     for row in rows:
         found.add_row(*_cells(row))
@@ -69,22 +75,22 @@ def table(rows: Iterable[Row]) -> Table:
 
 def markdown(rows: Iterable[Row]) -> str:
     """The same table for a page."""
-    head = ("what", "unit", "ours", "spread", "peer", "peer's", "ratio", "goal", "met")
-    lines = [head, ("---",) * len(head), *map(_cells, rows)]
+    lines = [_HEAD, ("---",) * len(_HEAD), *map(_cells, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.what,
-        row.unit,
-        _number(row.ours),
-        f"{_number(row.least)} to {_number(row.most)}",
-        row.peer,
-        "" if row.theirs is None else _number(row.theirs),
         "" if row.ratio is None else f"{row.ratio:.2f} x",
         row.goal_text,
         {None: "", True: "yes", False: "no"}[row.met],
+        _number(row.ours),
+        row.unit,
+        f"{_number(row.least)} to {_number(row.most)}",
+        "" if row.cpu is None else f"{row.cpu:.1f}",
+        row.peer,
+        "" if row.theirs is None else _number(row.theirs),
     )
 
 

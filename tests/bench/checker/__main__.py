@@ -1,6 +1,7 @@
 """Prints one table: our check against the same classification by other tools, on the same histories.
 
-    python -m tests.bench.checker [--sizes 1000000,10000000] [--tools kafka-chaos,duckdb,polars,pandas]
+    python -m tests.bench.checker [--sizes 1000000,10000000] [--tools kafka-chaos-sail,duckdb,polars,pandas]
+    python -m tests.bench.checker --profile --tools kafka-chaos-sail,kafka-chaos-spark
 
 Exit code 1 when two tools count differently, or differently from what was planted.
 """
@@ -35,6 +36,9 @@ def main(
     driver_memory: Annotated[str, typer.Option(help="Heap of the JVM of our check.")] = "4g",
     pandas_up_to: Annotated[int, typer.Option(help="Largest size for pandas (all in memory).")] = 10_000_000,
     scratch: Annotated[str | None, typer.Option(help="Folder for the histories.")] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Print every request of our last pass: what it scans and costs.")
+    ] = False,
 ) -> None:
     """Print one table: our check against the same classification by other tools, on the same histories."""
     chosen = [name for name in tools.split(",") if _is_there(name)]
@@ -42,7 +46,7 @@ def main(
     if int(heavy):
         # As many rows as the clean history of that size: a record read ten times is eleven rows.
         wanted += [("half lost", int(heavy) * 4 // 3), ("ten times", int(heavy) * 2 // (COPIES + 1))]
-    how = Options(repeats=repeats, cores=cores, driver_memory=driver_memory)
+    how = Options(repeats=repeats, cores=cores, driver_memory=driver_memory, profile=profile)
     print(
         f"{os.cpu_count()} cores, {how.cores} used; load {os.getloadavg()[0]:.1f}; {how.repeats} passes each"
     )
@@ -80,6 +84,8 @@ def measure_all(
                 measured.append(Measurement(tool, shape, wrote.sends, rows, answer))
                 passes = ", ".join(f"{each:.2f}" for each in answer.seconds)
                 print(f"  {tool}: {passes} s, {answer.peak_mib:,.0f} MiB", flush=True)
+                if answer.profile:
+                    print(f"\n{answer.profile}\n", flush=True)
                 if answer.findings != wrote.findings:
                     raise SystemExit(f"{tool} counts {answer.findings}, planted were {wrote.findings}")
         finally:

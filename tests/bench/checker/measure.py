@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,13 @@ _SAMPLE_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Options:
-    """How each measurement is made. `driver_memory` is the heap of our JVM."""
+    """How each measurement is made. `driver_memory` is the heap of our JVM; `profile`: every request of our
+    last pass is noted, which takes some time itself."""
 
     repeats: int = 3
     cores: int = 2
     driver_memory: str = "4g"
+    profile: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,15 @@ class Answer:
     """The result of one process: `seconds` of every pass, the first one cold; `cpu_seconds` of the same
     passes, which are more telling on a busy machine; `start_seconds` until the tool could begin (imports; for
     us the engine's session). `peak_mib` is the highest sum of resident memory over the process and its
-    descendants. `findings` are the counts of the last pass."""
+    descendants. `findings` are the counts of the last pass, `profile` is its table
+    (`tests.bench.checker.profile`)."""
 
     start_seconds: float
     seconds: tuple[float, ...]
     cpu_seconds: tuple[float, ...]
     findings: dict[str, int]
     peak_mib: float = 0.0
+    profile: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,24 +71,33 @@ def measure(tool: str, folder: Path, options: Options) -> Answer:
             "repeats": options.repeats,
             "cores": options.cores,
             "driver_memory": options.driver_memory,
+            "profile": options.profile,
         }
     )
     environment = os.environ | {
         "POLARS_MAX_THREADS": str(options.cores),
         "OMP_NUM_THREADS": str(options.cores),
     }
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.checker.one", settings],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
+    # Whatever the process and its engine leave there goes with the folder.
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-chaos-bench-") as scratch,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.checker.one", settings],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment | {"TMPDIR": scratch},
+        ) as process,
+    ):
         peak = 0.0
-        while process.poll() is None:
-            peak = max(peak, use_of(process.pid).mib)
-            time.sleep(_SAMPLE_SECONDS)
+        try:
+            while process.poll() is None:
+                peak = max(peak, use_of(process.pid).mib)
+                time.sleep(_SAMPLE_SECONDS)
+        except BaseException:
+            process.kill()  # its server ends with it
+            raise
         assert process.stdout is not None
         assert process.stderr is not None
         out, err = process.stdout.read(), process.stderr.read()
@@ -96,4 +110,5 @@ def measure(tool: str, folder: Path, options: Options) -> Answer:
         tuple(answer["cpu_seconds"]),
         answer["findings"],
         round(peak),
+        answer["profile"],
     )

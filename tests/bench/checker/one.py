@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.bench.checker.histories import RUN_ID
 from tests.bench.checker.measure import OURS, Answer
 from tests.bench.checker.peers import PEERS
 from tests.bench.checker.processes import use_of
+from tests.bench.checker.profile import Profile, table
 
 
 def main() -> None:
@@ -34,15 +36,19 @@ def main() -> None:
             work = _peer(tool, folder, settings["cores"])
         start = time.perf_counter() - began
         answer = Answer(round(start, 2), (), (), {})
-        for _ in range(settings["repeats"]):
+        noted = Profile(folder)
+        for number in range(settings["repeats"]):
+            last = number + 1 == settings["repeats"]
             began, used = time.perf_counter(), use_of(os.getpid()).cpu_seconds
-            findings = work()
+            with noted.open() if settings["profile"] and last else nullcontext():
+                findings = work()
             seconds, cpu = time.perf_counter() - began, use_of(os.getpid()).cpu_seconds - used
             answer = Answer(
                 answer.start_seconds,
                 (*answer.seconds, round(seconds, 3)),
                 (*answer.cpu_seconds, round(cpu, 2)),
                 findings,
+                profile=table(noted.requests, noted.journals) if noted.requests else "",
             )
         print(json.dumps(asdict(answer)), flush=True)
 

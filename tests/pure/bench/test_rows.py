@@ -45,10 +45,13 @@ def test_slower_is_worse_than_every_repeat_of_the_last_time(tmp_path: Path) -> N
 
 
 def test_one_line_per_row() -> None:
-    rows = [Row.of("boot", "s", [3.0], peer="x", theirs=6.0, goal=4.0), Row.of("sends", "1/s", [123456.0])]
+    rows = [
+        Row.of("boot", "s", [3.0], peer="x", theirs=6.0, goal=4.0, cpu=2.5),
+        Row.of("sends", "1/s", [123456.0]),
+    ]
     assert markdown(rows).splitlines()[2:] == [
-        "| boot | s | 3.00 | 3.00 to 3.00 | x | 6.00 | 0.50 x | <= 4.00 | yes |",
-        "| sends | 1/s | 123,456 | 123,456 to 123,456 |  |  |  |  |  |",
+        "| boot | 0.50 x | <= 4.00 | yes | 3.00 | s | 3.00 to 3.00 | 2.5 | x | 6.00 |",
+        "| sends |  |  |  | 123,456 | 1/s | 123,456 to 123,456 |  |  |  |",
     ]
     console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(table(rows))
