@@ -122,8 +122,8 @@ bugs: swept ## reproduce the known bugs and write docs/bugs.md with the results
 findings: ## run the scripts of findings/, or FINDING=name alone: whether other software still does what they say
 	@findings/run $(FINDING)
 
-bench: swept ## measure all that has a goal, against DuckDB and Kafka's own tools, in one table; takes a quarter of an hour
-	$(BIN)/python -m tests.bench
+bench: swept ## measure all that has a goal, against DuckDB and Kafka's own tools, in one table; LARGE=yes checks 100 million sends, too
+	$(BIN)/python -m tests.bench $(if $(LARGE),--large)
 
 nightly: swept ## run experiments on several Kafka versions and compare with the last good night
 	compose/nightly.sh
@@ -133,7 +133,7 @@ spark-jars: setup ## fetch the jars for topics read with Spark and for journals 
 	$(BIN)/python -m harness.check_jobs.spark_jars
 
 class-data: setup ## make the archive of classes that halves Spark's start
-	$(BIN)/python -m checkers.engine.make_class_data
+	$(BIN)/python -m checkers.make_class_data
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from checkers.registry import CLASSES
     from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
     from checkers.statistics.rates import EventRate, Seconds, Share, difference, rate_difference, share_of
+    from checkers.warm_up import warm
 
 _NAMES_OF = {
     "check": "check_run",
@@ -63,6 +64,7 @@ _NAMES_OF = {
     "statistics.comparison": "ALPHA rank_test runs_needed shared_level",
     "statistics.rates": "EventRate Seconds Share difference rate_difference share_of",
     "registry": "CLASSES",
+    "warm_up": "warm",
 }
 """The imports above, for `__getattr__`."""
 

@@ -87,7 +87,7 @@ def start_server(
         scratch: folder for its log, spills and temporary files, removed at the end (None: a temporary one).
         more_environment: variables of its process, by which somebody else can recognise it.
         archive: where Spark's JVM writes an archive of its classes when it is stopped
-            (`checkers.engine.make_class_data`).
+            (`checkers.make_class_data`).
 
     Raises:
         PrerequisiteMissing: no Java, or one older than 17.

@@ -53,6 +53,14 @@ logger.connect.level = info
 """
 """Errors, and the one line in which the Spark Connect server says at which port it listens."""
 
+_FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For small runs: to plan again while a query runs, and to generate and compile classes for each, takes more
+than it saves (of the first check of 1,000 sends, a quarter of the processor's time)."""
+
 _ON_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -132,7 +140,7 @@ def spark_home() -> Path:
 
 def archive_of(java: Java) -> Path:
     """The path of the archive of Spark's loaded classes for this Java and this installation of PySpark,
-    whether it is there or not (`checkers.engine.make_class_data` makes it)."""
+    whether it is there or not (`checkers.make_class_data` makes it)."""
     named = os.environ.get(CLASS_DATA_VARIABLE)
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     key = hashlib.sha256("\0".join((java.output, java.program, str(spark_home()))).encode()).hexdigest()[:12]
@@ -239,6 +247,8 @@ def server_settings(choice: EngineChoice, scratch: Path, environment: Mapping[st
         ours |= _ON_LOOPBACK
         # Fewer tasks than Spark's 200, which would spend their time on being started.
         ours["spark.sql.shuffle.partitions"] = str(cores(choice.master))
+        if not choice.optimised:
+            ours |= _FEW_ROWS
     else:
         ours |= cluster_settings(choice, environment)
     ours |= hadoop_s3_settings(environment)

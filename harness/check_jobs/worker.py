@@ -20,9 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checkers import Decision, EngineChoice, judge
+from checkers import Decision, EngineChoice, judge, warm
 from harness.check_jobs import engines
-from harness.check_jobs.warm_up import warm
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.progress import report_progress

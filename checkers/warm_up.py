@@ -37,7 +37,7 @@ def warm(spark: SparkSession) -> None:
     Raises:
         CheckError: the engine failed.
     """
-    from checkers import check_run
+    from checkers.check import check_run
 
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-warm-up-") as folder:
         write_tiny_run(Path(folder))

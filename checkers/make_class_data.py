@@ -1,6 +1,6 @@
 """Makes an archive of Spark's loaded classes, which halves the time that its JVM takes to start and answer.
 
-    python -m checkers.engine.make_class_data
+    python -m checkers.make_class_data
 
 takes half a minute or more and 190 MB. The archive is never needed, and the JVM itself ignores one that does
 not fit its class path. Application class-data sharing: JEP 350 and the `java` command's options
@@ -18,6 +18,7 @@ from checkers.engine.choice import EngineChoice
 from checkers.engine.connect import open_session
 from checkers.engine.server import start_server
 from checkers.engine.spark_server import Java, archive_of, java_of_spark
+from checkers.warm_up import warm
 from harness.model.errors import CheckError, KafkaChaosError
 
 _DUMP_SECONDS = 300.0
@@ -25,7 +26,7 @@ _DUMP_SECONDS = 300.0
 
 
 def make(java: Java) -> Path:
-    """Make the archive of a Java: start a server on two small queries, and have its JVM write what it has
+    """Make the archive of a Java: start a server on a small check, and have its JVM write what it has
     loaded. An archive that is there is kept.
 
     Raises:
@@ -39,16 +40,7 @@ def make(java: Java) -> Path:
         made = Path(scratch) / target.name
         server = start_server(EngineChoice("spark", driver_memory="1g"), archive=made)
         try:
-            session = open_session(server.url, name="Apache Spark")
-            rows = session.sql("select id, id % 7 as part, cast(id as string) as text from range(10000)")
-            rows.createOrReplaceTempView("rows")
-            files = str(server.scratch / "rows")
-            rows.write.parquet(files)
-            session.read.parquet(files).createOrReplaceTempView("saved")
-            session.sql(
-                "select part, count(*), max(struct(id, text)) from rows join saved using (id, part, text) "
-                "group by part order by part"
-            ).toArrow()
+            warm(open_session(server.url, name="Apache Spark"))
         finally:
             server.stop(seconds=_DUMP_SECONDS)
         if not made.exists():

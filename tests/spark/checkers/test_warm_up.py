@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from harness.check_jobs.warm_up import warm, write_tiny_run
+from checkers.warm_up import warm, write_tiny_run
 from harness.model.finding_class import FindingClass
 from harness.model.run import RunMeta
 from tests.support.history import findings_of
