@@ -141,8 +141,9 @@ def with_tenures(
     return rows.join(leaders, acking == F.col("acking_partition"), "left").drop("acking_partition")
 
 
-def acknowledger(overwritten_in: Column) -> dict[str, Column]:
-    """`acked_by` and `acked_epoch` (int) of rows with tenures: who acknowledged it, and in which epoch.
+def with_acknowledger(rows: DataFrame, overwritten_in: Column) -> DataFrame:
+    """The rows (with tenures) with `acked_by` and `acked_epoch` (int): who acknowledged it, and in which
+    epoch.
 
     Each is null unless all tenures that samples and log allow agree in it: those between send and report, in
     an epoch below `overwritten_in`, that of another record at its offset (null: there is none). The leader of
@@ -152,22 +153,28 @@ def acknowledger(overwritten_in: Column) -> dict[str, Column]:
         _between(F.col("sent_ns"), F.col("closed_ns")),
         lambda tenure: overwritten_in.isNull() | (tenure["epoch"] < overwritten_in),
     )
-    several = {
-        "acked_by": F.array_distinct(F.transform(possible, lambda tenure: tenure["broker"])),
-        "acked_epoch": F.array_distinct(F.transform(possible, lambda tenure: tenure["epoch"])),
+    # Step by step, as engines compute an expression as often as it is named.
+    rows = rows.withColumn("possible", possible).withColumns(
+        {
+            "brokers": F.array_distinct(F.transform("possible", lambda tenure: tenure["broker"])),
+            "epochs_led": F.array_distinct(F.transform("possible", lambda tenure: tenure["epoch"])),
+        }
+    )
+    known = ~F.array_contains("brokers", NOBODY_TOLD)
+    only = {
+        name: F.when(known & (F.size(several) == 1), F.get(several, F.lit(0)))
+        for name, several in (("acked_by", "brokers"), ("acked_epoch", "epochs_led"))
     }
-    known = ~F.array_contains(several["acked_by"], NOBODY_TOLD)
-    return {
-        name: F.when(known & (F.size(values) == 1), F.array_max(values)) for name, values in several.items()
-    }
+    return rows.withColumns(only).drop("possible", "brokers", "epochs_led")
 
 
-def epochs_from_to(begin: Column, end: Column) -> Column:
-    """In how many epochs (int) a broker may have led between two times (ns), by rows with tenures; null: that
-    is not known. No more than up to that of the final read, as the first epoch is 0."""
-    epochs = F.transform(_between(begin, end), lambda tenure: tenure["epoch"])
-    sampled = F.when(F.size(epochs) > 0, F.array_max(epochs) - F.array_min(epochs) + 1)
-    return F.least(sampled, F.col("last_epoch") + 1)
+def with_epochs(rows: DataFrame, name: str, begin: Column, end: Column) -> DataFrame:
+    """The rows (with tenures) with a column of this name: in how many epochs (int) a broker may have led
+    between two times (ns); null: that is not known. No more than up to that of the final read, as the first
+    epoch is 0."""
+    rows = rows.withColumn("led", F.transform(_between(begin, end), lambda tenure: tenure["epoch"]))
+    sampled = F.when(F.size("led") > 0, F.array_max("led") - F.array_min("led") + 1)
+    return rows.withColumn(name, F.least(sampled, F.col("last_epoch") + 1)).drop("led")
 
 
 def _between(begin: Column, end: Column) -> Column:

@@ -13,11 +13,12 @@ _COLUMNS = ("topic", "state")
 
 @dataclass(frozen=True)
 class JournalFile:
-    """A Parquet file, its footer, and the different values of its columns `topic` and `state`."""
+    """A Parquet file, its footer, and the different values of its columns `topic` and `state`, null among
+    them."""
 
     path: str
     footer: Any
-    values: Mapping[str, frozenset[str]]
+    values: Mapping[str, frozenset[str | None]]
 
     @classmethod
     def open(cls, path: StoragePath) -> JournalFile:
@@ -36,8 +37,7 @@ class JournalFile:
                     group = file.read_row_group(number, columns=names)
                     for name in names:
                         distinct[name].update(group.column(name).unique().to_pylist())
-        values = {name: frozenset(map(str, some - {None})) for name, some in distinct.items()}
-        return cls(str(path), footer, values)
+        return cls(str(path), footer, {name: frozenset(some) for name, some in distinct.items()})
 
     @property
     def rows(self) -> int:
@@ -50,5 +50,18 @@ def row_count(files: Iterable[JournalFile]) -> int:
 
 
 def distinct_values(files: Iterable[JournalFile], name: str) -> set[str]:
-    """All different values of the column `topic` or `state` in these files."""
-    return {value for file in files for value in file.values.get(name, ())}
+    """All different values of the column `topic` or `state` in these files, but null."""
+    return {value for file in files for value in file.values.get(name, ()) if value is not None}
+
+
+def constant_values(files: Iterable[JournalFile]) -> dict[str, str]:
+    """The value of each of the columns `topic` and `state` that has the same in all rows of these files."""
+    files = tuple(files)
+    several = {
+        name: {value for file in files for value in file.values.get(name, (None,))} for name in _COLUMNS
+    }
+    return {
+        name: value
+        for name, values in several.items()
+        if len(values) == 1 and (value := next(iter(values))) is not None
+    }

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.footers import distinct_values, row_count
+from checkers.journals.footers import constant_values, distinct_values, row_count
 from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import number_of, topic_partition
 from checkers.judgement.policy import recreated
@@ -130,6 +130,9 @@ class Views(RunJournals):
         schema = self.journals[name].schema
         files = [(storage_path(file.path), file.footer.schema.to_arrow_schema()) for file in self.files[name]]
         rows = read_files(self.spark, schema, files)
+        # A column of which the value is known need not be read.
+        for column, value in constant_values(self.files[name]).items():
+            rows = rows.withColumn(column, F.lit(value))
         if {"topic", "partition"} <= set(schema.names):
             return rows.withColumn("topic_partition", topic_partition(self.topics))
         return rows
@@ -202,5 +205,7 @@ class Scratch:
 
     def materialize(self, name: str, rows: DataFrame) -> DataFrame:
         """The same rows, written to a folder of this name, which must be new."""
-        rows.write.parquet(engine_path(self.spark, self.folder / name))
+        # Quick to write rather than small. Sail takes the second setting, Apache Spark passes over it.
+        how = {"compression": "snappy", "dictionary_enabled": "false"}
+        rows.write.options(**how).parquet(engine_path(self.spark, self.folder / name))
         return self.spark.read.schema(rows.schema).parquet(readable_path(self.spark, self.folder / name))

@@ -18,7 +18,7 @@ from checkers.engine.failures import cause_of, is_failure, is_gone
 from checkers.evidence.findings import FINDINGS, is_of
 from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import partition_of, topic_of
-from checkers.journals.views import Views, is_embedded, read_parquet
+from checkers.journals.views import Views, is_embedded, read_parquet, readable
 from checkers.questions.differences import differences_in
 from checkers.questions.query import (
     FINDING_COLUMNS,
@@ -219,7 +219,9 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     Of a run that was checked (`findings` are rows of `FINDINGS`, else None): `finding`, `windows` and
     `detail` (string, of the finding about the record; null: there is none).
     """
-    facts = facts_of_records(views, with_txn_outcome(views), lambda rows: rows, repeated=True)
+    facts = facts_of_records(
+        views, with_txn_outcome(views), views.reads.where(readable()), lambda rows: rows, repeated=True
+    )
     where = F.coalesce("topic_partition", "read_from")
     rows = facts.select(
         *("run", "producer", "seq"),

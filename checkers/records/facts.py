@@ -64,8 +64,11 @@ def with_txn_outcome(views: Views, sends: DataFrame | None = None) -> DataFrame:
     return sends.join(ends, ["producer", "txn"], "left").select(*sends.columns, "txn_outcome")
 
 
-def facts_of_records(views: Views, sends: DataFrame, keep_rows: RowFilter, *, repeated: bool) -> DataFrame:
-    """One row per record that was sent or read, of those that `keep_rows` keeps.
+def facts_of_records(
+    views: Views, sends: DataFrame, reads: DataFrame, keep_rows: RowFilter, *, repeated: bool
+) -> DataFrame:
+    """One row per record that was sent or read, of those that `keep_rows` keeps. `reads` are the rows of the
+    final read that are kept.
 
     Columns of the send (null if the record was never sent): `topic_partition` (bigint, where it was sent to),
     `key`, `step`, `outcome`, `sent_ns`, `closed_ns`, `acked_offset`, `error`, `txn`, `txn_outcome`,
@@ -84,7 +87,7 @@ def facts_of_records(views: Views, sends: DataFrame, keep_rows: RowFilter, *, re
     else:
         sent = sent.withColumn("send_rows", F.lit(1).cast("bigint"))
     sent = sent.withColumnRenamed("offset", "acked_offset").select(*IDENTITY, *_OF_SEND)
-    joined = sent.join(read_of_records(views, keep_rows), list(IDENTITY), "full")
+    joined = sent.join(read_of_records(views, reads, keep_rows), list(IDENTITY), "full")
     numbers = ("send_rows", "all_rows", "all_keys", *_NUMBERS_READ)
     joined = joined.withColumns({name: F.coalesce(F.col(name), F.lit(0).cast("bigint")) for name in numbers})
     return joined.select(
@@ -122,11 +125,11 @@ def ordinary_send(offset: Column, unnamed: Column) -> Column:
     return F.coalesce(acked & ~unnamed & ended, F.lit(False))
 
 
-def read_of_records(views: Views, keep_rows: RowFilter) -> DataFrame:
+def read_of_records(views: Views, reads: DataFrame, keep_rows: RowFilter) -> DataFrame:
     """What was read, as one row per identity: numbers of rows, and least and greatest values
     (`facts_of_records`)."""
     files = views.files
-    rows = [_reads(keep_rows(views.reads.where(readable())), "final")]
+    rows = [_reads(reads, "final")]
     if files["committed"]:
         rows.append(_reads(keep_rows(views.committed.where(readable())), "committed"))
     if any(files["live"]):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.classes.classify import findings_of
 from checkers.evidence.findings import is_of
-from checkers.evidence.leadership import acknowledger, leader_spans, with_tenures
+from checkers.evidence.leadership import leader_spans, with_acknowledger, with_tenures
 from checkers.evidence.same_offset import with_reports
 from checkers.evidence.windows import open_windows
 from checkers.found import Found
 from checkers.journals.footers import row_count
 from checkers.journals.topic_partition import has_no_partition, partition_of
-from checkers.journals.views import IDENTITY, Scratch, Views
+from checkers.journals.views import IDENTITY, Scratch, Views, readable
 from checkers.judgement.summary import NOT_COMMITTED
 from checkers.records import classes
 from checkers.records.chunks import SEQ_CHUNK_BITS, compare_chunks
@@ -32,19 +34,20 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     """
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
+    views = replace(views, repeated_sends=chunks.repeated)
 
-    def facts_of(keep_rows: RowFilter) -> DataFrame:
-        return facts_of_records(views, sends, keep_rows, repeated=bool(chunks.repeated))
+    def facts_of(reads: DataFrame, keep_rows: RowFilter) -> DataFrame:
+        return facts_of_records(views, sends, reads, keep_rows, repeated=bool(chunks.repeated))
 
     facts, lookups = None, Lookups()
     if chunks.differing:
         are_ordinary = ordinary(transactional=bool(views.files["committed"]))
-        unusual = facts_of(chunks.rows_to_check).where(~are_ordinary)
+        unusual = facts_of(chunks.reads, chunks.rows_to_check).where(~are_ordinary)
         # With their context: where an engine joins rows with the bounds, it takes the result for a large one,
         # and no longer broadcasts it.
         facts = scratch.materialize("facts", with_context(unusual, views))
         lookups = lookups_of(facts)
-    positions = first_offsets(views, sends, facts, elsewhere=bool(lookups.elsewhere))
+    positions = first_offsets(sends, facts, chunks.reads, elsewhere=bool(lookups.elsewhere))
     if not in_order(positions, row_count(views.files["sends"])):
         late = scratch.materialize("late", late_records(positions))
         rest = late
@@ -52,7 +55,8 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
             ours = facts.where(F.col("run") == views.meta.run_id)
             rest = late.join(ours.select("producer", "seq"), ["producer", "seq"], "left_anti")
         # They are ordinary, or of chunks that do not differ, so nothing has to be looked up for them.
-        more = facts_of(lambda rows: rows.join(rest, ["producer", "seq"], "left_semi"))
+        of_rest: RowFilter = lambda rows: rows.join(rest, ["producer", "seq"], "left_semi")  # noqa: E731
+        more = facts_of(of_rest(views.reads.where(readable())), of_rest)
         more = with_context(more.where(F.col("run") == views.meta.run_id), views)
         facts = scratch.materialize("facts-of-late", more if facts is None else facts.unionByName(more))
         late = late.withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
@@ -109,16 +113,21 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
         "epoch_at_acked_offset": F.when(missing, F.col("epoch_at_acked_offset")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), until_the_end),
     }
+    not_known = F.lit(None).cast("int")
     unknown = ("acked_by", "acked_epoch", "reports", "true_reports")
     if not lookups.absent + lookups.not_committed:
-        return rows.withColumns(columns | dict.fromkeys(unknown, F.lit(None).cast("int")))
+        return rows.withColumns(columns | dict.fromkeys(unknown, not_known))
     spans = leader_spans(views.samples, views.meta.topic) if views.files["samples"] else ()
     read = views.meta.final_read
     bounds = [bound for bound in (read.bounds if read is not None else ()) if bound.topic == views.meta.topic]
     rows = with_tenures(rows, spans, bounds, lost)
     rows = with_reports(rows, views, facts.where(acked_but_absent()), missing)
     replaced_in = F.when(missing & F.col("overwritten"), F.col("epoch_at_acked_offset"))
-    return rows.withColumns(columns | acknowledger(replaced_in))
+    if spans:
+        rows = with_acknowledger(rows, replaced_in)
+    else:
+        columns |= dict.fromkeys(("acked_by", "acked_epoch"), not_known)
+    return rows.withColumns(columns)
 
 
 def held_by(replicas: DataFrame, missing: DataFrame) -> DataFrame:

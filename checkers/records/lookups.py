@@ -19,6 +19,7 @@ from checkers.journals.views import IDENTITY, Views, readable
 from checkers.records.chunks import Chunks
 from checkers.records.context import newest_of_keys, torn_transactions
 from checkers.records.order import partition_in_doubt
+from checkers.sql import comparable
 from harness.model.journal import SendOutcome
 
 _IDENTITY = list(IDENTITY)
@@ -199,7 +200,7 @@ def with_lookups(
     single = single.otherwise(F.array().cast("array<bigint>"))
     columns |= {"copies": F.col("read_rows"), "offsets": single, "epochs": F.lit(0).cast("bigint")}
     if lookups.copies:
-        rows = rows.join(copies_of(views.reads, facts.where("read_rows > 1")), _IDENTITY, "left")
+        rows = rows.join(copies_of(chunks.reads, facts.where("read_rows > 1")), _IDENTITY, "left")
         columns |= {name: F.coalesce(F.col(name), columns[name]) for name in ("copies", "offsets", "epochs")}
     columns["epochs"] = F.greatest(columns["epochs"], F.least(F.col("read_rows"), F.lit(1).cast("bigint")))
     columns |= dict.fromkeys(("other_at_live", "may_compact", "torn"), no)
@@ -223,26 +224,29 @@ def with_lookups(
 
 
 def copies_of(reads: DataFrame, records: DataFrame) -> DataFrame:
-    """One row per record of `records` (with the identity) that `reads`, the final read, holds.
+    """One row per record of `records` (facts) that `reads`, the final read of records whose identity can be
+    trusted, holds.
 
     Columns: the identity; `copies` (bigint, the number of different offsets), `offsets` (array<bigint>, the
     first 5, ascending) and `epochs` (bigint, the number of different leader epochs, which may be 0 if the
     client does not say).
     """
-    mine = reads.where(readable()).join(records.select(*IDENTITY), _IDENTITY, "left_semi")
+    # Only where a record may be in several partitions do these count, too.
+    scattered = F.col("read_elsewhere").isNotNull() | (F.col("send_rows") == 0)
+    mine = reads.join(records.select(*IDENTITY, scattered.alias("scattered")), _IDENTITY)
+    place = F.when(F.col("scattered"), comparable("topic_partition", "offset"))
     # A journal may hold a row twice, so different offsets are counted, not rows.
-    by_partition = mine.groupBy(*IDENTITY, "topic_partition").agg(
+    by_record = mine.groupBy(*IDENTITY, "scattered").agg(
         F.array_distinct(F.collect_list("offset")).alias("offsets"),
+        F.array_distinct(F.collect_list(place)).alias("places"),
         F.array_distinct(F.collect_list("leader_epoch")).alias("epochs"),
     )
-    by_record = by_partition.groupBy(*IDENTITY).agg(
-        F.sum(F.size("offsets")).alias("copies"),
-        F.flatten(F.collect_list(F.slice(F.sort_array("offsets"), 1, MOST_OFFSETS))).alias("offsets"),
-        F.array_distinct(F.flatten(F.collect_list("epochs"))).alias("epochs"),
-    )
+    of_places = F.transform("places", lambda place: place["offset"])
+    offsets = F.when(F.col("scattered"), of_places).otherwise(F.col("offsets"))
+    by_record = by_record.withColumn("offsets", offsets)
     return by_record.select(
         *IDENTITY,
-        F.col("copies").cast("bigint").alias("copies"),
+        F.size("offsets").cast("bigint").alias("copies"),
         F.slice(F.sort_array("offsets"), 1, MOST_OFFSETS).alias("offsets"),
         F.size("epochs").cast("bigint").alias("epochs"),
     )

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import has_no_partition
-from checkers.journals.views import IDENTITY, Views, readable
+from checkers.journals.views import IDENTITY
 from harness.model.journal import SendOutcome
 
 _RANGE_BITS = 10
@@ -23,13 +23,16 @@ def partition_in_doubt() -> Column:
     return F.col("read_elsewhere").isNotNull() | has_no_partition(F.col("topic_partition"))
 
 
-def first_offsets(views: Views, sends: DataFrame, facts: DataFrame | None, *, elsewhere: bool) -> DataFrame:
+def first_offsets(
+    sends: DataFrame, facts: DataFrame | None, reads: DataFrame, *, elsewhere: bool
+) -> DataFrame:
     """Where each record first stands in the partition that it was sent to: `producer`, `seq`,
     `topic_partition`, `offset`.
 
     Args:
         facts: of all records that are not ordinary (None: all are). Ordinary records stand where they were
             acknowledged.
+        reads: the final read of these records (`checkers.records.chunks.Chunks`).
         elsewhere: there may be records of which `partition_in_doubt` holds.
     """
     columns = ("producer", "seq", "topic_partition", "offset")
@@ -45,7 +48,6 @@ def first_offsets(views: Views, sends: DataFrame, facts: DataFrame | None, *, el
         return positions
     # Of a record that was read in several partitions, those of its own count.
     moved = sent.where(partition_in_doubt()).select(*IDENTITY, "topic_partition")
-    reads = views.reads.where(readable()).select(*IDENTITY, "topic_partition", "offset")
     moved = reads.join(moved, [*IDENTITY, "topic_partition"], "left_semi")
     moved = moved.groupBy(*IDENTITY, "topic_partition").agg(F.min("offset").alias("offset"))
     return positions.unionByName(moved.select(*columns))
@@ -61,10 +63,10 @@ def in_order(positions: DataFrame, rows: int) -> bool:
     """
     parts = -(-rows // _ROWS_AT_ONCE)
     if parts <= 1:
-        return _holds(_judged(positions, within=True, between=True))
+        return _none(_in_doubt(positions, within=True, between=True))
     part = F.pmod(_offset_range(), F.lit(parts))
-    return _holds(_judged(positions, within=False, between=True)) and all(
-        _holds(_judged(positions.where(part == number), within=True, between=False))
+    return _none(_in_doubt(positions, within=False, between=True)) and all(
+        _none(_in_doubt(positions.where(part == number), within=True, between=False))
         for number in range(parts)
     )
 
@@ -73,30 +75,35 @@ def _offset_range() -> Column:
     return F.shiftright("offset", _RANGE_BITS).alias("offset_range")
 
 
-def _judged(positions: DataFrame, *, within: bool, between: bool) -> DataFrame:
-    """The ranges of offsets of each partition and producer, each with `rises` (boolean, null: not known):
-    whether seq rises with the offset `within` it, and from the range before to this one (`between`)."""
+def _in_doubt(positions: DataFrame, *, within: bool, between: bool) -> DataFrame:
+    """The ranges of offsets of each partition and producer of which it is not certain that seq rises with the
+    offset: `within` it, and from the range before to this one (`between`)."""
+    keys = ("topic_partition", "producer", "offset_range")
     offset_in_range = F.col("offset").bitwiseAND((1 << _RANGE_BITS) - 1)
     both = F.shiftleft(offset_in_range, _SEQ_BITS).bitwiseOR(F.col("seq"))
-    ranges = positions.groupBy("topic_partition", "producer", _offset_range()).agg(
+    ranges = positions.groupBy(*keys[:2], _offset_range()).agg(
         F.min("seq").alias("low"),
         F.max("seq").alias("high"),
         *([F.sort_array(F.collect_list(both)).alias("by_offset")] if within else []),
     )
-    known = (F.col("low") >= 0) & (F.col("high") < 1 << _SEQ_BITS)
-    rises = F.lit(True)
+    low, high = F.col("low"), F.col("high")
+    # Conditions that are never null are joined: what an engine makes of a negation or a default computes the
+    # sorted list several times.
+    doubt = low.isNull() | (low < 0) | (high >= 1 << _SEQ_BITS)
     if within:
         seqs = F.transform("by_offset", lambda packed: packed.bitwiseAND((1 << _SEQ_BITS) - 1))
-        rises &= F.sort_array(seqs) == seqs
+        # Before the window, so that it does not have to carry the lists.
+        ranges = ranges.select(*keys, low, high, (F.sort_array(seqs) != seqs).alias("falls"))
+        doubt |= F.col("falls")
     if between:
         in_time = Window.partitionBy("topic_partition", "producer").orderBy("offset_range")
-        before = F.lag("high").over(in_time)
-        rises &= before.isNull() | (before <= F.col("low"))
-    return ranges.select(F.when(known, rises).alias("rises"))
+        ranges = ranges.withColumn("before", F.lag("high").over(in_time))
+        doubt |= F.col("before").isNotNull() & (F.col("before") > low)
+    return ranges.where(doubt).select(*keys)
 
 
-def _holds(judged: DataFrame) -> bool:
-    return not judged.where(~F.coalesce("rises", F.lit(False))).limit(1).collect()
+def _none(rows: DataFrame) -> bool:
+    return not rows.limit(1).collect()
 
 
 def late_records(positions: DataFrame) -> DataFrame:

@@ -35,7 +35,8 @@ def reports_of(sends: DataFrame, reads: DataFrame, meta: RunMeta) -> Reports:
     if _partitions(meta) == 1:
         only = F.col("topic_partition") + has_no_partition(F.col("topic_partition")).cast("bigint")
         sends = sends.withColumn("topic_partition", only)
-    rows = _by(sends, "topic_partition", has_no_partition(F.col("topic_partition"))).collect()
+    unnamed = has_no_partition(F.col("unit"))
+    rows = _by(sends, "topic_partition").withColumn("unnamed", unnamed).collect()
     outcomes: Counter[str] = Counter()
     acked: Counter[int] = Counter()
     for row in rows:
@@ -46,9 +47,9 @@ def reports_of(sends: DataFrame, reads: DataFrame, meta: RunMeta) -> Reports:
     named = [row for row in rows if row.unnamed is not None and not row.unnamed]
     stretches = _stretches(named, ends)
     if any(row.unnamed and row.step in ends for row in rows):
-        unnamed = sends.where(has_no_partition(F.col("topic_partition")))
-        stretches += _stretches(_by(unnamed, "producer", F.lit(True)).collect(), ends)
-        stretches += [row.gap for row in _while_open(unnamed, reads).collect() if row.step in ends]
+        without = sends.where(has_no_partition(F.col("topic_partition")))
+        stretches += _stretches(_by(without, "producer").collect(), ends)
+        stretches += [row.gap for row in _while_open(without, reads).collect() if row.step in ends]
     longest = max(stretches, default=None)
     seconds = None if longest is None else longest / 1e9 if longest >= SHORTEST_NS else 0.0
     return Reports(dict(outcomes), dict(acked), seconds)
@@ -65,31 +66,33 @@ def _succeeded() -> Column:
     return F.coalesce(succeeded, F.lit(False)) & F.col("closed_ns").isNotNull()
 
 
-def _bucket() -> Column:
-    return F.shiftright("closed_ns", _BUCKET_BITS)
+def _bucket(reported: str) -> Column:
+    return F.shiftright(reported, _BUCKET_BITS).alias("bucket")
 
 
-def _by(sends: DataFrame, unit: str, unnamed: Column) -> DataFrame:
-    """One row per `unit` (a column of the sends), write `step` and `outcome` (null: never reported): whether
-    its partition is `unnamed`, the number of `sends`, when the first was `sent` and the last report came
-    (`closed`), whether one was never reported (`left_open`); and of success reports the `first`, the `last`,
-    and the longest `gap` from one to the next. Times in ns."""
-    group = (unit, "step")
-    several = sends.groupBy(*group, "outcome", F.when(_succeeded(), _bucket()).alias("bucket")).agg(
-        F.max(unnamed).alias("unnamed"),
+def _by(sends: DataFrame, unit: str) -> DataFrame:
+    """One row per `unit` (a column of the sends), write `step` and `outcome` (null: never reported): the
+    number of `sends`, when the first was `sent` and the last report came (`closed`), whether one was never
+    reported (`left_open`); and of success reports the `first`, the `last`, and the longest `gap` from one to
+    the next. Times in ns."""
+    group = ("unit", "step")
+    succeeded = F.when(_succeeded(), F.col("closed_ns")).alias("succeeded")
+    rows = sends.select(F.col(unit).alias("unit"), "step", "outcome", "sent_ns", "closed_ns", succeeded)
+    several = rows.groupBy(*group, "outcome", _bucket("succeeded")).agg(
         F.count("*").alias("sends"),
+        F.count("closed_ns").alias("reports"),
         F.min("sent_ns").alias("sent"),
         F.max("closed_ns").alias("closed"),
-        F.max(F.col("closed_ns").isNull()).alias("left_open"),
-        F.min(F.when(_succeeded(), F.col("closed_ns"))).alias("first"),
-        F.max(F.when(_succeeded(), F.col("closed_ns"))).alias("last"),
+        F.min("succeeded").alias("first"),
+        F.max("succeeded").alias("last"),
     )
     earlier = Window.partitionBy(*group).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
     several = several.withColumn("gap", F.try_subtract("first", F.max("last").over(earlier)))
-    return several.groupBy(F.col(unit).alias("unit"), "step", "outcome").agg(
+    return several.groupBy(*group, "outcome").agg(
         F.sum("sends").alias("sends"),
+        (F.sum("sends") > F.sum("reports")).alias("left_open"),
         *(F.min(name).alias(name) for name in ("sent", "first")),
-        *(F.max(name).alias(name) for name in ("unnamed", "closed", "left_open", "last", "gap")),
+        *(F.max(name).alias(name) for name in ("closed", "last", "gap")),
     )
 
 
@@ -99,7 +102,7 @@ def _while_open(sends: DataFrame, reads: DataFrame) -> DataFrame:
     ours = reads.where(F.col("state") == ReadState.OK.value)
     read = ours.groupBy(*IDENTITY).agg(F.min("topic_partition").alias("unit"))
     shown = sends.where(_succeeded()).join(read, list(IDENTITY))
-    several = shown.groupBy("unit", "step", _bucket().alias("bucket")).agg(
+    several = shown.groupBy("unit", "step", _bucket("closed_ns")).agg(
         F.min("sent_ns").alias("sent"), F.min("closed_ns").alias("first"), F.max("closed_ns").alias("last")
     )
     earlier = Window.partitionBy("unit", "step").orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
