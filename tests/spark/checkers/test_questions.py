@@ -58,10 +58,17 @@ def run(tmp_path: Path) -> Path:
     return a_run(tmp_path / "results [1]" / "acks=1")
 
 
-@pytest.fixture
-def views(spark: SparkSession, run: Path) -> RunViews:
+@pytest.fixture(scope="module")
+def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a run, checked, which no test changes."""
+    run = a_run(tmp_path_factory.mktemp("checked") / "results [1]" / "acks=1")
     check_run(spark, run)
-    return views_of(spark, run)
+    return run
+
+
+@pytest.fixture
+def views(spark: SparkSession, checked: Path) -> RunViews:
+    return views_of(spark, checked)
 
 
 def rows(views: RunViews, query: str) -> list[dict[str, Any]]:
@@ -240,7 +247,7 @@ def test_the_questions_of_the_page_have_answers_on_apache_spark(
 
 def test_the_command(
     views: RunViews,
-    run: Path,
+    checked: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -249,7 +256,7 @@ def test_the_command(
     query = "select outcome, count(*) as n from sends group by outcome order by n"
 
     def asked(*arguments: str, code: int = 0) -> str:
-        assert call(monkeypatch, "sql", str(run), *arguments, "-q") == code
+        assert call(monkeypatch, "sql", str(checked), *arguments, "-q") == code
         told = capsys.readouterr()
         return told.out + told.err
 
