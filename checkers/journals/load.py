@@ -3,7 +3,9 @@ version does not know: reasons for an unknown verdict."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -142,19 +144,30 @@ _COUNTED_WITHOUT = {
 def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> Readable:
     """The readable files of a journal; only their footers, topics and states are read."""
     files, problems = [], []
-    for path in matching(folder, pattern):
-        try:
-            file = JournalFile.open(path)
-            columns = file.footer.schema.to_arrow_schema()
-        except journal.UNREADABLE as error:
-            reason = first_line(error) + _COUNTED_WITHOUT.get(folder.name, "")
+    paths = list(matching(folder, pattern))
+    # A long run has many files, which Arrow reads beside each other.
+    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
+        opened = zip(paths, pool.map(_opened, paths), strict=True)
+    for path, file in opened:
+        if isinstance(file, str):
+            reason = file + _COUNTED_WITHOUT.get(folder.name, "")
             problems.append(
                 f"journal part {folder.name}/{path.name} cannot be read: {reason}, so the verdict is unknown"
             )
             continue
-        _check_columns(path, columns, schema)
+        _check_columns(path, file.footer.schema.to_arrow_schema(), schema)
         files.append(file)
     return Readable(tuple(files), tuple(problems))
+
+
+def _opened(path: StoragePath) -> JournalFile | str:
+    """The file, or why it cannot be read."""
+    try:
+        file = JournalFile.open(path)
+        file.footer.schema.to_arrow_schema()
+    except journal.UNREADABLE as error:
+        return first_line(error)
+    return file
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
