@@ -14,7 +14,9 @@ from harness.model.result import DOUBTFUL_REPORTS, FALSE_REPORTS
 _PLACE = ("topic_partition", "acked_offset")
 
 
-def with_reports(rows: DataFrame, views: Views, absent: DataFrame, missing: Column) -> DataFrame:
+def with_reports(
+    rows: DataFrame, views: Views, absent: DataFrame, missing: Column, *, each_once: bool
+) -> DataFrame:
     """The rows (of `checkers.evidence.leadership.with_tenures`) with `reports` and `true_reports` (int).
 
     Of records that are `missing`: the number of success reports that name its offset, and how many of these
@@ -23,6 +25,7 @@ def with_reports(rows: DataFrame, views: Views, absent: DataFrame, missing: Colu
 
     Args:
         absent: the records (facts) among which the missing ones are.
+        each_once: the journal holds no send twice, so rows are counted, which an engine does far faster.
     """
     acked = views.sends.where(F.col("outcome") == SendOutcome.ACKED.value)
     renewed = Policy.of(views.meta).recreated_ns
@@ -32,8 +35,6 @@ def with_reports(rows: DataFrame, views: Views, absent: DataFrame, missing: Colu
     acked = acked.withColumn("acked_offset", F.col("offset"))
     wanted = absent.where(F.col("acked_offset").isNotNull()).select(*_PLACE).distinct()
     named = acked.join(wanted, list(_PLACE), "left_semi").groupBy(*_PLACE)
-    # An engine counts rows far faster than different ones.
-    each_once = views.repeated_sends == 0
     counted = named.agg(
         (F.count("*") if each_once else F.count_distinct("producer", "seq")).alias("naming_it"),
         F.min("sent_ns").alias("first_sent"),

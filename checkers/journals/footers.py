@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from harness.model.storage import StoragePath, open_parquet
 
 _COLUMNS = ("topic", "state")
@@ -13,11 +15,12 @@ _COLUMNS = ("topic", "state")
 
 @dataclass(frozen=True)
 class JournalFile:
-    """A Parquet file, its footer, and the different values of its columns `topic` and `state`, null among
-    them."""
+    """A Parquet file, its footer and Arrow schema, and the different values of its columns `topic` and
+    `state`, null among them."""
 
     path: str
     footer: Any
+    schema: pa.Schema
     values: Mapping[str, frozenset[str | None]]
 
     @classmethod
@@ -28,8 +31,8 @@ class JournalFile:
         asked for.
         """
         with open_parquet(path) as file:
-            footer = file.metadata
-            names = [name for name in _COLUMNS if name in file.schema_arrow.names]
+            footer, schema = file.metadata, file.schema_arrow
+        names = [name for name in _COLUMNS if name in schema.names]
         distinct: dict[str, set[Any]] = {name: set() for name in names}
         if names:
             with open_parquet(path, metadata=footer, read_dictionary=names, memory_map=True) as file:
@@ -37,7 +40,7 @@ class JournalFile:
                     group = file.read_row_group(number, columns=names)
                     for name in names:
                         distinct[name].update(group.column(name).unique().to_pylist())
-        return cls(str(path), footer, {name: frozenset(some) for name, some in distinct.items()})
+        return cls(str(path), footer, schema, {name: frozenset(some) for name, some in distinct.items()})
 
     @property
     def rows(self) -> int:
@@ -56,12 +59,10 @@ def distinct_values(files: Iterable[JournalFile], name: str) -> set[str]:
 
 def constant_values(files: Iterable[JournalFile]) -> dict[str, str]:
     """The value of each of the columns `topic` and `state` that has the same in all rows of these files."""
-    files = tuple(files)
-    several = {
-        name: {value for file in files for value in file.values.get(name, (None,))} for name in _COLUMNS
-    }
-    return {
-        name: value
-        for name, values in several.items()
-        if len(values) == 1 and (value := next(iter(values))) is not None
-    }
+    files, known = tuple(files), {}
+    for name in _COLUMNS:
+        # What a file lacks is null in all of its rows.
+        values = {value for file in files for value in file.values.get(name, (None,))}
+        if len(values) == 1 and (value := values.pop()) is not None:
+            known[name] = value
+    return known

@@ -155,7 +155,7 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> Rea
                 f"journal part {folder.name}/{path.name} cannot be read: {reason}, so the verdict is unknown"
             )
             continue
-        _check_columns(path, file.footer.schema.to_arrow_schema(), schema)
+        _check_columns(path, file.schema, schema)
         files.append(file)
     return Readable(tuple(files), tuple(problems))
 
@@ -163,11 +163,9 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = _PARTS) -> Rea
 def _opened(path: StoragePath) -> JournalFile | str:
     """The file, or why it cannot be read."""
     try:
-        file = JournalFile.open(path)
-        file.footer.schema.to_arrow_schema()
+        return JournalFile.open(path)
     except journal.UNREADABLE as error:
         return first_line(error)
-    return file
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:

@@ -128,7 +128,7 @@ class Views(RunJournals):
 
     def _rows(self, name: str) -> DataFrame:
         schema = self.journals[name].schema
-        files = [(storage_path(file.path), file.footer.schema.to_arrow_schema()) for file in self.files[name]]
+        files = [(storage_path(file.path), file.schema) for file in self.files[name]]
         rows = read_files(self.spark, schema, files)
         # A column of which the value is known need not be read.
         for column, value in constant_values(self.files[name]).items():

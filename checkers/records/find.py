@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -34,7 +32,6 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
     """
     sends = with_txn_outcome(views)
     chunks = compare_chunks(views, sends, scratch, bits=chunk_bits)
-    views = replace(views, repeated_sends=chunks.repeated)
 
     def facts_of(reads: DataFrame, keep_rows: RowFilter) -> DataFrame:
         return facts_of_records(views, sends, reads, keep_rows, repeated=bool(chunks.repeated))
@@ -55,7 +52,10 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
             ours = facts.where(F.col("run") == views.meta.run_id)
             rest = late.join(ours.select("producer", "seq"), ["producer", "seq"], "left_anti")
         # They are ordinary, or of chunks that do not differ, so nothing has to be looked up for them.
-        of_rest: RowFilter = lambda rows: rows.join(rest, ["producer", "seq"], "left_semi")  # noqa: E731
+
+        def of_rest(rows: DataFrame) -> DataFrame:
+            return rows.join(rest, ["producer", "seq"], "left_semi")
+
         more = facts_of(of_rest(views.reads.where(readable())), of_rest)
         more = with_context(more.where(F.col("run") == views.meta.run_id), views)
         facts = scratch.materialize("facts-of-late", more if facts is None else facts.unionByName(more))
@@ -77,7 +77,7 @@ def find(views: Views, scratch: Scratch, *, chunk_bits: int = SEQ_CHUNK_BITS) ->
             "reader": F.col("live_reader"),
             "replaced_epoch": F.col("epoch_at_acked_offset"),
         },
-        evidence=lambda classified: with_evidence(views, classified, facts, lookups),
+        evidence=lambda classified: with_evidence(views, classified, facts, lookups, chunks.repeated),
     )
     return found.with_problems(_again(chunks.repeated)), chunks.repeated
 
@@ -88,10 +88,13 @@ def _again(repeated: int) -> str | None:
     return f"the sends journal holds {repeated:,} sends more than once, so the verdict is unknown"
 
 
-def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Lookups) -> DataFrame:
+def with_evidence(
+    views: Views, rows: DataFrame, facts: DataFrame, lookups: Lookups, repeated: int
+) -> DataFrame:
     """Classified records (`rows` of `with_lookups`, with `finding`) with `place` (string), `held_by`
     (array<int>), `acked_by`, `acked_epoch`, `reports`, `true_reports` (int) and `windows` (string) added, as
-    `checkers.evidence.findings.FINDINGS` has them. `facts` are of all records, from which the lost ones are.
+    `checkers.evidence.findings.FINDINGS` has them. `facts` are of all records, from which the lost ones are;
+    `repeated` is the number of sends that the journal holds more than once.
     """
     lost = is_of(FindingClass.LOST)
     missing = lost & ~F.col("not_committed")
@@ -121,7 +124,8 @@ def with_evidence(views: Views, rows: DataFrame, facts: DataFrame, lookups: Look
     read = views.meta.final_read
     bounds = [bound for bound in (read.bounds if read is not None else ()) if bound.topic == views.meta.topic]
     rows = with_tenures(rows, spans, bounds, lost)
-    rows = with_reports(rows, views, facts.where(acked_but_absent()), missing)
+    absent = facts.where(acked_but_absent())
+    rows = with_reports(rows, views, absent, missing, each_once=not repeated)
     replaced_in = F.when(missing & F.col("overwritten"), F.col("epoch_at_acked_offset"))
     if spans:
         rows = with_acknowledger(rows, replaced_in)

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from checkers.engine.connect import engine_name
-from checkers.journals.views import engine_path, read_parquet
+from checkers.journals.views import Scratch, read_parquet
 from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
 
@@ -56,9 +56,7 @@ def count_ids(spark: SparkSession, sent: Path, received: Path, scratch: Path) ->
         scratch: a folder that is not there yet, for one row per id.
     """
     ids = _ids(read_parquet(spark, SENT_COLUMNS, sent), read_parquet(spark, RECEIVED_COLUMNS, received))
-    ids.write.parquet(engine_path(spark, scratch))
-    names = ["id string", *(f"{name} bigint" for name in ids.columns if name != "id")]
-    rows = read_parquet(spark, ", ".join(names), scratch)
+    rows = Scratch(spark, scratch.parent).materialize(scratch.name, ids)
     numbers = ("received", "extra", *(kind.value for kind in (*_OUTCOMES, *_DETAILS)))
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in numbers]
     both = F.coalesce(F.sum(((F.col("sends") > 0) & (F.col("received") > 0)).cast("bigint")), F.lit(0))

@@ -231,8 +231,9 @@ def copies_of(reads: DataFrame, records: DataFrame) -> DataFrame:
     first 5, ascending) and `epochs` (bigint, the number of different leader epochs, which may be 0 if the
     client does not say).
     """
-    # Only where a record may be in several partitions do these count, too.
-    scattered = F.col("read_elsewhere").isNotNull() | (F.col("send_rows") == 0)
+    # Only where a record may be in several partitions do these count, too: in one that it was not sent to, or
+    # it is not known where that was.
+    scattered = F.col("read_elsewhere").isNotNull() | F.col("topic_partition").isNull()
     mine = reads.join(records.select(*IDENTITY, scattered.alias("scattered")), _IDENTITY)
     place = F.when(F.col("scattered"), comparable("topic_partition", "offset"))
     # A journal may hold a row twice, so different offsets are counted, not rows.

@@ -78,10 +78,11 @@ def _offset_range() -> Column:
 def _in_doubt(positions: DataFrame, *, within: bool, between: bool) -> DataFrame:
     """The ranges of offsets of each partition and producer of which it is not certain that seq rises with the
     offset: `within` it, and from the range before to this one (`between`)."""
-    keys = ("topic_partition", "producer", "offset_range")
+    unit = ("topic_partition", "producer")
+    keys = (*unit, "offset_range")
     offset_in_range = F.col("offset").bitwiseAND((1 << _RANGE_BITS) - 1)
     both = F.shiftleft(offset_in_range, _SEQ_BITS).bitwiseOR(F.col("seq"))
-    ranges = positions.groupBy(*keys[:2], _offset_range()).agg(
+    ranges = positions.groupBy(*unit, _offset_range()).agg(
         F.min("seq").alias("low"),
         F.max("seq").alias("high"),
         *([F.sort_array(F.collect_list(both)).alias("by_offset")] if within else []),
@@ -96,7 +97,7 @@ def _in_doubt(positions: DataFrame, *, within: bool, between: bool) -> DataFrame
         ranges = ranges.select(*keys, low, high, (F.sort_array(seqs) != seqs).alias("falls"))
         doubt |= F.col("falls")
     if between:
-        in_time = Window.partitionBy("topic_partition", "producer").orderBy("offset_range")
+        in_time = Window.partitionBy(*unit).orderBy("offset_range")
         ranges = ranges.withColumn("before", F.lag("high").over(in_time))
         doubt |= F.col("before").isNotNull() & (F.col("before") > low)
     return ranges.where(doubt).select(*keys)

@@ -10,53 +10,52 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from tests.bench.rows import Row, markdown, save, slower, table
-from tests.bench.rows import load as saved
+from tests.bench.rows import Row, load, markdown, save, slower, table
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "scale.md"
 BEGIN, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 
 
-def check(large: bool) -> list[Row]:
+def check(*, large: bool = False) -> list[Row]:
     from tests.bench.checker.rows import rows
 
     return rows(large=large)
 
 
-def boot(_large: bool) -> list[Row]:
+def boot() -> list[Row]:
     from tests.bench.boot import rows
 
     return rows()
 
 
-def faults(_large: bool) -> list[Row]:
+def faults() -> list[Row]:
     from tests.bench.fault_latency import rows
 
     return rows()
 
 
-def producer(_large: bool) -> list[Row]:
+def producer() -> list[Row]:
     from tests.bench.producer_throughput import rows
 
     return rows()
 
 
-def proxy(_large: bool) -> list[Row]:
+def proxy() -> list[Row]:
     from tests.bench.proxy_overhead import rows
 
     return rows()
 
 
-SUITES: dict[str, Callable[[bool], list[Row]]] = {
+SUITES: dict[str, Callable[[], list[Row]]] = {
     "check": check,
     "boot": boot,
     "faults": faults,
@@ -76,19 +75,20 @@ def main(
     if unknown:
         raise SystemExit(f"no such suite: {', '.join(unknown)}; known are {', '.join(SUITES)}")
     # Whoever ends it leaves nothing behind, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    load = os.getloadavg()[0]
-    rows = [row for name in only.split(",") for row in SUITES[name](large)]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    busy = os.getloadavg()[0]
+    suites = SUITES | {"check": partial(check, large=large)}
+    rows = [row for name in only.split(",") for row in suites[name]()]
     console = Console(width=180)
     console.print(table(rows))
-    for line in slower(rows, saved()):
+    for line in slower(rows, load()):
         console.print(line)
     console.print(
-        f"{time.monotonic() - began:,.0f} s; load average {load:.1f} before, {os.getloadavg()[0]:.1f} after"
+        f"{time.monotonic() - began:,.0f} s; load average {busy:.1f} before, {os.getloadavg()[0]:.1f} after"
     )
     if keep:
         measured = {row.what for row in rows}
-        rows = [*(row for row in saved() if row.what not in measured), *rows]
+        rows = [*(row for row in load() if row.what not in measured), *rows]
         save(rows)
         before, _, rest = PAGE.read_text().partition(BEGIN)
         PAGE.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{rest.partition(END)[2]}")

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -44,7 +43,7 @@ def main(
 ) -> None:
     """Print one table: our check against the same classification by other tools, on the same histories."""
     # Whoever ends it leaves nothing behind, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     chosen = [name for name in tools.split(",") if _is_there(name)]
     wanted = [("clean", size) for size in sorted(map(int, sizes.split(",")))]
     if int(heavy):

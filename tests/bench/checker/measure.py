@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.bench.checker.peers import PEERS
@@ -64,16 +64,7 @@ def measure(tool: str, folder: Path, options: Options) -> Answer:
     Raises:
         RuntimeError: the process failed; says with its last lines why.
     """
-    settings = json.dumps(
-        {
-            "tool": tool,
-            "folder": str(folder),
-            "repeats": options.repeats,
-            "cores": options.cores,
-            "driver_memory": options.driver_memory,
-            "profile": options.profile,
-        }
-    )
+    settings = json.dumps({"tool": tool, "folder": str(folder), **asdict(options)})
     environment = os.environ | {
         "POLARS_MAX_THREADS": str(options.cores),
         "OMP_NUM_THREADS": str(options.cores),

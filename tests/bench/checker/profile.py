@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class Profile:
     @contextmanager
     def open(self) -> Iterator[None]:
         self.requests.clear()
+        self._rows.clear()  # each pass writes other findings
         with ExitStack() as stack:
             for name, kind in _METHODS.items():
                 original = getattr(SparkConnectClient, name)
@@ -89,10 +91,9 @@ class Profile:
 
     def _scanned(self, plan: str) -> dict[str, int]:
         """Rows by the folder of what a plan reads, as the text of its protocol buffer says."""
-        scanned: dict[str, int] = {}
-        for read in plan.split("data_source {")[1:]:
-            for path in _PATH.findall(read):
-                scanned[_journal(Path(path))] = scanned.get(_journal(Path(path)), 0) + self._rows_in(path)
+        scanned: Counter[str] = Counter()
+        for path in _PATH.findall(plan):
+            scanned[_journal(Path(path))] += self._rows_in(path)
         return scanned
 
     def _rows_in(self, path: str) -> int:
@@ -147,17 +148,16 @@ def table(requests: list[Request], journals: dict[str, int]) -> str:
 
 
 def _row(name: str, requests: list[Request], journals: dict[str, int]) -> tuple[str, ...]:
-    scanned: dict[str, int] = {}
+    scanned: Counter[str] = Counter()
     for request in requests:
-        for journal, rows in request.scanned.items():
-            scanned[journal] = scanned.get(journal, 0) + rows
+        scanned.update(request.scanned)
     others = sum(rows for journal, rows in scanned.items() if journal not in journals)
     return (
         name,
         str(len(requests)),
         f"{sum(request.seconds for request in requests):.2f}",
         f"{sum(request.cpu_seconds for request in requests):.1f}",
-        *(f"{scanned.get(journal, 0) / max(rows, 1):.0f}" for journal, rows in journals.items()),
+        *(f"{scanned[journal] / max(rows, 1):.0f}" for journal, rows in journals.items()),
         f"{others:,}",
         f"{sum(request.written for request in requests) / 1024:,.0f}",
     )

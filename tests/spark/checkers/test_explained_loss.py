@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from checkers.check import check_run
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
 from checkers.records.chunks import compare_chunks
-from checkers.records.facts import RowFilter, facts_of_records, ordinary, with_txn_outcome
+from checkers.records.facts import facts_of_records, ordinary, with_txn_outcome
 from checkers.registry import load_whole_run
 from tests.support.history import History, findings_of, run_meta, sample, window, write_run
 from tests.support.paths import ROOT
@@ -49,7 +49,10 @@ def test_the_chunks_and_the_facts_are_those_of_the_page(spark: SparkSession, fol
     scratch = folder / "scratch"
     scratch.mkdir()
     chunks = compare_chunks(views, sends, Scratch(spark, scratch))
-    of_one_chunk: RowFilter = lambda rows: rows.where("shiftright(seq, 6) = 1")  # noqa: E731
+
+    def of_one_chunk(rows: DataFrame) -> DataFrame:
+        return rows.where("shiftright(seq, 6) = 1")
+
     facts = facts_of_records(views, sends, of_one_chunk(views.reads), of_one_chunk, repeated=False)
     found = facts.where(~ordinary(transactional=False)).collect()
     row = next(row for row in found if row["seq"] == 105)

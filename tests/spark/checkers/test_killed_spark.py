@@ -91,7 +91,7 @@ def test_spark_is_killed(when: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
 def test_sail_is_killed(tmp_path: Path) -> None:
-    # So many that the check takes seconds: it must not have ended when this process sees that it has begun.
+    # A check of this size takes seconds, so it has not ended when this process sees that it has begun.
     half_lost(tmp_path, 1_500_000)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
     command = [*CHECK, "--engine", "sail", str(tmp_path)]
