@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from checkers.beside import beside
 from checkers.classes.classify import attempt
 from checkers.deliveries.find import find_damaged
 from checkers.engine.connect import engine_name
@@ -22,7 +23,7 @@ from checkers.evidence.findings import FINDINGS
 from checkers.found import Found
 from checkers.journals.footers import row_count
 from checkers.journals.load import unknown_values, unread_sends
-from checkers.journals.views import Scratch, Views, engine_path, read_parquet
+from checkers.journals.views import QUICKLY, Scratch, Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
 from checkers.records import find as records
 from checkers.records.chunks import SEQ_CHUNK_BITS
@@ -76,29 +77,29 @@ def check_run(
         target = results / FINDINGS_DIR
         _empty(target)
 
-        delivery_reports = reports_of(views.sends, views.reads, views.meta)
+        # What needs the journals only is counted while the records are looked at.
+        reports = beside(lambda: reports_of(views.sends, views.reads, views.meta))
+        active = [rows for subject in SUBJECTS if (rows := subject.active(views)) is not None]
+        idle = beside(lambda: attempt("faults that hit nothing", lambda: idle_faults(views, active)))
         of_records, repeated = records.find(views, scratch, chunk_bits=chunk_bits)
-        views = replace(views, repeated_sends=repeated)
+        counted = replace(views, repeated_sends=repeated)
         parts = [
             of_records,
-            Found(find_damaged(views)),
-            *(subject.find(views, scratch) for subject in SUBJECTS),
+            Found(find_damaged(counted)),
+            *(subject.find(counted, scratch) for subject in SUBJECTS),
         ]
         for findings in (part.findings for part in parts if part.findings is not None):
             if not views.meta.read_began:
                 findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
-            # The codec of Apache Spark; that of Sail takes a third longer.
-            writer = findings.write.mode("append").option("compression", "snappy")
-            writer.parquet(engine_path(session, target))
+            findings.write.mode("append").options(**QUICKLY).parquet(engine_path(session, target))
         counts = count_findings(_written(session, target), views.meta, scratch)
-        active = (rows for subject in SUBJECTS if (rows := subject.active(views)) is not None)
-        idle, no_idle = attempt("faults that hit nothing", lambda: idle_faults(views, active))
+        delivery_reports, (idle_names, not_idle) = reports.result(), idle.result()
         problems = [
             *journals.problems,
             *unknown_values(journals, delivery_reports.outcomes),
             *unread_sends(journals, delivery_reports.sends),
             *(problem for part in parts for problem in part.problems),
-            *([no_idle] if no_idle else []),
+            *([not_idle] if not_idle else []),
         ]
         summary = summarise(
             counts,
@@ -106,7 +107,7 @@ def check_run(
             delivery_reports,
             reads=row_count(journals.files["final"]),
             engine=engine_name(session),
-            idle_faults=idle or (),
+            idle_faults=idle_names or (),
             **{name: value for part in parts for name, value in part.summary.items()},
             problems=tuple(dict.fromkeys(problems)),
         )

@@ -15,7 +15,7 @@ _PLACE = ("topic_partition", "acked_offset")
 
 
 def with_reports(
-    rows: DataFrame, views: Views, absent: DataFrame, missing: Column, *, each_once: bool
+    rows: DataFrame, views: Views, absent: DataFrame | None, missing: Column, *, each_once: bool
 ) -> DataFrame:
     """The rows (of `checkers.evidence.leadership.with_tenures`) with `reports` and `true_reports` (int).
 
@@ -24,7 +24,8 @@ def with_reports(
     many epochs there were). Both are null where all of them can be true.
 
     Args:
-        absent: the records (facts) among which the missing ones are.
+        absent: the records (facts) among which the missing ones are; None: they are so many that all offsets
+            that were acknowledged are looked at.
         each_once: the journal holds no send twice, so rows are counted, which an engine does far faster.
     """
     acked = views.sends.where(F.col("outcome") == SendOutcome.ACKED.value)
@@ -33,9 +34,10 @@ def with_reports(
         # The offsets of the topic that was deleted are others.
         acked = acked.where(F.col("sent_ns") > renewed)
     acked = acked.withColumn("acked_offset", F.col("offset"))
-    wanted = absent.where(F.col("acked_offset").isNotNull()).select(*_PLACE).distinct()
-    named = acked.join(wanted, list(_PLACE), "left_semi").groupBy(*_PLACE)
-    counted = named.agg(
+    if absent is not None:
+        wanted = absent.where(F.col("acked_offset").isNotNull()).select(*_PLACE).distinct()
+        acked = acked.join(wanted, list(_PLACE), "left_semi")
+    counted = acked.groupBy(*_PLACE).agg(
         (F.count("*") if each_once else F.count_distinct("producer", "seq")).alias("naming_it"),
         F.min("sent_ns").alias("first_sent"),
         F.max("closed_ns").alias("last_closed"),

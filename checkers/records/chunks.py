@@ -6,9 +6,11 @@ An ordinary record was acknowledged once, at an offset, and read once, there, wi
 send with that of a hash of each record that was read, and their numbers. The hash covers identity, topic,
 partition, offset and key. A chunk is left out only if
 
-- all of its sends were acknowledged with an offset, each once (counted exactly, with a bit per number), and
-  none belongs to a transaction that was not committed;
-- the final read, and that of committed records, hold as many rows, and the XORs of their hashes are equal;
+- each of its sends is in the journal once (counted exactly, with a bit per number);
+- the XORs of the hashes of its sends, and of what the final read (and that of committed records) holds, are
+  equal, where a send that was not acknowledged with an offset, or whose transaction was not committed, has
+  the hash of no record: so each read holds every record once, or thrice, and so on;
+- all of these have as many rows together as if each read held each record once;
 - no live reader got a record of it that the final read does not hold at the same place.
 
 That a chunk which differs is overlooked is a coincidence of one in 2^64; with a million such chunks in a run,
@@ -77,7 +79,7 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
         F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
         F.coalesce(F.sum("repeated"), F.lit(0)).alias("repeated"),
     ).collect()[0]
-    everything = sum(row_count(views.files[name]) for name in ("sends", "opened", "final"))
+    everything = sum(row_count(views.files[name]) for name in ("sends", "opened", "final", "committed"))
     most = totals["rows"] > _MOST_SELECTED * everything
     reads = views.reads.where(readable()).select(*IDENTITY, *_PLACE, "leader_epoch", "key")
     chunks = Chunks(None if most else differing, bits, totals["differing"], totals["repeated"], reads)
@@ -88,38 +90,38 @@ def compare_chunks(views: Views, sends: DataFrame, scratch: Scratch, *, bits: in
 
 
 def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
-    """The chunks that differ: `producer`, `chunk`, `rows` (rows of sends and final read) and `repeated`, all
+    """The chunks that differ: `producer`, `chunk`, `rows` (rows of sends and reads) and `repeated`, all
     bigint but the producer (int)."""
     plain = ordinary_send(F.col("offset"), F.col("partition") < 0)
+    hashed = F.xxhash64(*IDENTITY, *_PLACE, "key")
+    chunk = ("producer", seq_chunk(bits).alias("chunk"))
     place_in_chunk = F.col("seq").bitwiseAND((1 << bits) - 1).cast("int")
     bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place_in_chunk)
+    sent = sends.select(*chunk, bit.alias("bit"), plain.alias("plain"), hashed.alias("hash"))
+    # No read has the hash of what no ordinary record may be of.
+    own_hash = F.when(F.col("plain"), F.col("hash")).otherwise(F.xxhash64("hash"))
+    rows = sent.select(*CHUNK, "bit", F.lit(_SENT).alias("source"), own_hash.alias("hash"))
     reads = {_FINAL: views.reads}
     if views.files["committed"]:
         reads[_COMMITTED] = views.committed
-    rows = _hashed(sends, bits, _SENT, F.when(plain, bit), F.when(~plain, bit))
+    no_bit = F.lit(None).cast("bigint").alias("bit")
     for number, read in reads.items():
-        rows = rows.unionByName(_hashed(read.where(readable()), bits, number))
-    source, no_bits = F.col("source"), F.lit(0).cast("bigint")
-    acked_bits, other_bits = (F.coalesce(name, no_bits) for name in ("acked_bits", "other_bits"))
-    sums = {
-        "sent": F.count_if(source == _SENT),
-        "acked_bits": F.bit_or("acked_bits"),
-        "other_bits": F.bit_or("other_bits"),
-    }
-    differs = F.col("other_bits").isNotNull() | (F.bit_count(acked_bits) != F.col("sent"))
+        read = read.where(readable())
+        source = F.lit(number).alias("source")
+        rows = rows.unionByName(read.select(*chunk, no_bit, source, hashed.alias("hash")))
+    # Counted so because it is what engines count fastest.
+    sums = {"rows": F.count("*"), "sent": F.count("bit"), "bits": F.bit_or("bit")}
+    distinct = F.bit_count(F.coalesce("bits", F.lit(0).cast("bigint")))
+    differs = (F.col("sent") != distinct) | (F.col("rows") != F.col("sent") * (1 + len(reads)))
     for number in reads:
-        sums[f"rows_{number}"] = F.count_if(source == number)
-        differs |= F.col("sent") != F.col(f"rows_{number}")
         # A send counts for each read that should hold it, a row of a read against its own.
-        mine = F.when(source.isin(_SENT, number), F.col("hash")) if len(reads) > 1 else F.col("hash")
-        sums[f"hash_{number}"] = F.bit_xor(mine)
+        of_read = F.col("source").isin(_SENT, number)
+        sums[f"hash_{number}"] = F.bit_xor(
+            F.when(of_read, F.col("hash")) if len(reads) > 1 else F.col("hash")
+        )
         differs |= F.coalesce(f"hash_{number}", F.lit(0)) != 0
     chunks = rows.groupBy(*CHUNK).agg(*(value.alias(name) for name, value in sums.items())).where(differs)
-    chunks = chunks.select(
-        *CHUNK,
-        (F.col("sent") + F.col(f"rows_{_FINAL}")).alias("rows"),
-        (F.col("sent") - F.bit_count(acked_bits.bitwiseOR(other_bits))).alias("repeated"),
-    )
+    chunks = chunks.select(*CHUNK, "rows", (F.col("sent") - distinct).alias("repeated"))
     if any(views.files["live"]):
         both = chunks.unionByName(_of_live(views, bits)).groupBy(*CHUNK)
         chunks = both.agg(F.max("rows").alias("rows"), F.max("repeated").alias("repeated"))
@@ -127,26 +129,6 @@ def differing_chunks(views: Views, sends: DataFrame, bits: int) -> DataFrame:
 
 
 _SENT, _FINAL, _COMMITTED = range(3)
-
-
-def _hashed(
-    rows: DataFrame,
-    bits: int,
-    source: int,
-    acked_bits: Column | None = None,
-    other_bits: Column | None = None,
-) -> DataFrame:
-    """What the comparison needs of each row: its chunk, `source`, a hash, and of sends the bit of its
-    number, in `acked_bits` if an ordinary record may be sent so, else in `other_bits`."""
-    nothing = F.lit(None).cast("bigint")
-    return rows.select(
-        "producer",
-        seq_chunk(bits).alias("chunk"),
-        F.lit(source).alias("source"),
-        (nothing if acked_bits is None else acked_bits).alias("acked_bits"),
-        (nothing if other_bits is None else other_bits).alias("other_bits"),
-        F.xxhash64(*IDENTITY, *_PLACE, "key").alias("hash"),
-    )
 
 
 def _of_live(views: Views, bits: int) -> DataFrame:

@@ -124,7 +124,7 @@ def with_evidence(
     read = views.meta.final_read
     bounds = [bound for bound in (read.bounds if read is not None else ()) if bound.topic == views.meta.topic]
     rows = with_tenures(rows, spans, bounds, lost)
-    absent = facts.where(acked_but_absent())
+    absent = None if lookups.much_is_absent(views) else facts.where(acked_but_absent())
     rows = with_reports(rows, views, absent, missing, each_once=not repeated)
     replaced_in = F.when(missing & F.col("overwritten"), F.col("epoch_at_acked_offset"))
     if spans:

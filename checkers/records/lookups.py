@@ -24,7 +24,7 @@ from harness.model.journal import SendOutcome
 
 _IDENTITY = list(IDENTITY)
 _MANY = 4
-"""Where more than one in as many records is absent, all offsets of the final read are looked at."""
+"""Where more than one in as many records is absent, all offsets of a journal are looked at."""
 
 
 def not_at_acked_offset() -> Column:
@@ -155,6 +155,10 @@ class Lookups:
     not_committed: int = 0
     absent: int = 0
 
+    def much_is_absent(self, views: Views) -> bool:
+        """Whether so much is absent that looking at all offsets is cheaper than looking for these."""
+        return self.absent * _MANY > row_count(views.files["final"])
+
 
 def acked_but_absent() -> Column:
     """Which records were acknowledged and are absent from the final read."""
@@ -192,7 +196,7 @@ def with_lookups(
     than sent to, each as `topic-partition`.
     """
     no = F.lit(False)
-    much = lookups.absent * _MANY > row_count(views.files["final"])
+    much = lookups.much_is_absent(views)
     rows, columns = join_acked_offset(
         facts, views.reads, absent_by_offset=much, rest=bool(lookups.moved or (lookups.absent and not much))
     )

@@ -63,7 +63,7 @@ def _partitions(meta: RunMeta) -> int:
 
 def _succeeded() -> Column:
     succeeded = F.col("outcome").isin(SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value)
-    return F.coalesce(succeeded, F.lit(False)) & F.col("closed_ns").isNotNull()
+    return F.coalesce(succeeded, F.lit(False))
 
 
 def _bucket(reported: str) -> Column:
@@ -76,15 +76,17 @@ def _by(sends: DataFrame, unit: str) -> DataFrame:
     reported (`left_open`); and of success reports the `first`, the `last`, and the longest `gap` from one to
     the next. Times in ns."""
     group = ("unit", "step")
-    succeeded = F.when(_succeeded(), F.col("closed_ns")).alias("succeeded")
-    rows = sends.select(F.col(unit).alias("unit"), "step", "outcome", "sent_ns", "closed_ns", succeeded)
-    several = rows.groupBy(*group, "outcome", _bucket("succeeded")).agg(
+    rows = sends.select(F.col(unit).alias("unit"), "step", "outcome", "sent_ns", "closed_ns")
+    several = rows.groupBy(*group, "outcome", _bucket("closed_ns")).agg(
         F.count("*").alias("sends"),
         F.count("closed_ns").alias("reports"),
         F.min("sent_ns").alias("sent"),
+        F.min("closed_ns").alias("first_closed"),
         F.max("closed_ns").alias("closed"),
-        F.min("succeeded").alias("first"),
-        F.max("succeeded").alias("last"),
+    )
+    # All reports of a group have one outcome, so it is known of the few rows which are success reports.
+    several = several.withColumns(
+        {"first": F.when(_succeeded(), F.col("first_closed")), "last": F.when(_succeeded(), F.col("closed"))}
     )
     earlier = Window.partitionBy(*group).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
     several = several.withColumn("gap", F.try_subtract("first", F.max("last").over(earlier)))
@@ -101,7 +103,7 @@ def _while_open(sends: DataFrame, reads: DataFrame) -> DataFrame:
     without a success report in which one of them was sent and not reported."""
     ours = reads.where(F.col("state") == ReadState.OK.value)
     read = ours.groupBy(*IDENTITY).agg(F.min("topic_partition").alias("unit"))
-    shown = sends.where(_succeeded()).join(read, list(IDENTITY))
+    shown = sends.where(_succeeded() & F.col("closed_ns").isNotNull()).join(read, list(IDENTITY))
     several = shown.groupBy("unit", "step", _bucket("closed_ns")).agg(
         F.min("sent_ns").alias("sent"), F.min("closed_ns").alias("first"), F.max("closed_ns").alias("last")
     )

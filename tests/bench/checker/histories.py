@@ -1,8 +1,9 @@
 """Run folders of any size, made by formula: each row is computed from its number, nothing grows in memory.
 
 Records are numbered; record `n` is record `n // PRODUCERS` of producer `n % PRODUCERS`, and seq determines
-the partition. The files are laid out as in a real run: sends in parts of about a second, each with one row
-group per producer, sorted by seq; reads in one file per partition, in the order of their offsets.
+the partition. The files are laid out and encoded as in a real run: sends in parts of about a second, each
+with one row group per producer, sorted by seq; reads in one file per partition, in the order of their
+offsets. Times and keys vary from record to record, so that the files have the size of real ones.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.run import ClusterInfo, FinalRead, ImageInfo, PartitionBounds, RunMeta, StepInfo
+from workloads.records.journal.parquet_parts import parquet_options
 
 Numbers = npt.NDArray[np.int64]
 
@@ -157,6 +159,21 @@ def _number(rank: Numbers, partition: int) -> Numbers:
     return (rank // PRODUCERS * PARTITIONS + partition) * PRODUCERS + rank % PRODUCERS
 
 
+def _mixed(number: Numbers) -> Numbers:
+    """A number below 2^31 that looks random, and is the same for the same number."""
+    mixed = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return (mixed >> np.uint64(33)).astype(np.int64)
+
+
+def _sent_ns(number: Numbers) -> Numbers:
+    return START_NS + number * STEP_NS + _mixed(number) % STEP_NS
+
+
+def _key(number: Numbers) -> Numbers:
+    return _mixed(number // PRODUCERS) % 1000
+
+
 def _planted(number: Numbers, *names: str) -> npt.NDArray[np.bool_]:
     return np.isin(number % ONE_IN, [rest for name in names for rest in _PLANTED[name]])
 
@@ -189,7 +206,7 @@ def _write_sends(
     groups = _producer_groups(records)
     for part, first in enumerate(groups):
         path = folder / SENDS_DIR / f"part-{part:05}.parquet"
-        with pq.ParquetWriter(path, SENDS, compression="zstd") as writer:
+        with pq.ParquetWriter(path, SENDS, **parquet_options(SENDS)) as writer:
             for number in (first, *(next(groups) for _ in range(PRODUCERS - 1))):
                 writer.write_table(_sends_table(number, offset_of(number), planted))
 
@@ -203,8 +220,7 @@ def _sends_table(number: Numbers, offset: Numbers, planted: bool) -> pa.Table:
             (3, ("unconfirmed_absent", "unconfirmed_present")),
         ):
             outcome[_planted(number, *names)] = code
-    sent = START_NS + number * STEP_NS
-    count = len(number)
+    sent, count = _sent_ns(number), len(number)
     return _table(
         SENDS,
         {
@@ -212,14 +228,14 @@ def _sends_table(number: Numbers, offset: Numbers, planted: bool) -> pa.Table:
             "seq": number // PRODUCERS,
             "topic": pa.repeat(TOPIC, count),
             "partition": _partition(number),
-            "key": number // PRODUCERS % 1000,
+            "key": _key(number),
             "size": np.full(count, 100),
             "step": np.zeros(count),
             "sent_ns": sent,
             "outcome": pa.array(["acked", "indeterminate", "rejected", "unconfirmed"]).take(
                 pa.array(outcome)
             ),
-            "closed_ns": sent + 3_000_000,
+            "closed_ns": sent + 2_000_000 + _mixed(~number) % 1_000_000,
             "offset": pa.array(offset, mask=outcome != 0),
             "error": pa.array([None, "_MSG_TIMED_OUT", "MSG_SIZE_TOO_LARGE", None]).take(pa.array(outcome)),
         },
@@ -234,7 +250,8 @@ class _ReadsFile:
         target = folder / READS_DIR
         target.mkdir(exist_ok=True)
         self._partition = partition
-        self._writer = pq.ParquetWriter(target / f"part-{partition:05}.parquet", READS, compression="zstd")
+        path = target / f"part-{partition:05}.parquet"
+        self._writer = pq.ParquetWriter(path, READS, **parquet_options(READS))
         self.rows = self._late = 0
 
     def write(self, number: Numbers, offset: Numbers) -> None:
@@ -253,21 +270,20 @@ class _ReadsFile:
             self._late += len(chosen)
 
     def _rows(self, producer: Numbers, seq: Numbers, offset: Numbers) -> None:
-        count = len(seq)
-        sent = START_NS + (seq * PRODUCERS + producer) * STEP_NS
+        number, count = seq * PRODUCERS + producer, len(seq)
         columns = {
             "reader": pa.repeat("final", count),
             "topic": pa.repeat(TOPIC, count),
             "partition": np.full(count, self._partition),
             "offset": offset,
             "leader_epoch": np.zeros(count),
-            "timestamp_ms": sent // 1_000_000,
+            "timestamp_ms": _sent_ns(number) // 1_000_000,
             "state": pa.repeat("ok", count),
             "run": np.full(count, RUN_ID),
             "producer": producer,
             "seq": seq,
-            "key": seq % 1000,
-            "read_ns": np.full(count, START_NS),
+            "key": _key(number),
+            "read_ns": START_NS + offset * 100 + _mixed(number) % 100,
         }
         self._writer.write_table(_table(READS, columns, count))
         self.rows += count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -34,7 +35,8 @@ _PATH = re.compile(r'paths: "(?:file://)?([^"]+)"')
 
 @dataclass(frozen=True)
 class Request:
-    """One request: what of the check sent it, its seconds and the processor seconds of all processes.
+    """One request: what of the check sent it, its seconds, and the processor seconds that all processes used
+    meanwhile, also for a request beside it.
 
     `scanned` are rows, by the folder of the journal or of the intermediate result, once for each time that
     the plan reads it; `written` are the bytes that are in the scratch folder and the findings more than
@@ -55,7 +57,7 @@ class Profile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.requests: list[Request] = []
-        self._inner = False
+        self._of_thread = threading.local()
         self._rows: dict[str, int] = {}
 
     @contextmanager
@@ -70,9 +72,9 @@ class Profile:
 
     def _noting(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         def request(client: SparkConnectClient, *args: Any, **named: Any) -> Any:
-            if self._inner:  # one request is made of another
+            if getattr(self._of_thread, "asking", False):  # one request is made of another
                 return original(client, *args, **named)
-            self._inner = True
+            self._of_thread.asking = True
             sender = _sender(sys._getframe(1))
             written, used = self._bytes, use_of(os.getpid()).cpu_seconds
             began = time.perf_counter()
@@ -85,7 +87,7 @@ class Profile:
                 self.requests.append(
                     Request(sender, kind, seconds, cpu, scanned, max(0, self._bytes - written))
                 )
-                self._inner = False
+                self._of_thread.asking = False
 
         return request
 
