@@ -16,7 +16,7 @@ BY_FILE = -n $(SIDE) $(WHOLE_FILES)
 RULES := $(addprefix tests/pure/,test_wall.py test_workload_lists.py test_names.py test_module_sizes.py test_test_modules.py \
   test_documents.py test_console_blocks.py harness/cli/docgen kafka_chaos)
 # The long tests, which `make test` leaves out, are divided by CI (.ci/run) into as many parts.
-SHARDS := 6
+SHARDS := 8
 # Random histories for each oracle.
 HISTORIES ?= 500
 
@@ -51,9 +51,9 @@ test-all: ## run as test, then the long tests too; says beforehand how long that
 test-shard: export KAFKA_CHAOS_BROWSER := yes
 test-shard: export KAFKA_CHAOS_MAVEN := yes
 # Each part has tests of every long file (least_duration), since a file stays with one process, and would be waited for.
-test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/6 is the second of six
+test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/8 is the second of eight
 	@[[ "$(SHARD)" =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$$ ]] && (( $${BASH_REMATCH[1]} <= $${BASH_REMATCH[2]} )) || { \
-	  echo "make test-shard: no such shard: SHARD=$(SHARD); expected I/N with 1 <= I <= N, for example SHARD=2/6" >&2; exit 2; }
+	  echo "make test-shard: no such shard: SHARD=$(SHARD); expected I/N with 1 <= I <= N, for example SHARD=2/8" >&2; exit 2; }
 	@$(MAKE) --no-print-directory swept
 	$(PYTEST) -n $(LONG_SIDE) $(WHOLE_FILES) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) \
 	  --durations-path tests/durations.json --splitting-algorithm least_duration

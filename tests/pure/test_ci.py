@@ -92,7 +92,7 @@ def test_what_is_set_up_outlives_it_and_what_is_tested_has_new_folders(ci: Ci) -
     assert [setup[0], test[0], *(shard[0][:1] for shard in shards)] == [
         ["setup"],
         ["test"],
-        *[["test-shard"]] * 3,
+        *[["test-shard"]] * 4,
     ]
     assert setup[1]["TMPDIR"] == str(ci.temporary), "an engine that it starts keeps this folder"
     for _, environment in (test, *shards):
@@ -107,7 +107,7 @@ def test_what_is_set_up_outlives_it_and_what_is_tested_has_new_folders(ci: Ci) -
 def test_nothing_is_left_of_them_and_a_failure_stays_one(ci: Ci, fails: str) -> None:
     assert ci.run(fails=fails).returncode == bool(fails)
     called = {
-        "": ["setup", "test", *["test-shard"] * 3],
+        "": ["setup", "test", *["test-shard"] * 4],
         "test": ["setup", "test"],
         "test-shard": ["setup", "test", "test-shard"],
     }[fails]
@@ -117,19 +117,19 @@ def test_nothing_is_left_of_them_and_a_failure_stays_one(ci: Ci, fails: str) -> 
 
 def test_the_clock_chooses_one_of_two_halves_and_every_part_comes_first_in_its_turn(ci: Ci) -> None:
     now = 1_790_000_000
-    halves = {("1/6", "3/6", "5/6"), ("2/6", "4/6", "6/6")}
+    halves = {("1/8", "3/8", "5/8", "7/8"), ("2/8", "4/8", "6/8", "8/8")}
     for interval in (HOUR, DAY, 7 * DAY):  # a run at the same hour of every day or week has them all, too
-        runs = [ci.parts(now + count * interval) for count in range(6)]
+        runs = [ci.parts(now + count * interval) for count in range(8)]
         assert {tuple(sorted(run)) for run in runs[:2]} == halves
-        assert {run[0] for run in runs} == {f"{part}/6" for part in range(1, 7)}
+        assert {run[0] for run in runs} == {f"{part}/8" for part in range(1, 9)}
 
 
-@pytest.mark.parametrize(("elapsed", "begun"), [(4000, 3), (4600, 0)])
+@pytest.mark.parametrize(("elapsed", "begun"), [(4000, 4), (4600, 0)])
 def test_no_part_is_begun_that_might_not_end_within_75_minutes(ci: Ci, elapsed: int, begun: int) -> None:
     done = ci.run(elapsed=elapsed)
     assert done.returncode == 0
     assert len(ci.calls()) == 2 + begun
-    assert done.stdout.count("ci: no time is left for part") == 3 - begun
+    assert done.stdout.count("ci: no time is left for part") == 4 - begun
 
 
 def test_the_commit_has_no_say(ci: Ci) -> None:

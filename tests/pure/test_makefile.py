@@ -30,7 +30,7 @@ def test_a_shard_that_is_none_is_refused_before_anything_starts(shard: str) -> N
     assert refused.returncode == 2
     first = refused.stderr.splitlines()[0]
     assert first == (
-        f"make test-shard: no such shard: SHARD={shard}; expected I/N with 1 <= I <= N, for example SHARD=2/6"
+        f"make test-shard: no such shard: SHARD={shard}; expected I/N with 1 <= I <= N, for example SHARD=2/8"
     )
     assert "pytest" not in refused.stdout
 

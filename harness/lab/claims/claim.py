@@ -91,12 +91,11 @@ CLAIM_SUITE = Suite(
 
 class Claim(SuiteItem):
     """A claim: `words` is the claim as engineers make it, `today` says what current versions of Kafka do, and
-    since when, where the claim is out of date. `by_day`: short and steady enough to run on every change."""
+    since when, where the claim is out of date."""
 
     suite: ClassVar[Suite] = CLAIM_SUITE
 
     today: str = ""
-    by_day: bool = False
 
 
 CLAIM = kind_of(

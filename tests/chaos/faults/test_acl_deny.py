@@ -21,7 +21,7 @@ from harness.spec.security import SecuritySpec
 from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 TOPIC = "denied"
 RUN = """
@@ -95,7 +95,6 @@ def test_somebody_else_is_denied_and_we_are_not(secured: ManagedCluster) -> None
     assert injection.heal(at).seen
 
 
-@pytest.mark.soak
 def test_denied_sends_are_refused_and_nothing_is_lost(secured: ManagedCluster, results: Path) -> None:
     _, result = run_on(secured, parse(RUN, "denied"), Options(results=results, seed=3))
     denied, control = result.arms
@@ -111,7 +110,6 @@ def test_denied_sends_are_refused_and_nothing_is_lost(secured: ManagedCluster, r
     assert sends["acked"] > 400, "before it and after it"
 
 
-@pytest.mark.soak
 def test_it_is_so_on_a_cluster_that_we_did_not_start(
     secured: ManagedCluster, results: Path, tmp_path: Path
 ) -> None:

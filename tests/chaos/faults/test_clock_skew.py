@@ -22,7 +22,7 @@ from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 TOPIC = "clock-skew"
 LEADER = Leader(leader=0)
@@ -56,7 +56,7 @@ def appended_off(cluster: ManagedCluster) -> tuple[float, float]:
     return stamped - after, stamped - before
 
 
-@pytest.mark.parametrize("seconds", [3600.0, pytest.param(-90.5, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seconds", [3600.0, -90.5])
 def test_the_leaders_clock_is_wrong(
     skewable: ManagedCluster, seconds: float, fault_table: FaultTable
 ) -> None:
@@ -71,7 +71,6 @@ def test_the_leaders_clock_is_wrong(
     assert least - 5 <= 0 <= most + 5
 
 
-@pytest.mark.soak
 def test_clocks_behind_proxies_are_wrong() -> None:
     with ManagedCluster(ClusterSpec(brokers=1, skewable_clocks=True, proxy=True)) as cluster:
         at = InjectionContext(cluster, TOPIC, 4.0, "kafka-chaos-proxied-clocks")
@@ -82,7 +81,6 @@ def test_clocks_behind_proxies_are_wrong() -> None:
             assert injection.heal(at).seen
 
 
-@pytest.mark.soak
 def test_the_active_controllers_clock_is_wrong_and_stays_so_over_a_restart(skewable: ManagedCluster) -> None:
     at = InjectionContext(skewable, TOPIC, 4.0, "kafka-chaos-controller-clock")
     injection = ClockSkew(target=Controller(controller=True), seconds=40).aim(at)

@@ -19,7 +19,7 @@ from tests.chaos.support.cluster_queries import await_another_leader, leader_of
 from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 TOPIC = "disk-full"
 LEADER = Leader(leader=0)

@@ -59,6 +59,7 @@ def test_loss_to_the_client_and_from_it(cluster: ManagedCluster, topic: str) -> 
         assert "36 % asked" in evidence.what
 
 
+@pytest.mark.soak
 def test_loss_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
     at = context(cluster, topic)
     victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
@@ -106,6 +107,7 @@ def test_a_link_that_is_not_slow_is_no_proof(cluster: ManagedCluster, topic: str
     assert traces(cluster) == []
 
 
+@pytest.mark.soak
 def test_two_faults_shape_different_links_of_one_node(cluster: ManagedCluster, topic: str) -> None:
     one, two = context(cluster, topic, "one"), context(cluster, topic, "two")
     slow = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit")
@@ -125,6 +127,7 @@ def test_two_faults_shape_different_links_of_one_node(cluster: ManagedCluster, t
     first.undo(one)
 
 
+@pytest.mark.soak
 def test_a_slow_link_is_made_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
     at = context(cluster, topic)
     victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
@@ -139,6 +142,7 @@ def test_a_slow_link_is_made_again_after_a_restart(cluster: ManagedCluster, topi
     settle(cluster, topic, 1, 3, 60)
 
 
+@pytest.mark.soak
 def test_loss_and_a_slow_link_go_together(cluster: ManagedCluster, topic: str) -> None:
     one, two = context(cluster, topic, "one"), context(cluster, topic, "two")
     with (
@@ -170,6 +174,7 @@ def test_an_untouched_link_is_not_what_netem_makes(
     assert not evidence.seen, evidence
 
 
+@pytest.mark.soak
 def test_proofs_of_netem_pass_where_echoes_are_spoilt(cluster: ManagedCluster, topic: str) -> None:
     here = leader_of(cluster, topic)
     there = next(one for one in cluster.broker_ids if one != here)

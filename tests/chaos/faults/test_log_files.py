@@ -146,6 +146,7 @@ def test_power_is_lost_at_any_byte_of_all_partitions(cluster: ManagedCluster, to
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
+@pytest.mark.soak
 def test_a_power_loss_of_the_only_replica_loses_what_was_acknowledged_and_not_flushed(
     cluster: ManagedCluster, lonely: str
 ) -> None:
@@ -185,6 +186,7 @@ def test_a_kill_that_cuts_nothing_is_no_power_loss(
     assert log_end(cluster, lonely, injection.nodes[0]) == 100
 
 
+@pytest.mark.soak
 def test_a_broker_finds_a_corrupt_segment_and_fetches_it_again(
     cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
@@ -202,6 +204,7 @@ def test_a_broker_finds_a_corrupt_segment_and_fetches_it_again(
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
+@pytest.mark.soak
 def test_a_broker_without_damage_finds_none(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +217,7 @@ def test_a_broker_without_damage_finds_none(
     settle(cluster, topic, 1, 3, 60)
 
 
+@pytest.mark.soak
 def test_damage_after_a_clean_stop_is_served_in_silence_and_mended(
     cluster: ManagedCluster, lonely: str
 ) -> None:

@@ -32,7 +32,7 @@ from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.proof import Prove
 from workloads.records.log_format.segments import parse_segment
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 HARNESS = "kafka-chaos"
 """The client.id of the harness's own connections, which rules leave alone unless they name it."""

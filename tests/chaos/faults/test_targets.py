@@ -31,7 +31,7 @@ from harness.model.host.ports import HOST
 from harness.model.polling import wait_until
 from tests.chaos.support.cluster_queries import PATIENCE, leader_of
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 ACTIVE = Controller(controller=True)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.mock
+pytestmark = [pytest.mark.mock, pytest.mark.soak]
 
 FOLDER = ROOT / "examples" / "open-bugs"
 
@@ -35,24 +35,10 @@ def run(script: str, *arguments: str) -> tuple[int, str]:
         ("fatal_error_in_report.py", "idempotent", "SystemError; 79 of 80 records were reported"),
         ("duplicate_offsets.py", "DUPLICATE_SEQUENCE_NUMBER", "reported at offsets None, 0, 1"),
         ("admin_ends_fenced.py", "the same leader, a higher epoch", "FENCED_LEADER_EPOCH at all of 20"),
-        pytest.param(
-            "lost_in_rebalance.py", "eager, a second member joins", "revoked 1 (its", marks=pytest.mark.soak
-        ),
-        pytest.param(
-            "lost_in_rebalance.py", "cooperative, a second member joins", "given 9", marks=pytest.mark.soak
-        ),
-        pytest.param(
-            "late_answer_after_assign.py",
-            "ListOffsets is late, latest",
-            "the rest was skipped",
-            marks=pytest.mark.soak,
-        ),
-        pytest.param(
-            "late_answer_after_assign.py",
-            "ListOffsets is late, earliest",
-            "records from before",
-            marks=pytest.mark.soak,
-        ),
+        ("lost_in_rebalance.py", "eager, a second member joins", "revoked 1 (its"),
+        ("lost_in_rebalance.py", "cooperative, a second member joins", "given 9"),
+        ("late_answer_after_assign.py", "ListOffsets is late, latest", "the rest was skipped"),
+        ("late_answer_after_assign.py", "ListOffsets is late, earliest", "records from before"),
         ("written_again.py", "lost, and another refused", "epoch 0 sequence 1, epoch 1 sequence 0"),
     ],
 )
@@ -68,12 +54,11 @@ def test_the_bug_is_shown(script: str, arm: str, told: str) -> None:
         ("duplicate_offsets.py", "control, no error", "reported at offsets 1, 2, 3"),
         ("admin_ends_fenced.py", "control, another leader", "answered at question 2"),
         ("admin_ends_fenced.py", "metadata.max.age.ms=2000", "before it ['FENCED_LEADER_EPOCH']"),
-        pytest.param("lost_in_rebalance.py", "control, eager, alone", "lost 1", marks=pytest.mark.soak),
-        pytest.param(
+        ("lost_in_rebalance.py", "control, eager, alone", "lost 1"),
+        (
             "late_answer_after_assign.py",
             "control, OffsetFetch is late, latest",
             "every record from there on, once",
-            marks=pytest.mark.soak,
         ),
         ("commit_fails.py", "a write is held, left", "not tried: needs --bootstrap and --topics"),
         ("written_again.py", "control, lost", "epoch 0 sequence 1, epoch 0 sequence 1"),

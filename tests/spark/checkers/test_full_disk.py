@@ -45,8 +45,15 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_while_findings_are_written(engine: str, small_disk: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "free"),
+    [
+        pytest.param("sail", 4_096, id="sail, no room for the first intermediate result"),
+        pytest.param("sail", 40_000, id="sail"),
+        pytest.param("spark", 40_000, id="spark", marks=pytest.mark.soak),
+    ],
+)
+def test_while_a_check_writes(engine: str, free: int, small_disk: Path) -> None:
     run = small_disk / "run"
     run.mkdir()
     history = History()
@@ -54,7 +61,7 @@ def test_while_findings_are_written(engine: str, small_disk: Path) -> None:
         history.send(seq, at=seq)
     before = files(write_run(run, history, meta=run_meta()))
     (run / "summary.json").write_text("an earlier answer")
-    fill(small_disk, free=40_000)
+    fill(small_disk, free=free)
     done = subprocess.run(
         [*COMMAND, *ENGINES[engine], str(run), "--quiet"], capture_output=True, text=True, check=False
     )

@@ -334,6 +334,7 @@ def both(spark: SparkSession, apache_spark: SparkSession, monkeypatch: pytest.Mo
     monkeypatch.setattr(saved_run_queries, "views", views)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("query", "code", "answer", "told"),
     [

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.spark
 SAIL = EngineChoice("sail")
 SPARK = EngineChoice("spark", "local[1]", "512m")
 ENGINES = {"sail": SAIL, "spark": SPARK}
+# A JVM starts for a quarter of a minute of processor time.
+EACH_ENGINE = ["sail", pytest.param("spark", marks=pytest.mark.soak)]
 
 COMMAND = """
 import time
@@ -65,7 +67,7 @@ def _await_end(scratch: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH_ENGINE)
 def test_a_server_says_nothing_on_the_terminal_and_leaves_nothing(engine: str, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     done = subprocess.run(
@@ -143,7 +145,7 @@ def test_grpc_is_imported_without_its_handlers_for_forks(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found as Linux tells them")
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH_ENGINE)
 @pytest.mark.parametrize("killed", ["the command", "the supervisor"])
 def test_a_server_ends_when_its_command_is_killed(engine: str, killed: str, tmp_path: Path) -> None:
     """SIGKILL, which runs no code of the process. If the supervisor is killed, its folder stays for
@@ -232,7 +234,7 @@ def test_a_session_is_in_utc_and_its_python_finds_our_code(spark: SparkSession) 
     assert {row.module for row in done.collect()} == {"checkers.judgement.judge"}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EACH_ENGINE)
 def test_an_engine_that_dies_is_told_within_seconds(engine: str, tmp_path: Path) -> None:
     started = start_engine(ENGINES[engine], scratch=tmp_path / "scratch")
     session = started.session()
@@ -252,6 +254,7 @@ def test_an_engine_that_dies_is_told_within_seconds(engine: str, tmp_path: Path)
     session.client.close()
 
 
+@pytest.mark.soak
 def test_spark_is_local_only_and_as_configured(apache_spark: SparkSession) -> None:
     assert apache_spark.conf.get("spark.driver.bindAddress") == "127.0.0.1"
     assert apache_spark.conf.get("spark.connect.grpc.binding.address") == "127.0.0.1"

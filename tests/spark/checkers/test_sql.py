@@ -65,6 +65,7 @@ def test_comparable_structs_have_one_order(spark: SparkSession) -> None:
     assert orders(spark) == expected()
 
 
+@pytest.mark.soak
 def test_comparable_structs_have_the_same_order_on_apache_spark(apache_spark: SparkSession) -> None:
     assert orders(apache_spark) == expected()
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from harness.check_jobs.engines import stop_engines
 from harness.cli.app import app
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 
 def test_apache_spark_counts_what_sail_counts(results: Path) -> None:

@@ -23,7 +23,7 @@ from harness.spec.security import SecuritySpec
 from tests.chaos.support.cluster_queries import PATIENCE, await_answers
 from tests.chaos.support.windows import not_proved
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 KILL = """
 name: secured
@@ -132,7 +132,6 @@ def test_a_broker_that_an_authority_unknown_to_us_vouches_for_is_not_believed(
     assert not _admitted(secured, ClientSecurity(given))
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     "spec",
     [

@@ -28,7 +28,7 @@ from harness.spec.experiment_files import parse
 from harness.spec.security import SecuritySpec
 from tests.chaos.support.windows import not_proved
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 TEXT = """
 name: foreign
@@ -137,7 +137,6 @@ def test_a_fault_that_verify_does_not_prove_proves_nothing(
     assert arm.judgement.reasons == ("fault command-1 was not shown to take effect",)
 
 
-@pytest.mark.soak
 def test_their_containers_are_hit_once_that_is_allowed(
     theirs: ManagedCluster, config: str, results: Path
 ) -> None:
@@ -151,7 +150,6 @@ def test_their_containers_are_hit_once_that_is_allowed(
 
 
 @pytest.mark.usefixtures("only_sweeper")
-@pytest.mark.soak
 def test_a_killed_harness_is_healed_from_its_record(
     theirs: ManagedCluster, config: str, results: Path, tmp_path: Path
 ) -> None:

@@ -103,6 +103,7 @@ def test_kill_leader_from_the_command_line(results: Path) -> None:
     assert list((folder / "logs").glob("broker-*.log"))
 
 
+@pytest.mark.soak
 def test_transactions_poll_each_other_in_a_circle_with_read_uncommitted_alone(
     cluster: ManagedCluster, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from harness.spec.experiment_files import parse
 from harness.spec.run_plan import plan_of
 from tests.chaos.support.windows import not_proved
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 HEAD = """
 name: {name}
@@ -94,7 +94,6 @@ def decided(folder: Path) -> list[dict[str, Any]]:
     return sorted((one for one in found.values() if "injected" in one), key=lambda one: one["decided"])
 
 
-@pytest.mark.soak
 def test_a_storm_does_what_its_plan_says_and_is_repeated_from_its_journal(
     cluster: ManagedCluster, results: Path
 ) -> None:

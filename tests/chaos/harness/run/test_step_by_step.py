@@ -12,7 +12,7 @@ from harness.run.executor import Options, run_on
 from harness.spec.experiment import Experiment
 from harness.spec.experiment_files import parse
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 # Broker 1 leads, cut off from its followers: what it takes alone is in its log, above the high watermark,
 # and in no checkpoint. Healed, it is committed. Then broker 2 leads, and broker 1 comes back as a follower.

@@ -241,6 +241,7 @@ def racked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]
         yield started
 
 
+@pytest.mark.soak
 def test_a_reader_in_a_rack_is_served_by_the_follower_there(racked: ManagedCluster, tmp_path: Path) -> None:
     experiment = base(
         cluster={"racks": True},
@@ -257,6 +258,7 @@ def test_a_reader_in_a_rack_is_served_by_the_follower_there(racked: ManagedClust
     assert {info.name: info.rack for info in ran.meta.readers} == {"near": "r2", "plain": None}
 
 
+@pytest.mark.soak
 def test_the_control_a_rack_that_no_follower_is_in(cluster: ManagedCluster, tmp_path: Path) -> None:
     """On a cluster without racks the same reader is served by leaders, and that is told."""
     experiment = base(
@@ -306,6 +308,7 @@ def test_processors_process_each_committed_record_once(cluster: ManagedCluster, 
     assert {info.commits for info in ran.meta.readers} == {"transaction"}
 
 
+@pytest.mark.soak
 def test_an_open_transaction_is_waited_for(cluster: ManagedCluster, tmp_path: Path) -> None:
     """A producer that is stopped in the middle leaves a transaction open; nobody commits it."""
     from confluent_kafka import Producer

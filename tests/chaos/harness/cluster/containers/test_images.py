@@ -17,7 +17,7 @@ from harness.model.host import ports
 from harness.model.polling import poll_within
 from harness.run.preflight import doctor, kernel_probes
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 CLUSTER = "image-test"
 

@@ -32,7 +32,7 @@ from tests.chaos.support.proof import proved
 from tests.chaos.support.windows import not_proved
 from workloads.records.clients import client_logger
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 KILLED = """
 name: through-the-proxy
@@ -111,7 +111,6 @@ def test_every_node_has_one_and_it_sees_what_brokers_and_controllers_say(cluster
     assert "Metadata" in seen["CLIENT"]
 
 
-@pytest.mark.soak
 def test_brokers_find_a_controller_that_was_killed_again_through_its_proxy(cluster: ManagedCluster) -> None:
     (controller,) = cluster.controller_ids
     since_ns = time.time_ns()
@@ -126,7 +125,6 @@ def test_brokers_find_a_controller_that_was_killed_again_through_its_proxy(clust
         assert f"node {controller} (/127.0.0.1:" not in log, "its own loopback is not where a controller is"
 
 
-@pytest.mark.soak
 def test_10000_records_through_it_while_a_broker_is_killed(cluster: ManagedCluster, results: Path) -> None:
     _, result = run_on(cluster, parse(KILLED, "killed"), Options(results=results))
     (arm,) = result.arms

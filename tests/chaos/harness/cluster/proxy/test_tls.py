@@ -22,7 +22,7 @@ from tests.chaos.support.windows import not_proved
 from tests.support.proxies import addresses
 from workloads.records.clients import client_logger
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 RUN = """
 name: through-tls

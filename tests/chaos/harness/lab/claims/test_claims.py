@@ -11,14 +11,12 @@ from harness.lab.claims.claim import CLAIMS, Claim
 from harness.lab.suite.model import SuiteVerdict
 from tests.chaos.support.suite import Started, run_on
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 
 def case(claim: Claim) -> object:
     name = re.sub("[^a-z0-9=]+", "-", claim.title.lower())
-    return pytest.param(
-        claim, marks=() if claim.by_day else pytest.mark.soak, id=f"{claim.id}-{name}".strip("-")
-    )
+    return pytest.param(claim, id=f"{claim.id}-{name}".strip("-"))
 
 
 def shares_cluster(claim: Claim) -> str:
