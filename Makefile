@@ -37,7 +37,7 @@ demo: swept ## run two of the built-in experiments on a real cluster; ends with 
 test: export KAFKA_CHAOS_MAVEN := yes
 test: swept ## run lint, types and all four tiers of tests
 	@$(MAKE) --no-print-directory -j2 lint test-pure
-	$(PYTEST) $(BY_FILE) -m "not pure and not soak"
+	$(PYTEST) $(BY_FILE) -m "not soak" tests/spark tests/mock tests/chaos
 
 test-rules: setup ## run only the tests of the rules that every change must keep: lists, walls, names, sizes, documents
 	$(BIN)/python -m pytest -q $(RULES)

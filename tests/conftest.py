@@ -35,6 +35,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         found = [tier for tier in TIERS if item.get_closest_marker(tier)]
         if len(found) != 1:
             raise pytest.UsageError(f"{item.nodeid} must carry exactly one of the markers {TIERS}: {found}")
+        if not item.nodeid.startswith(f"tests/{found[0]}/"):
+            raise pytest.UsageError(
+                f"{item.nodeid} is of the tier {found[0]}, so it belongs into tests/{found[0]}/"
+            )
     if "PYTEST_XDIST_WORKER" in os.environ:
         # Side by side, a long file that comes last would be waited for.
         files = durations.by_file(durations.measured())

@@ -73,6 +73,7 @@ def test_a_saved_folder_is_checked_again_to_the_same_counts(cut: tuple[Path, Exp
     assert ExperimentResult.model_validate_json((folder / "result.json").read_text()) == again
 
 
+@pytest.mark.soak
 def test_kill_leader_from_the_command_line(results: Path) -> None:
     outcome = CliRunner().invoke(
         app,

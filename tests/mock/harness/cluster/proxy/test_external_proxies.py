@@ -26,6 +26,7 @@ def spec_of(bootstrap: str, config: Path | None = None, *, proxy: bool = True) -
     return ClusterSpec(brokers=3, existing=existing, proxy=proxy)
 
 
+@pytest.mark.soak
 def test_all_that_clients_do_goes_through_the_proxies(mock_bootstrap: str, mock_topic: str) -> None:
     with ExternalCluster(spec_of(mock_bootstrap)) as cluster:
         assert cluster.proxied_ids == cluster.broker_ids == (1, 2, 3)
