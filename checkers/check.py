@@ -79,7 +79,7 @@ def check_run(
 
         # What needs the journals only is counted while the records are looked at.
         reports = beside(lambda: reports_of(views.sends, views.reads, views.meta))
-        active = [rows for subject in SUBJECTS if (rows := subject.active(views)) is not None]
+        active = (rows for subject in SUBJECTS if (rows := subject.active(views)) is not None)
         idle = beside(lambda: attempt("faults that hit nothing", lambda: idle_faults(views, active)))
         of_records, repeated = records.find(views, scratch, chunk_bits=chunk_bits)
         counted = replace(views, repeated_sends=repeated)
