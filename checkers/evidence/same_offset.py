@@ -24,8 +24,8 @@ def with_reports(
     many epochs there were). Both are null where all of them can be true.
 
     Args:
-        absent: the records (facts) among which the missing ones are; None: they are so many that all offsets
-            that were acknowledged are looked at.
+        absent: the records (facts) among which the missing ones are; None: all offsets that were acknowledged
+            are looked at, which is cheaper where much is missing.
         each_once: the journal holds no send twice, so rows are counted, which an engine does far faster.
     """
     acked = views.sends.where(F.col("outcome") == SendOutcome.ACKED.value)

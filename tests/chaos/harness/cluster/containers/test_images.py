@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +98,17 @@ def test_static_interface(client: DockerClient, image: str) -> None:
     assert config["User"] == "appuser"
     assert set(config["ExposedPorts"]) == {"9092/tcp"}
     assert set(config["Volumes"]) == {"/etc/kafka/secrets", "/var/lib/kafka/data", "/mnt/shared/config"}
+
+
+def test_what_makes_a_start_quick_is_there(image: str, node: tuple[Container, AdminClient, int]) -> None:
+    """The build of our own image goes on without it."""
+    if not image.startswith(images.OWN):
+        pytest.skip(f"{image} was not built here, and has what its makers gave it")
+    container, _, _ = node
+    kept = run(container, "find", "/opt/kafka", "-name", "*.jsa", "-o", "-path", "*/formatted/*.checkpoint")
+    names = [Path(line).name for line in kept.split()]
+    assert {"setup.jsa", "broker.jsa"} < set(names)
+    assert sum(name.endswith(".checkpoint") for name in names) == 1
 
 
 def test_a_node_starts_from_variables_restarts_and_stops_cleanly(
