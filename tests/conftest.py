@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import settings
 
 import checkers
 from checkers.engine.choice import ENGINE_VARIABLE
-from tests.support import durations, file_costs
+from tests.support import durations, file_costs, machine_state
 from tests.support.paths import ROOT
 
 # No test measures time: a busy machine must not fail one.
@@ -43,6 +45,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Side by side, a long file that comes last would be waited for.
         files = durations.by_file(durations.measured())
         items.sort(key=lambda item: -files.get(item.nodeid.partition("::")[0], 0.0))
+
+
+_BEGAN = pytest.StashKey[tuple[float, machine_state.Reading | None]]()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_BEGAN] = (time.monotonic(), machine_state.reading())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure with real brokers says what the machine did meanwhile."""
+    report = yield
+    if report.failed and item.get_closest_marker("chaos"):
+        began, before = item.stash[_BEGAN]
+        told = machine_state.told(before, machine_state.reading(), time.monotonic() - began)
+        report.sections.append(("the machine during this test", told))
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
