@@ -109,7 +109,7 @@ def _agree(
     meta = run_meta(transactional=transactional, readers=READERS, final_read=final)
     # Enough that is as it should be, so that chunks that differ are few and are selected.
     rest = History(producer=APART * len(drawn), partition=2 * len(drawn))
-    for seq in range(2000):
+    for seq in range(250 * len(drawn)):
         rest.send(seq, at=seq).read(seq, at=seq)
         if transactional:
             rest.read_committed(seq, at=seq)
@@ -127,15 +127,15 @@ def _agree(
     assert _found(answers[0][1]) == of_oracle
 
 
-def _drawn(number: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _drawn(number: int, side_by_side: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def with_them(test: Callable[..., None]) -> Callable[..., None]:
-        given_them = given(drawn=st.lists(changes, min_size=8, max_size=8), transactional=st.booleans())(test)
-        return many(number)(given_them)
+        drawn = st.lists(changes, min_size=side_by_side, max_size=side_by_side)
+        return many(number)(given(drawn=drawn, transactional=st.booleans())(test))
 
     return with_them
 
 
-@_drawn(3)
+@_drawn(3, 8)
 def test_the_size_of_chunks_changes_nothing(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
@@ -146,7 +146,7 @@ def test_the_size_of_chunks_changes_nothing(
 
 
 @pytest.mark.soak
-@_drawn(examples(20, 8))
+@_drawn(examples(4, 40), 40)
 def test_the_size_of_chunks_changes_nothing_for_long(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
+from checkers.journals.views import Views
 from checkers.judgement.judge import judge
+from checkers.records.idle import idle_faults
+from checkers.registry import load_whole_run
 from harness.model.result import VerdictWord
 from harness.model.run import ReaderInfo, RunMeta
-from tests.support.history import Check, History, run_meta, step, window
+from tests.support.history import Check, History, run_meta, step, window, write_run
 from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
@@ -117,7 +122,10 @@ halves = st.integers(0, 40)
     st.lists(st.tuples(halves, st.none() | halves), min_size=1, max_size=4),
 )
 def test_same_as_a_plain_line(
-    check: Check, sends: list[tuple[int, int | None]], faults: list[tuple[int, int | None]]
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    sends: list[tuple[int, int | None]],
+    faults: list[tuple[int, int | None]],
 ) -> None:
     times = [(begun / 2, None if took is None else (begun + took) / 2) for begun, took in sends]
     # A quarter second beside them: times that are equal are tried above.
@@ -125,7 +133,10 @@ def test_same_as_a_plain_line(
         (begun / 2 + 0.25, None if took is None else (begun + took) / 2 + 0.25) for begun, took in faults
     ]
     windows = tuple(window(f"f-{number}", *one) for number, one in enumerate(open_times))
-    summary, _ = check(sent(*times), meta=run_meta(windows=windows, steps=(step(0, "write", 0, 90),)))
+    meta = run_meta(windows=windows, steps=(step(0, "write", 0, 90),))
+    folder = write_run(tmp_path_factory.mktemp("run"), sent(*times), meta=meta)
+    told = idle_faults(Views.of(spark, load_whole_run(folder)), ())
+    shutil.rmtree(folder)
     plainly = {
         f"f-{number}"
         for number, (opened, healed) in enumerate(open_times)
@@ -134,4 +145,4 @@ def test_same_as_a_plain_line(
             for begun, closed in times
         )
     }
-    assert set(summary.idle_faults) == plainly
+    assert set(told) == plainly
