@@ -60,8 +60,12 @@ if TYPE_CHECKING:
     from workloads.groups.group_steps import AskOffsets, CommitOffsets, RestartReader
     from workloads.java.drive_step import Drive
     from workloads.java.init_producer_id import InitProducerId
+    from workloads.own.aiokafka_producer import JournaledAIOKafkaProducer
+    from workloads.own.confluent_async_producer import JournaledAIOProducer
+    from workloads.own.confluent_producer import JournaledProducer
     from workloads.own.consumer_journal import ConsumerJournal
-    from workloads.own.journaled import JournaledProducer, journaled
+    from workloads.own.journaled import journaled
+    from workloads.own.kafka_python_producer import JournaledKafkaProducer
     from workloads.records.config.producer_settings import ProducerSettings
     from workloads.records.config.reader_spec import ReaderSpec
     from workloads.records.config.workload_spec import TransactionSpec, WorkloadSpec
@@ -102,6 +106,9 @@ __all__ = [
     "InitProducerId",
     "Inject",
     "JournalError",
+    "JournaledAIOKafkaProducer",
+    "JournaledAIOProducer",
+    "JournaledKafkaProducer",
     "JournaledProducer",
     "Judgement",
     "KafkaChaosError",
@@ -172,7 +179,11 @@ _HOME = {
     "workloads.records.config.producer_settings": "ProducerSettings",
     "workloads.records.config.workload_spec": "TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",
-    "workloads.own.journaled": "JournaledProducer journaled",
+    "workloads.own.aiokafka_producer": "JournaledAIOKafkaProducer",
+    "workloads.own.confluent_async_producer": "JournaledAIOProducer",
+    "workloads.own.confluent_producer": "JournaledProducer",
+    "workloads.own.journaled": "journaled",
+    "workloads.own.kafka_python_producer": "JournaledKafkaProducer",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

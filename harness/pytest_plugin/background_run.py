@@ -10,7 +10,8 @@ from typing import Any
 
 from harness.model.errors import BadInput
 from harness.pytest_plugin.chaos_result import ChaosResult
-from workloads.own.journaled import JournaledProducer, Report, journaled
+from workloads.own.confluent_producer import Report
+from workloads.own.journaled import journaled
 from workloads.own.producer_folder import PRODUCERS_DIR, TARGET_FILE, ProducerFolder
 
 _TOPIC_SECONDS = 120.0
@@ -55,7 +56,7 @@ class Running:
         if self._run.done():
             self._run.result()
 
-    def journaled(self, producer: Any, *, on_delivery: Report | None = None) -> JournaledProducer:
+    def journaled(self, producer: Any, *, on_delivery: Report | None = None) -> Any:
         """Wrap a producer of your own, so that the run accounts for what it sends: see
         `kafka_chaos.journaled`. The experiment's workload must be `client: own`.
 

@@ -44,7 +44,8 @@ def arm_section(arm: ArmResult, folder: Path, number: int) -> Section:
     verdict = f"verdict: {judgement.verdict.value}{f' ({expected})' if expected else ''}"
     promises = ", ".join(f"`{name}: {bound}`" for name, bound in arm.meta.promise.items())
     sentence = arms_table.indeterminate_sentence(arm)
-    reasons = (*judgement.promise_reasons, *judgement.reasons, *([sentence] if sentence else []))
+    said = [*([sentence] if sentence else []), *arm.meta.remarks]
+    reasons = (*judgement.promise_reasons, *judgement.reasons, *said)
     when = _what_happened(arm, read_timeline(folder / arm.folder, arm.meta), number)
     return section(
         arm.folder,

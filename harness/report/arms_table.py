@@ -174,7 +174,7 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
     open_end = indeterminate_sentence(arm)
     lines += [f"  - {open_end}"] if open_end else []
-    lines += [f"  - {line}" for line in arm.meta.skipped]
+    lines += [f"  - {line}" for line in (*arm.meta.skipped, *arm.meta.remarks)]
     lines += [f"  {name}: {sentence}" for name, sentence in sentences_of(arm).items()]
     if arm.summary is not None:
         lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]

@@ -33,17 +33,20 @@ from typing import Any, get_args
 
 from harness.model.errors import BadInput
 from harness.model.journal import TxnOutcome
+from workloads.own.client_settings import ClientSettings
 from workloads.own.producer_folder import Acks, ProducerTarget
 from workloads.records.producer.send_journal import NO_TIMESTAMP
 from workloads.records.record.identity import MAX_RUN
 
 _MS = 1_000_000
 MOST_NS = 2**63 - 1
+_LONGEST_CLIENT = 200
 _ERROR = re.compile(r"^[\x21-\x7e]{1,200}$")
 TRANSACTION_ENDS = {end.value: end for end in TxnOutcome}
 _TIME = {"time_ms", "time_ns"}
+_SETTINGS = {"client", "acks", "idempotent", "max_in_flight", "delivery_timeout_ms", "transaction_timeout_ms"}
 _FIELDS: dict[str, set[str]] = {
-    "begin": {"producer", "run", "topic", "acks"},
+    "begin": {"producer", "run", "topic", *_SETTINGS},
     "sent": {"seq", "partition", "key", "key_base64", "size", "txn", "timestamp_ms", *_TIME},
     "acked": {"seq", "partition", "offset", *_TIME},
     "failed": {"seq", "partition", "error", *_TIME},
@@ -145,6 +148,32 @@ def open_events(file: Path) -> tuple[EventLine, ProducerTarget, Iterator[EventLi
     if acks not in get_args(Acks):
         raise begin.bad("the event 'begin' has no usable 'acks'", '"0", "1" or "all"', _shown(acks))
     return begin, ProducerTarget(begin.number_of("run", MAX_RUN), topic, acks), lines
+
+
+def parse_settings(begin: EventLine) -> ClientSettings | None:
+    """What the event `begin` tells of the client; None: it names no client, so that its program knows no more
+    than the run.
+
+    Raises:
+        BadInput: a setting has no usable value.
+    """
+    if "client" not in begin.fields:
+        return None
+    client = begin.fields["client"]
+    if not isinstance(client, str) or not client.strip() or len(client) > _LONGEST_CLIENT:
+        raise begin.bad(
+            "the event 'begin' has no usable 'client'",
+            "the library's name and version, as text",
+            _shown(client),
+        )
+    times = {
+        name: begin.number_of(name, 2**31 - 1)
+        for name in ("max_in_flight", "delivery_timeout_ms", "transaction_timeout_ms")
+        if name in begin.fields
+    }
+    acks = begin.one_of("acks", get_args(Acks), None)
+    idempotent = begin.one_of("idempotent", (True, False), None)
+    return ClientSettings(client, acks, idempotent, **times)
 
 
 def _event_lines(file: Path) -> Iterator[EventLine]:

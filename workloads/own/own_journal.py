@@ -16,13 +16,12 @@ import json
 import threading
 import time
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from confluent_kafka import KafkaException
 
 from harness.model.errors import JournalError
 from harness.model.journal import SendOutcome, TxnOutcome
+from workloads.own.client_settings import ClientSettings
 from workloads.own.producer_folder import ProducerTarget, unwritable
 
 ANY_PARTITION = -1
@@ -40,14 +39,17 @@ class OwnJournal:
 
     `lock` must be held from before a record is handed to the client until `sent` has returned. `next_seq` is
     the number of the next send, `open` the number of sends without a report, `last_ns` the time of the last
-    event.
+    event. `settings` are what the client says of itself, and count before those of `target`.
 
     Raises:
         JournalError: the file cannot be written.
     """
 
-    def __init__(self, file: Path, number: int, target: ProducerTarget) -> None:
+    def __init__(
+        self, file: Path, number: int, target: ProducerTarget, settings: ClientSettings | None = None
+    ) -> None:
         self.number = number
+        self.target = target if settings is None else replace(target, acks=settings.acks)
         self.next_seq = 0
         self.last_ns = time.time_ns()
         self.lock = threading.RLock()
@@ -61,7 +63,8 @@ class OwnJournal:
         except OSError as error:
             raise unwritable(file, error) from error
         purpose = {"run": target.run_id, "topic": target.topic, "acks": target.acks}
-        self._write(json.dumps({"event": "begin", "producer": number, **purpose}))
+        told = {} if settings is None else settings.fields()
+        self._write(json.dumps({"event": "begin", "producer": number, **purpose, **told}))
 
     @property
     def open(self) -> int:
@@ -203,14 +206,13 @@ class OwnTransactions:
         if self.open is not None:
             self.open.commit_requested = True
 
-    def failed_to_end(self, error: KafkaException, *, may_abort: bool) -> None:
-        """The commit or the abort failed; it goes on being open if it can be tried again, or (`may_abort`) be
-        aborted."""
+    def failed_to_end(self, error: str, may_go_on: bool) -> None:
+        """The commit or the abort failed with this error; it goes on being open if it `may_go_on`: be tried
+        again, or be aborted."""
         if self.open is None:
             return
-        cause = error.args[0]
-        self.open.error = cause.name()
-        if not cause.retriable() and not (may_abort and cause.txn_requires_abort()):
+        self.open.error = error
+        if not may_go_on:
             self.given_up()
 
     def given_up(self) -> None:

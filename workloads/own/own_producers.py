@@ -16,7 +16,8 @@ import numpy as np
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink, SendOutcome
 from harness.model.progress import report_progress
-from workloads.own.journaled import open_in
+from workloads.own.client_settings import ClientSettings
+from workloads.own.journaled_client import open_in
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, RUN_VARIABLE, ProducerFolder
 from workloads.own.take_over import Steps, Times, import_events
@@ -53,6 +54,10 @@ class OwnProducers:
         self._tally = EventTally(folder)
         self._problems: list[str] = []
         self._closed = False
+        self.settings: dict[int, ClientSettings] = {}
+        """What the clients of producers say of themselves, by producer, once the workload is closed."""
+        self.opened = 0
+        """The number of producers that have opened a journal, once the workload is closed."""
 
     def ready(self, seconds: float) -> bool:
         """Wait until the expected number of producers have opened their journals."""
@@ -78,6 +83,7 @@ class OwnProducers:
         """Begin a write step, which ends after `seconds`; the producers decide how much they write."""
         if records is not None or rate is not None or seconds is None:
             raise ValueError("a write step of own producers takes `seconds` only")
+        self._folder.begin()
         self._steps.append((time.time_ns(), step))
         self._until = time.monotonic() + seconds
 
@@ -140,7 +146,15 @@ class OwnProducers:
             rows: list[dict[str, Any]] = []
             into = rows if self._transactions is None else self._transactions
             try:
-                problem = import_events(file, target, self._journal, into, taken=taken, steps=self._steps_of)
+                problem = import_events(
+                    file,
+                    target,
+                    self._journal,
+                    into,
+                    taken=taken,
+                    steps=self._steps_of,
+                    settings=self.settings,
+                )
             except BadInput as error:
                 problem = str(error)
             if problem is not None:
@@ -150,6 +164,7 @@ class OwnProducers:
                     f"producer {rows[0]['producer']} wrote {len(rows):,} transactions, which the experiment "
                     "does not expect: set `own: {transactional: true}` below `workload`"
                 )
+        self.opened = len(taken)
         if len(taken) < self._expected:
             self._problems.append(
                 f"{self._expected} producer(s) of your own were expected, {len(taken)} opened a journal; "

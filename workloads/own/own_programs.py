@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.run.arm_setting import ArmSetting
 from workloads.base import ArmClients, RunningWorkload
+from workloads.own.client_settings import Judged, corrected
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 
@@ -15,6 +17,8 @@ class OwnPrograms(RunningWorkload):
 
     def __init__(self, setting: ArmSetting) -> None:
         self._setting = setting
+        self.producers: OwnProducers | None = None
+        """Once they are waited for."""
 
     @classmethod
     def of(cls, setting: ArmSetting) -> OwnPrograms | None:
@@ -26,12 +30,24 @@ class OwnPrograms(RunningWorkload):
         target = ProducerTarget(arm.run_id, arm.topic, arm.arm.producer.acks, arm.cluster.bootstrap)
         ProducerFolder(arm.folder / PRODUCERS_DIR).create(target)
 
+    def meta(self) -> Mapping[str, Any]:
+        if self.producers is None:
+            return {}
+        settings, workload = self._setting.arm.producer, self._setting.workload_spec
+        idempotent = settings.enable_idempotence or workload.transactional
+        of_arm = Judged(settings.acks, idempotent, settings.max_in_flight)
+        return corrected(of_arm, self.producers.settings, producers=self.producers.opened)
+
 
 def own_producers(
     setting: ArmSetting,
     clients: ArmClients,
-    _running: Sequence[RunningWorkload],
+    running: Sequence[RunningWorkload],
 ) -> OwnProducers:
     """The user's producers, by what their programs write into the folder."""
     folder = ProducerFolder(setting.folder / PRODUCERS_DIR)
-    return OwnProducers(folder, setting.workload_spec.producers, clients.sends, clients.transactions)
+    producers = OwnProducers(folder, setting.workload_spec.producers, clients.sends, clients.transactions)
+    for workload in running:
+        if isinstance(workload, OwnPrograms):
+            workload.producers = producers
+    return producers

@@ -1,6 +1,7 @@
 """The folder in which producers of the user's own leave their journals, for a run or without one.
 
     target.json        the run and the topic that the producers write for
+    begun              exists once the first write step of the run has begun
     over               exists once the write steps of the run are over
     *.jsonl            events of one producer each (`workloads.own.json_events`); those of `journaled` are
                        named by its number: 0.jsonl, 1.jsonl, ...
@@ -29,6 +30,7 @@ BOOTSTRAP_VARIABLE = "KAFKA_CHAOS_BOOTSTRAP"
 PRODUCERS_DIR = "producers"
 """Its name in a run folder."""
 TARGET_FILE = "target.json"
+_BEGUN = "begun"
 _OVER = "over"
 Acks = Literal["0", "1", "all"]
 
@@ -143,16 +145,28 @@ class ProducerFolder:
         return sorted(self.path.glob("*.jsonl"))
 
     @property
+    def begun(self) -> bool:
+        """Whether the first write step of the run has begun."""
+        return os.path.exists(self.path / _BEGUN)
+
+    def begin(self) -> None:
+        """Tell the programs that a write step has begun."""
+        self._tell(_BEGUN)
+
+    @property
     def over(self) -> bool:
         """Whether the write steps of the run are over."""
         return os.path.exists(self.path / _OVER)
 
     def end(self) -> None:
         """Tell the programs that the write steps are over."""
+        self._tell(_OVER)
+
+    def _tell(self, name: str) -> None:
         try:
-            (self.path / _OVER).touch()
+            (self.path / name).touch()
         except OSError as error:
-            raise unwritable(self.path / _OVER, error) from error
+            raise unwritable(self.path / name, error) from error
 
 
 def open_folder(

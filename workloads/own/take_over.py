@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.journal import RowSink, SendOutcome, TxnOutcome
-from workloads.own.json_events import CUT_OFF, MOST_NS, TRANSACTION_ENDS, EventLine, open_events
+from workloads.own.client_settings import ClientSettings
+from workloads.own.json_events import (
+    CUT_OFF,
+    MOST_NS,
+    TRANSACTION_ENDS,
+    EventLine,
+    open_events,
+    parse_settings,
+)
 from workloads.own.own_journal import ANY_PARTITION
 from workloads.own.producer_folder import ProducerTarget
 from workloads.records.producer.outcomes import classify
@@ -170,6 +178,7 @@ def import_events(
     *,
     taken: set[int],
     steps: Callable[[Times], Steps] = lambda _: 0,
+    settings: dict[int, ClientSettings] | None = None,
 ) -> str | None:
     """Add the sends and transactions of the producer of `file` to the journals of a run. Sends without a
     report stay open. Memory grows with the sends and transactions that are open, and the numbers
@@ -181,6 +190,7 @@ def import_events(
     Args:
         taken: numbers of the producers that the journals have already; that of the file is added.
         steps: the write steps of sends, from their times (ns).
+        settings: by producer, what its client says of itself; that of the file is added, if it says it.
 
     Raises:
         BadInput: a line cannot be used, the file is of another run or topic, or its producer is
@@ -199,7 +209,10 @@ def import_events(
             f"a second file of producer {number}",
         )
     taken.add(number)
-    replay = _Replay(number, target.acks, journal, transactions, steps)
+    told = parse_settings(begin)
+    if told is not None and settings is not None:
+        settings[number] = told
+    replay = _Replay(number, target.acks if told is None else told.acks, journal, transactions, steps)
     ended, cut = False, ""
     try:
         for line in lines:

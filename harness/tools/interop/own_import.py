@@ -24,6 +24,7 @@ from harness.model.run import RunMeta, StepInfo
 from harness.run.preflight.feasibility import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.tools.interop.run_folder import new_run_folder
+from workloads.own.client_settings import ClientSettings, Judged, corrected
 from workloads.own.json_events import open_events
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 from workloads.own.take_over import import_events
@@ -99,7 +100,8 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
         RowJournal(transactions, TRANSACTIONS) as rows,
     ):
         files = [file for path in request.journals for file in _event_files(path)]
-        results = [import_events(file, target, sends, rows, taken=taken) for file in files]
+        told: dict[int, ClientSettings] = {}
+        results = [import_events(file, target, sends, rows, taken=taken, settings=told) for file in files]
     problems = tuple(problem for problem in results if problem is not None)
     transactional = any(table.num_rows for table in journal_batches(transactions))
     if not transactional:
@@ -138,7 +140,9 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
             problems=problems,
             skipped=cluster.remarks(),
         )
-    meta = meta.model_copy(update={"ended_ns": time.time_ns()})
+    of_command = Judged(target.acks, request.idempotent or transactional, request.max_in_flight)
+    its_own = corrected(of_command, told, producers=len(taken), named="the command")
+    meta = meta.model_copy(update={**its_own, "ended_ns": time.time_ns()})
     meta.save(folder)
     return meta
 

@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import (
-    Consumer,
     KafkaError,
     KafkaException,
     Producer,
     SerializingProducer,
-    TopicPartition,
 )
 
 from harness.model.errors import BadInput
-from harness.model.journal import SENDS_DIR
-from harness.model.journal_reader import journal_rows
+from tests.support.own_journals import consumed, sends, transactions
 from tests.support.refusing_cluster import refusing_cluster
 from workloads.own.journaled import journaled
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder
-from workloads.own.take_over import import_events
 from workloads.records.clients import client_logger, flush
-from workloads.records.producer.send_journal import SendJournal
 from workloads.records.record.carried_identity import IDENTITY_HEADER, decode_carried
 
 pytestmark = pytest.mark.mock
 
 NOWHERE = "127.0.0.1:1"
-Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
@@ -47,43 +39,6 @@ def folder(tmp_path: Path) -> ProducerFolder:
 def client(bootstrap: str, **settings: Any) -> Producer:
     config = {"bootstrap.servers": bootstrap, **{key.replace("_", "."): one for key, one in settings.items()}}
     return Producer(config, logger=client_logger())
-
-
-def taken_over(folder: ProducerFolder, number: int) -> tuple[Rows, Rows]:
-    """The sends and the transactions of a producer, as a run takes them over."""
-    transactions: Rows = []
-    with tempfile.TemporaryDirectory() as to:
-        sends = Path(to) / SENDS_DIR
-        with SendJournal(sends, folder.target().topic) as journal:
-            file = folder.path / f"{number}.jsonl"
-            import_events(file, folder.target(), journal, transactions, taken=set())
-        return sorted(journal_rows(sends), key=lambda row: row["seq"]), transactions
-
-
-def sends(folder: ProducerFolder, number: int = 0) -> Rows:
-    return taken_over(folder, number)[0]
-
-
-def transactions(folder: ProducerFolder) -> Rows:
-    return taken_over(folder, 0)[1]
-
-
-def consumed(bootstrap: str, topic: str, count: int) -> list[Any]:
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"},
-        logger=client_logger(),
-    )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(4)])
-    found: list[Any] = []
-    try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            found += [one for one in consumer.consume(count, 0.2) if one.error() is None]
-            if len(found) >= count:
-                return found
-    finally:
-        consumer.close()
-    raise AssertionError(f"{len(found)} of {count} records were read")
 
 
 def test_every_send_and_its_report_is_journaled(

@@ -13,6 +13,7 @@ import pytest
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
+from workloads.own.client_settings import ClientSettings
 from workloads.own.own_journal import BegunTransaction, OwnJournal
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import TARGET_FILE, ProducerFolder, ProducerTarget
@@ -87,6 +88,31 @@ def test_a_step_ends_when_all_have_closed_and_what_they_sent_is_the_runs(
     ]
     assert [row["key"] for row in found] == [None, None, None, int.from_bytes(b"12345678")]
     assert [row["partition"] for row in found] == [0, 0, 0, 1]
+
+
+def test_programs_are_told_when_the_first_step_begins(folder: ProducerFolder, journal: SendJournal) -> None:
+    run = OwnProducers(folder, 1, journal, None)
+    opened(folder).close()
+    assert run.ready(0)
+    assert not folder.begun
+    run.start(0, seconds=LONG)
+    assert folder.begun
+
+
+def test_what_clients_say_of_themselves_is_kept_and_counts_for_their_sends(
+    folder: ProducerFolder, journal: SendJournal, tmp_path: Path
+) -> None:
+    number, file = folder.claim()
+    careless = OwnJournal(file, number, folder.target(), ClientSettings("x 1", "0", False))
+    careless.report(sent(careless, 0, None, 1), SendOutcome.UNCONFIRMED, at_ns=1, partition=0)
+    careless.close()
+    opened(folder, 1).close()
+    run = OwnProducers(folder, 2, journal, None)
+    run.close(LONG)
+    journal.close()
+    assert (run.problems, run.opened) == ((), 2)
+    assert run.settings == {0: ClientSettings("x 1", "0", False)}
+    assert [row["outcome"] for row in rows(tmp_path)] == ["unconfirmed", "acked"]
 
 
 def test_sends_belong_to_the_write_step_in_which_they_were_sent(

@@ -22,6 +22,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.tools.interop import own_import
 from harness.tools.interop.own_import import OwnImport, import_own
 from tests.support.builders.views import quiet, view
+from workloads.own.client_settings import ClientSettings
 from workloads.own.own_journal import BegunTransaction, OwnJournal
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 
@@ -117,6 +118,22 @@ def test_a_run_folder_comes_of_it(cluster: StandIn, tmp_path: Path) -> None:
     names = {"target.json", "0.jsonl", "in-the-folder.jsonl"}
     assert {one.name for one in folder.iterdir()} == names, "the source stays as it is"
     assert not list(tmp_path.glob(".*importing"))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_client_that_says_how_it_is_configured_is_judged_by_that(tmp_path: Path) -> None:
+    folder = ProducerFolder(tmp_path / "sent")
+    folder.create(ProducerTarget(5, "t"))
+    for acks, idempotent in (("all", True), ("1", False)):
+        number, file = folder.claim()
+        OwnJournal(file, number, folder.target(), ClientSettings("x 1", acks, idempotent, 5)).close()
+    meta = import_own(OwnImport((folder.path,), SERVERS, idempotent=True), tmp_path / "run")
+    assert (meta.acks, meta.idempotent, meta.max_in_flight) == ("1", False, 5)
+    assert meta.producer_config["acks"] == "all, 1"
+    assert meta.remarks == (
+        "producer 1 (x 1) has acks=1 (the command says all) and enable.idempotence=false (the command says "
+        "true): it is judged by its own settings",
+    )
 
 
 def test_transactions_make_a_transactional_run(cluster: StandIn, tmp_path: Path) -> None:
