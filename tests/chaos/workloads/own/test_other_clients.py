@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -180,7 +181,8 @@ def test_losses_are_found_and_none_where_the_client_rules_them_out(
         "aiokafka-idempotent": ("all", True),
     }
     (said,) = arms["aiokafka"].meta.remarks
-    assert said == "producer 0 (aiokafka) has acks=1 (the arm says all): it is judged by its own settings"
+    client = f"aiokafka {version('aiokafka')}"
+    assert said == f"producer 0 ({client}) has acks=1 (the arm says all): it is judged by its own settings"
 
 
 def test_duplicates_are_found_and_none_of_an_idempotent_client(
