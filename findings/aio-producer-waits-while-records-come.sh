@@ -5,7 +5,7 @@
 # that long, then it is sent. And produce(topic, value, key, 3) writes to partition 3, as Producer's does.
 # What happens: the time-out counts from the LAST record. While records come, however slowly, nothing is sent until batch_size (default: 1,000)
 # of them are there: with one every 0.4 s the first record leaves after 400 s, and no future is done until then. Two seconds of silence,
-# and all are sent at once. Whatever follows the key by position is taken without an error and dropped: the record goes where its key leads.
+# and all are sent at once. Whatever follows the key by position is taken without an error and dropped: the record goes to another partition.
 # Whom it hurts: a service with a steady trickle, which does not await each future: its latency is 1,000 records long, and all of them are lost
 # if it dies. A call rewritten from Producer to AIOProducer writes to other partitions.
 #

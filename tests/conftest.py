@@ -51,7 +51,8 @@ _BEGAN = pytest.StashKey[tuple[float, machine_state.Reading | None]]()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.stash[_BEGAN] = (time.monotonic(), machine_state.reading())
+    if item.get_closest_marker("chaos"):
+        item.stash[_BEGAN] = (time.monotonic(), machine_state.reading())
 
 
 @pytest.hookimpl(wrapper=True)

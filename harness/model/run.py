@@ -196,8 +196,8 @@ class RunMeta(Frozen):
     imported), `max_in_flight` the requests per connection (None: the client's default), `order` whether the
     client keeps the order of sends where the settings do ("none": it does not by itself), `promise` the arm's
     promise as written in the experiment. `skipped` names the faults that are not possible on the machine and
-    that the experiment allowed to skip; `remarks` are sentences
-    that the report shows; `timings` are the seconds of the phases, in order.
+    that the experiment allowed to skip; `remarks` are sentences that the report shows;
+    `timings` are the seconds of the phases, in order.
     """
 
     schema_version: int = SCHEMA_VERSION

@@ -98,7 +98,6 @@ class JournaledAIOKafkaProducer(JournaledCoroutines):
     async def begin_transaction(self) -> None:
         """As `AIOKafkaProducer.begin_transaction`; what is sent until it ends belongs to the transaction."""
         await self._producer.begin_transaction()
-        self._transactions.given_up()
         self._transactions.begun()
 
     async def commit_transaction(self) -> None:

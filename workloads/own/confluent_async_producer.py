@@ -60,7 +60,6 @@ class JournaledAIOProducer(JournaledCoroutines):
     async def begin_transaction(self, *arguments: Any) -> None:
         """As `AIOProducer.begin_transaction`; what is sent until it ends belongs to the transaction."""
         await self._producer.begin_transaction(*arguments)
-        self._transactions.given_up()
         self._transactions.begun()
 
     async def commit_transaction(self, *arguments: Any) -> None:

@@ -73,7 +73,7 @@ class JournaledProducer(JournaledClient, ClosesAtEnd):
             self._journal.raise_if_failed()
             at_ns, seq, transaction = time.time_ns(), self._journal.next_seq, self._transactions.open
             carried, added = self._carried(content, seq)
-            report = partial(self._report, seq, given or self._on_delivery)
+            report = partial(self._reported, seq, given or self._on_delivery)
             try:
                 self._producer.produce(
                     topic,
@@ -145,7 +145,7 @@ class JournaledProducer(JournaledClient, ClosesAtEnd):
         flush(self._producer, timeout)
         purge(self._producer)
 
-    def _report(self, seq: int, given: Report | None, error: Any, message: Any) -> None:
+    def _reported(self, seq: int, given: Report | None, error: Any, message: Any) -> None:
         drop_pending_error()
         now = time.time_ns()
         name = None if error is None else error.name()

@@ -81,7 +81,6 @@ class _Known:
 _CONFLUENT = _Known("confluent_kafka", "Producer", JournaledProducer)
 _KNOWN = (
     _CONFLUENT,
-    _Known("cimpl", "Producer", JournaledProducer),
     _Known("confluent_kafka", "AIOProducer", JournaledAIOProducer),
     _Known("kafka", "KafkaProducer", JournaledKafkaProducer, kafka_python_producer.settings_of),
     _Known("aiokafka", "AIOKafkaProducer", JournaledAIOKafkaProducer, aiokafka_producer.settings_of),
@@ -99,13 +98,14 @@ def _known(producer: Any) -> _Known:
             for known in _KNOWN:
                 if (known.package, known.name) == (package, ancestor.__name__):
                     return known
-        # What stands in for one: a wrapper of the program's own, or of a library that traces calls.
+        # confluent_kafka.Producer, which has another package, or what stands in for it: a wrapper of the
+        # program's own, or of a library that traces calls.
         if all(callable(getattr(producer, method, None)) for method in ("produce", "poll", "flush")):
             return _CONFLUENT
     raise BadInput(
         "this producer cannot be journaled",
         where="kafka_chaos.journaled",
-        expected=", ".join(f"{one.package}.{one.name}" for one in _KNOWN if one.package != "cimpl")
+        expected=", ".join(f"{one.package}.{one.name}" for one in _KNOWN)
         + ", which are given values as bytes or text",
         found=type(producer).__name__,
         next_step="serialise the values first; programs with other clients write events: "

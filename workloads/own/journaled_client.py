@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.model.journal import SendOutcome
+from harness.model.polling import poll_within
 from workloads.own.own_journal import OwnJournal, OwnTransactions
 from workloads.own.producer_folder import ProducerFolder
+from workloads.records.producer.outcomes import classify
 from workloads.records.record.carried_identity import IDENTITY_HEADER, Carried, carry
 
 CLOSE_SECONDS = 30.0
@@ -46,12 +50,11 @@ class JournaledClient:
     def wait_begun(self, timeout: float | None = None) -> bool:
         """Wait until the first write step of the run has begun, at most `timeout` seconds; returns whether it
         has. Without a run, nobody begins one."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._folder.begun:
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            time.sleep(_POLL_SECONDS)
-        return True
+
+        def missing() -> str | None:
+            return None if self._folder.begun else "no step has begun"
+
+        return poll_within(math.inf if timeout is None else timeout, missing, _POLL_SECONDS) is None
 
     def end(self, timeout: float = CLOSE_SECONDS) -> None:
         """Wait for reports, at most `timeout` seconds, give up what has none, and close the journal. The
@@ -76,11 +79,26 @@ class JournaledClient:
         raise NotImplementedError
 
     def _end_journal(self) -> None:
-        """Close the journal, in which sends without a report are `indeterminate`."""
+        """Close the journal, in which sends without a report are `indeterminate`. Safe to call again."""
         self._ended = True
         _open.pop(id(self), None)
         self._transactions.given_up()
         self._journal.close()
+
+    def _sent(self, partition: int, key: bytes | None, size: int, timestamp_ms: int | None) -> None:
+        """Journal a send that is about to be handed to the client, before another one gets its number."""
+        transaction = self._transactions.open
+        txn = None if transaction is None else transaction.number
+        self._journal.sent(time.time_ns(), partition, key, size, txn, timestamp_ms)
+
+    def _acknowledged(self, seq: int, partition: int | None, offset: int | None) -> None:
+        """Journal a success report; what it names is None where no broker has answered."""
+        outcome = classify(None, self._journal.target.acks)
+        known = offset if outcome is SendOutcome.ACKED else None
+        self._journal.report(seq, outcome, at_ns=time.time_ns(), offset=known, partition=partition)
+
+    def _report(self, seq: int, error: str, outcome: SendOutcome) -> None:
+        self._journal.report(seq, outcome, at_ns=time.time_ns(), error=error)
 
     def _carried(self, value: bytes | None, seq: int) -> tuple[Carried, list[tuple[str, bytes]]]:
         """The value of a record with its identity, and the header that has it, if the value has it not."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable
 from contextlib import suppress
 from functools import partial
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 from harness.model.journal import SendOutcome, TxnOutcome
 from workloads.own.journaled_client import JournaledClient
-from workloads.records.producer.outcomes import classify
 
 
 class JournaledCoroutines(JournaledClient):
@@ -28,13 +26,6 @@ class JournaledCoroutines(JournaledClient):
     def _placed(self, told: Any) -> tuple[int, int] | None:
         """Partition and offset of what a future gives; None: no broker has answered."""
         raise NotImplementedError
-
-    def _sent(self, partition: int, key: bytes | None, size: int, timestamp_ms: int | None) -> None:
-        """Journal a send that is about to be handed to the client. The journal's lock must be held since
-        its number was asked for."""
-        transaction = self._transactions.open
-        txn = None if transaction is None else transaction.number
-        self._journal.sent(time.time_ns(), partition, key, size, txn, timestamp_ms)
 
     async def _handed_over(self, seq: int, sending: Awaitable[asyncio.Future[Any]]) -> asyncio.Future[Any]:
         """Await the client's method, and have the report of its future journaled."""
@@ -71,9 +62,8 @@ class JournaledCoroutines(JournaledClient):
             # Reports that have just come are journaled in the next round of the loop.
             await asyncio.sleep(0)
         finally:
-            with self._ending:
-                if not self._ended:
-                    self._end_journal()
+            # Another thread may be ending it and wait for this loop, so that its lock is not waited for.
+            self._end_journal()
         return closed
 
     async def __aexit__(self, *_: object) -> None:
@@ -100,18 +90,7 @@ class JournaledCoroutines(JournaledClient):
         if error is not None:
             self._report(seq, self._error(error), SendOutcome.INDETERMINATE)
             return
-        outcome, placed = classify(None, self._journal.target.acks), self._placed(future.result())
-        partition, offset = (None, None) if placed is None else placed
-        self._journal.report(
-            seq,
-            outcome,
-            at_ns=time.time_ns(),
-            partition=partition,
-            offset=offset if outcome is SendOutcome.ACKED else None,
-        )
-
-    def _report(self, seq: int, error: str, outcome: SendOutcome) -> None:
-        self._journal.report(seq, outcome, at_ns=time.time_ns(), error=error)
+        self._acknowledged(seq, *(self._placed(future.result()) or (None, None)))
 
 
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:

@@ -27,7 +27,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,7 +44,7 @@ _LONGEST_CLIENT = 200
 _ERROR = re.compile(r"^[\x21-\x7e]{1,200}$")
 TRANSACTION_ENDS = {end.value: end for end in TxnOutcome}
 _TIME = {"time_ms", "time_ns"}
-_SETTINGS = {"client", "acks", "idempotent", "max_in_flight", "delivery_timeout_ms", "transaction_timeout_ms"}
+_SETTINGS = {field.name for field in fields(ClientSettings)}
 _FIELDS: dict[str, set[str]] = {
     "begin": {"producer", "run", "topic", *_SETTINGS},
     "sent": {"seq", "partition", "key", "key_base64", "size", "txn", "timestamp_ms", *_TIME},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,7 +15,6 @@ from workloads.own.own_journal import ANY_PARTITION, OwnJournal
 from workloads.own.producer_folder import ProducerFolder
 from workloads.records.clients import LOGGER_NAME
 from workloads.records.journal.parquet_parts import ClosesAtEnd
-from workloads.records.producer.outcomes import classify
 
 _SERIALIZERS = ("key_serializer", "value_serializer")
 _log = logging.getLogger(LOGGER_NAME)
@@ -75,11 +73,9 @@ class JournaledKafkaProducer(JournaledClient, ClosesAtEnd):
         # producer that waits for free memory needs its reports, which are journaled, to get some.
         with self._order:
             self._journal.raise_if_failed()
-            seq, transaction = self._journal.next_seq, self._transactions.open
+            seq = self._journal.next_seq
             carried, added = self._carried(_bytes(raw_value), seq)
-            txn = None if transaction is None else transaction.number
-            size = len(raw_value or b"")
-            self._journal.sent(time.time_ns(), placed, _bytes(raw_key), size, txn, timestamp_ms)
+            self._sent(placed, _bytes(raw_key), len(raw_value or b""), timestamp_ms)
             try:
                 future = self._producer.send(
                     topic,
@@ -100,7 +96,6 @@ class JournaledKafkaProducer(JournaledClient, ClosesAtEnd):
     def begin_transaction(self) -> None:
         """As `KafkaProducer.begin_transaction`; what is sent until it ends belongs to the transaction."""
         self._producer.begin_transaction()
-        self._transactions.given_up()
         self._transactions.begun()
 
     def commit_transaction(self) -> None:
@@ -138,15 +133,10 @@ class JournaledKafkaProducer(JournaledClient, ClosesAtEnd):
         self._transactions.ended(outcome)
 
     def _acked(self, seq: int, metadata: Any) -> None:
-        outcome = classify(None, self._journal.target.acks)
-        offset = metadata.offset if outcome is SendOutcome.ACKED else None
-        self._journal.report(seq, outcome, at_ns=time.time_ns(), offset=offset, partition=metadata.partition)
+        self._acknowledged(seq, metadata.partition, metadata.offset)
 
     def _failed(self, seq: int, error: Any) -> None:
         self._report(seq, type(error).__name__, SendOutcome.INDETERMINATE)
-
-    def _report(self, seq: int, error: str, outcome: SendOutcome) -> None:
-        self._journal.report(seq, outcome, at_ns=time.time_ns(), error=error)
 
 
 def _serialised(serializer: Any, topic: str, headers: list[tuple[str, bytes]], data: Any) -> Any:

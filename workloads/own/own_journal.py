@@ -197,7 +197,8 @@ class OwnTransactions:
         self._number = 0
 
     def begun(self) -> None:
-        """A transaction was begun."""
+        """A transaction was begun; one that nobody has ended is given up."""
+        self.given_up()
         self.open = BegunTransaction(self._number, time.time_ns())
         self._number += 1
 

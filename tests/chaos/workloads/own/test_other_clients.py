@@ -148,9 +148,8 @@ def run(cluster: ManagedCluster, experiment: str, results: Path) -> dict[str, Ar
             "PYTHONPATH": str(ROOT),
             "SETTINGS": settings,
         }
-        said = (results / f"{arm}.txt").open("w")
-        processes[arm] = subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=said)
-        said.close()
+        with (results / f"{arm}.txt").open("w") as said:
+            processes[arm] = subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=said)
 
     _, result = run_on(cluster, parse(experiment, "own"), Options(results=results, seed=5, started=start))
     for arm_name, process in processes.items():
