@@ -41,6 +41,17 @@ def sail_below(pid: int) -> int | None:
     return None
 
 
+def lines_until(child: subprocess.Popen[str], wanted: str) -> list[str]:
+    """What the command says, up to the first line with `wanted`; fails with all of it if none comes."""
+    assert child.stdout is not None
+    lines: list[str] = []
+    for line in child.stdout:
+        lines.append(line)
+        if wanted in line:
+            return lines
+    raise AssertionError(f"the command ended with {child.wait()} and never said {wanted!r}: {lines}")
+
+
 def threads_of(pid: int) -> set[str]:
     """The names of its threads, of which Linux keeps 15 characters."""
     names = set()
@@ -91,24 +102,20 @@ def test_spark_is_killed(when: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
 def test_sail_is_killed(tmp_path: Path) -> None:
-    # A check of this size takes seconds, so it has not ended when this process sees that it has begun.
     half_lost(tmp_path, 1_500_000)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
     command = [*CHECK, "--engine", "sail", str(tmp_path)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert child.stdout is not None
-    for line in child.stdout:
-        if "checking with Sail" in line:
-            break
-    # Who asks stands still meanwhile, so that a busy machine finds the process before the check has ended.
-    os.kill(child.pid, signal.SIGSTOP)
-    sail = sail_below(child.pid)
-    assert sail is not None
+    told = lines_until(child, "starting Sail")
+    while (sail := sail_below(child.pid)) is None:
+        assert child.poll() is None, (told, child.communicate()[0])
+        time.sleep(0.01)
+    # A check of this size takes seconds: nothing is looked for between its begin and the kill.
+    told += lines_until(child, "checking with Sail")
     os.kill(sail, signal.SIGKILL)
-    os.kill(child.pid, signal.SIGCONT)
     said = child.communicate(timeout=400)[0]
     assert "Traceback" not in said
-    assert child.returncode == 3, said
+    assert child.returncode == 3, (told, said)
     assert "the engine ended in the middle of the check; the journals are untouched" in said
     assert said.count("next:") == 1
     assert {path: path.read_bytes() for path in before} == before
