@@ -60,11 +60,15 @@ if TYPE_CHECKING:
     from workloads.groups.group_steps import AskOffsets, CommitOffsets, RestartReader
     from workloads.java.drive_step import Drive
     from workloads.java.init_producer_id import InitProducerId
+    from workloads.own.aiokafka_consumer import JournaledAIOKafkaConsumer
     from workloads.own.aiokafka_producer import JournaledAIOKafkaProducer
     from workloads.own.confluent_async_producer import JournaledAIOProducer
+    from workloads.own.confluent_consumer import JournaledConfluentConsumer
     from workloads.own.confluent_producer import JournaledProducer
     from workloads.own.consumer_journal import ConsumerJournal
+    from workloads.own.delivered import delivered
     from workloads.own.journaled import journaled
+    from workloads.own.kafka_python_consumer import JournaledKafkaConsumer
     from workloads.own.kafka_python_producer import JournaledKafkaProducer
     from workloads.records.config.producer_settings import ProducerSettings
     from workloads.records.config.reader_spec import ReaderSpec
@@ -106,8 +110,11 @@ __all__ = [
     "InitProducerId",
     "Inject",
     "JournalError",
+    "JournaledAIOKafkaConsumer",
     "JournaledAIOKafkaProducer",
     "JournaledAIOProducer",
+    "JournaledConfluentConsumer",
+    "JournaledKafkaConsumer",
     "JournaledKafkaProducer",
     "JournaledProducer",
     "Judgement",
@@ -139,6 +146,7 @@ __all__ = [
     "Write",
     "__version__",
     "check_results",
+    "delivered",
     "faults",
     "journaled",
     "load_experiment",
@@ -179,10 +187,14 @@ _HOME = {
     "workloads.records.config.producer_settings": "ProducerSettings",
     "workloads.records.config.workload_spec": "TransactionSpec WorkloadSpec",
     "workloads.own.consumer_journal": "ConsumerJournal",
+    "workloads.own.aiokafka_consumer": "JournaledAIOKafkaConsumer",
     "workloads.own.aiokafka_producer": "JournaledAIOKafkaProducer",
     "workloads.own.confluent_async_producer": "JournaledAIOProducer",
+    "workloads.own.confluent_consumer": "JournaledConfluentConsumer",
     "workloads.own.confluent_producer": "JournaledProducer",
+    "workloads.own.delivered": "delivered",
     "workloads.own.journaled": "journaled",
+    "workloads.own.kafka_python_consumer": "JournaledKafkaConsumer",
     "workloads.own.kafka_python_producer": "JournaledKafkaProducer",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}

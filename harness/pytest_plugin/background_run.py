@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.model.errors import BadInput
 from harness.pytest_plugin.chaos_result import ChaosResult
 from workloads.own.confluent_producer import Report
+from workloads.own.consumer_journal import ConsumerJournal
+from workloads.own.delivered import delivered
 from workloads.own.journaled import journaled
 from workloads.own.producer_folder import PRODUCERS_DIR, TARGET_FILE, ProducerFolder
 
@@ -24,6 +27,7 @@ class Running:
     def __init__(self, bootstrap: str, results: Path) -> None:
         self.bootstrap, self._results = bootstrap, results
         self.topic = ""
+        self._members: list[ConsumerJournal] = []
         self._topic_or_end = threading.Event()
         self._run: Future[ChaosResult] = Future()
 
@@ -65,6 +69,33 @@ class Running:
         """
         return journaled(producer, journal=self._producers().path, on_delivery=on_delivery)
 
+    def delivered(
+        self,
+        consumer: Any,
+        *,
+        member: str | None = None,
+        group: str | None = None,
+        journal: ConsumerJournal | None = None,
+        explicit: bool = False,
+    ) -> Any:
+        """Wrap a consumer of your own, so that the test can check what it processed and committed of the
+        run's topic: see `kafka_chaos.delivered`. `assert_delivered` of the result, called without journals,
+        judges all consumers that were wrapped.
+
+        Raises:
+            BadInput: the consumer cannot be journaled, or its group is not known.
+        """
+        wrapped = delivered(
+            consumer,
+            member=member or f"member-{len(self._members)}",
+            group=group,
+            topic=self.topic,
+            journal=journal,
+            explicit=explicit,
+        )
+        self._members.append(wrapped.journal)
+        return wrapped
+
     @property
     def environment(self) -> dict[str, str]:
         """Environment variables for a program of your own in another process: `KAFKA_CHAOS_JOURNAL`,
@@ -88,7 +119,7 @@ class Running:
     def wait(self) -> ChaosResult:
         """Wait until all faults are healed and all records are read back and checked; returns the result. An
         error that broke the run is raised here."""
-        return self._run.result()
+        return replace(self._run.result(), members=self._members)
 
     def finish(self) -> None:
         """Wait for the end, and ignore errors."""

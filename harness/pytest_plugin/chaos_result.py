@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ class ChaosResult:
 
     `committed` asks the run's cluster for the offsets that consumer groups have committed for a topic (None:
     there is none to ask); `failures` are the messages of its assertions that failed. `parseable` says of an
-    arm whether its records hold a payload of the user's; `thread_errors` ended threads of the test.
+    arm whether its records hold a payload of the user's; `thread_errors` ended threads of the test;
+    `members` are the journals of the consumers that the test has wrapped.
     """
 
     result: ExperimentResult
@@ -38,6 +40,7 @@ class ChaosResult:
     failures: list[str] = field(default_factory=list, repr=False, compare=False)
     parseable: Callable[[str], bool] = field(default=lambda _: False, repr=False, compare=False)
     thread_errors: list[str] = field(default_factory=list, repr=False, compare=False)
+    members: list[ConsumerJournal] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def arms(self) -> tuple[ArmResult, ...]:
@@ -158,7 +161,7 @@ class ChaosResult:
 
     def assert_delivered(
         self,
-        seen: Seen | Callable[[], Seen],
+        seen: Seen | Callable[[], Seen] | None = None,
         *,
         within: float = 0.0,
         exactly_once: bool = False,
@@ -174,16 +177,21 @@ class ChaosResult:
             seen: (partition, offset) of every record that your application has processed, or the
                 `ConsumerJournal` of each of its members: then commits that are lost, ahead or foreign, and
                 partitions with two owners, are failures too. Or a function that returns one of these, called
-                until none is missing or `within` seconds have passed.
+                until none is missing or `within` seconds have passed. None: the consumers that
+                `Running.delivered` has wrapped.
             within: seconds for the application to catch up.
             exactly_once: also fail if a record was processed twice.
             last_error: the last error of your application, as an exception or text, or a function that
                 returns it; None: the error that ended a thread of this test during the run, if one did.
 
         Raises:
-            ValueError: more than one arm, or a transactional one.
+            ValueError: more than one arm, or a transactional one; or nothing to judge was named or wrapped.
         """
         __tracebackhide__ = True
+        if seen is None:
+            if not self.members:
+                raise ValueError("name what was processed, or wrap your consumers: run.delivered(consumer)")
+            seen = partial(list[ConsumerJournal], self.members)
         if len(self.arms) != 1:
             raise ValueError(f"name one arm with .arm(...): {[arm.folder for arm in self.arms]}")
         arm = self.arms[0]

@@ -47,6 +47,7 @@ class ConsumerJournal:
             process can journal and be killed at any time; `ConsumerJournal.read` reads it.
         session_ms: session.timeout.ms of the member (with `group.protocol=consumer` the brokers'
             group.consumer.session.timeout.ms), in milliseconds.
+        topic: what is told of other topics is passed over; None: all that is told is of one topic.
 
     Times are those of the calls. Any thread may call the methods.
     """
@@ -55,6 +56,7 @@ class ConsumerJournal:
     member: str
     path: Path | str | None = None
     session_ms: int = SESSION_MS
+    topic: str | None = None
     events: list[MemberEvent] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -97,19 +99,29 @@ class ConsumerJournal:
                 said = str(some[0].error) if failed else reason
                 self._append("committed", some, asked_ns, said)
 
-    def commit(self, consumer: Any, offsets: Iterable[Any] | None = None) -> Any:
+    def commit(self, consumer: Any, offsets: Iterable[Any] | None = None, *, message: Any = None) -> Any:
         """Commit with a `confluent_kafka.Consumer`, wait for the answer, and journal it; returns what the
-        consumer returns. Without `offsets` it commits what it has given to the application."""
+        consumer returns. Without `offsets` and `message`, the record up to which it commits, it commits what
+        it has given to the application."""
         asked_ns = time.time_ns()
-        wanted = {} if offsets is None else {"offsets": list(offsets)}
+        told = {"message": message, "offsets": None if offsets is None else list(offsets)}
+        wanted = {name: value for name, value in told.items() if value is not None}
         try:
             answered = consumer.commit(asynchronous=False, **wanted)
         except Exception as error:
-            if offsets is not None:
-                self.committed(wanted["offsets"], asked_ns=asked_ns, error=error)
+            if wanted:
+                behind = [] if message is None else [(message.partition(), message.offset() + 1)]
+                self.committed(wanted.get("offsets", behind), asked_ns=asked_ns, error=error)
             raise
         self.committed([partition for partition in answered if partition.offset >= 0], asked_ns=asked_ns)
         return answered
+
+    def on_commit(self, error: object, offsets: Iterable[Any]) -> None:
+        """A callback for `on_commit` in the configuration of a `confluent_kafka.Consumer`, which journals the
+        answers to its own commits (enable.auto.commit) and to asynchronous ones. When these were asked for is
+        not known."""
+        answered = [partition for partition in offsets if partition.offset >= 0]
+        self.committed(answered, error=error)
 
     def callbacks(self) -> dict[str, Callable[[Any, list[Any]], None]]:
         """Callbacks for `confluent_kafka.Consumer.subscribe`, which journal owners and do nothing else."""
@@ -157,7 +169,11 @@ class ConsumerJournal:
     def _append(
         self, name: str, records: Iterable[Any], asked_ns: int | None = None, error: str | None = None
     ) -> None:
-        places = tuple(map(_partition_offset, records))
+        told = list(records)
+        ours = [one for one in told if self.topic is None or _topic_of(one) in (None, self.topic)]
+        if told and not ours:
+            return
+        places = tuple(map(_partition_offset, ours))
         for partition, offset in places if name in ("processed", "committed") else ():
             if offset is None:
                 raise _not_a_partition(f"partition {partition} without an offset", "an offset")
@@ -182,6 +198,13 @@ def _is_error(one: Any) -> bool:
     """Whether it is a `Message` that tells of an error."""
     error = getattr(one, "error", None)
     return callable(error) and error() is not None
+
+
+def _topic_of(one: Any) -> str | None:
+    """The topic of a TopicPartition or a Message; numbers and pairs name none."""
+    topic = getattr(one, "topic", None)
+    named: str | None = topic() if callable(topic) else topic
+    return named
 
 
 def _partition_offset(one: Any) -> PartitionOffset:

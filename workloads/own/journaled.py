@@ -58,11 +58,19 @@ def journaled(
         JournalError: the folder cannot be written.
     """
     known = _known(producer)
+    if on_delivery is not None and known is not _CONFLUENT:
+        raise BadInput(
+            "this producer has no on_delivery in its configuration",
+            where="kafka_chaos.journaled",
+            expected="on_delivery only for a confluent_kafka.Producer",
+            found=f"{known.package}.{known.name}",
+            next_step="give callbacks to the calls or futures of the client, which are kept as they are",
+        )
     settings = None if known.settings_of is None else known.settings_of(producer)
     folder, target = open_folder(journal, topic, acks if settings is None else settings.acks)
     number, file = folder.claim(producer_id)
     own = OwnJournal(file, number, target, settings)
-    if known.wrapper is JournaledProducer:
+    if known is _CONFLUENT:
         return JournaledProducer(producer, folder, own, on_delivery)
     return known.wrapper(producer, folder, own)
 

@@ -273,3 +273,13 @@ def test_transactions_are_committed_aborted_and_left_open(
         (2, "aborted", 1),
     ]
     assert [row["ended_ns"] is None for row in ended] == [False, False, True], "nobody answered the last"
+
+
+def test_a_callback_that_only_confluent_kafka_has_is_refused(
+    folder: ProducerFolder, mock_bootstrap: str, mock_topic: str
+) -> None:
+    client = kafka_python(mock_bootstrap)
+    with pytest.raises(BadInput, match="no on_delivery in its configuration"):
+        journaled(client, journal=folder.path, topic=mock_topic, on_delivery=print)
+    assert not list(folder.path.glob("*.jsonl")), "no journal was begun"
+    client.close()
