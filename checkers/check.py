@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -88,10 +88,21 @@ def check_run(
             Found(find_damaged(counted)),
             *(subject.find(counted, scratch) for subject in SUBJECTS),
         ]
-        for findings in (part.findings for part in parts if part.findings is not None):
-            if not views.meta.read_began:
-                findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
-            findings.write.mode("append").options(**QUICKLY).parquet(engine_path(session, target))
+
+        def write(found: Iterable[Found]) -> None:
+            for findings in (part.findings for part in found if part.findings is not None):
+                if not views.meta.read_began:
+                    findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
+                for subject in SUBJECTS:
+                    findings = subject.evidence(views, findings)
+                findings.write.mode("append").options(**QUICKLY).parquet(engine_path(session, target))
+
+        write(parts)
+        if views.meta.ids is not None:
+            written = _written(session, target)
+            later = [subject.afterwards(counted, scratch, written) for subject in SUBJECTS]
+            write(later)
+            parts += later
         counts = count_findings(_written(session, target), views.meta, scratch)
         delivery_reports, (idle_names, not_idle) = reports.result(), idle.result()
         problems = [

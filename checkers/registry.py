@@ -15,6 +15,7 @@ from checkers.deliveries import find as deliveries
 from checkers.deliveries.classes import CLASSES as DELIVERIES
 from checkers.groups.check import CHECK as GROUPS
 from checkers.groups.owed import passed_over
+from checkers.ids.check import CHECK as IDS
 from checkers.journals.load import RunJournals, load_run
 from checkers.records.classes import CLASSES as RECORDS
 from checkers.replicas.classes import CLASSES as REPLICAS
@@ -32,6 +33,7 @@ SUBJECTS = (
     SHARE,
     TRANSACTIONS,
     SubjectCheck(find_replicas, REPLICAS),
+    IDS,
 )
 """The checks of all subjects but the records themselves."""
 

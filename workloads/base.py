@@ -15,6 +15,7 @@ from harness.model.run import FinalRead, ReaderInfo
 from workloads.records.producer.orders import Polled
 from workloads.records.producer.reports import Progress
 from workloads.records.producer.send_journal import SendJournal
+from workloads.records.reader.final_reader import AlsoWritten
 from workloads.records.reader.reader_journal import ReaderSinks, Source
 from workloads.records.reader.readers import Readers
 
@@ -132,6 +133,10 @@ class RunningWorkload:
 
     def abort(self) -> None:
         """End its clients at once, because the run broke."""
+
+    def also_read(self, topic: str) -> AlsoWritten | None:  # noqa: ARG002
+        """What the final read of a topic of the run writes beside its own rows."""
+        return None
 
     def finish(self) -> list[str]:
         """Do what comes after the final read; returns what went wrong."""

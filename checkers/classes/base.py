@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from checkers.evidence.sentences import text
 from harness.model.finding_class import FindingClass
 
-FindingSubject = Literal["record", "output", "delivery", "group", "share", "transaction", "replica"]
+FindingSubject = Literal["record", "output", "delivery", "group", "share", "transaction", "replica", "id"]
 
 
 class Facts:

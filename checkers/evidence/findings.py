@@ -44,6 +44,7 @@ FINDINGS = pa.schema(
         ("true_reports", pa.int32()),
         ("checkpoint", pa.int64()),
         ("cycle", pa.list_(pa.string())),
+        ("id", pa.string()),
     ]
 )
 """The findings journal, one row per finding; columns that do not apply are null.
@@ -75,6 +76,10 @@ the highest one that is not beyond it).
 Of a finding about transactions, `count` is the number of transactions in the component, `producer` and `txn`
 are the first of its shortest cycle, and `cycle` has one text per edge of that, such as "0/3 wr t-0@7": the
 transaction (producer/number), the kind of the edge to the next one, and what it is about.
+
+`id` is the id that the record has of its own. Of a finding about an id, `producer`, `seq`, `step` and
+`sent_ns` are of its first send, `closed_ns` of its last report, `count` is the number of its sends, `copies`
+that of its records in the log, and `offsets` and `partition` say where they are.
 """
 
 

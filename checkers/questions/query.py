@@ -33,6 +33,8 @@ VIEW_DESCRIPTIONS = {
     "replicas": "one row per record in a replica's own files",
     "checkpoints": "one row per entry of a broker's checkpoint files",
     "answers": "one row per answer of a broker to a question of an ask step",
+    "sent_ids": "one row per send whose record has an id of its own",
+    "log_ids": "one row per record of the final read that has an id of its own",
     "outputs": "one row per output of the application",
     "application": "one row per event in the life of an application's instance",
     "deliveries": "one row per record that a member of a share group was given",

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from checkers.engine.failures import cause_of, is_failure, is_gone
 from checkers.evidence.findings import FINDINGS, is_of
+from checkers.ids.find import ids_of_records
 from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import partition_of, topic_of
 from checkers.journals.views import Views, is_embedded, read_parquet, readable
@@ -216,6 +217,8 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     `times_sent`, the journal's rows of it; `times_read` by the final read; `times_read_committed` by that of
     committed records; `times_read_live` by live readers.
 
+    Of a run whose records have ids of their own: `id` (string).
+
     Of a run that was checked (`findings` are rows of `FINDINGS`, else None): `finding`, `windows` and
     `detail` (string, of the finding about the record; null: there is none).
     """
@@ -235,6 +238,9 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
         F.col("committed_rows").alias("times_read_committed"),
         F.col("live_rows").alias("times_read_live"),
     )
+    if views.meta.ids is not None:
+        ids = ids_of_records(views).withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
+        rows = rows.join(ids, ["run", "producer", "seq"], "left").select(*rows.columns, "id")
     if findings is None:
         return rows
     # A phantom of another run may have the number of a record of this one. Damaged values name a record

@@ -18,6 +18,7 @@ from harness.cli.options import (
 )
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
+from workloads.records.config.id_spec import PLACES, parse_place
 
 FolderArgument = Annotated[Path, Argument(help="The run folder to write.")]
 IdempotentOption = Annotated[bool, Option("--idempotent", help="The producers were idempotent.")]
@@ -108,6 +109,13 @@ def import_sends(
     transaction_timeout_ms: Annotated[
         int, Option(min=1000, help="The producers' transaction.timeout.ms.")
     ] = 60_000,
+    record_id: Annotated[
+        str | None,
+        Option(
+            "--id", help=f"Where records have an id of their own, by which they are judged, too: {PLACES}."
+        ),
+    ] = None,
+    id_times: Annotated[int, Option(min=1, help="How often each id is meant to be in the log.")] = 1,
 ) -> None:
     """Make a run folder from what your own producers journaled, and read their topic to its end.
 
@@ -125,6 +133,7 @@ def import_sends(
             idempotent=idempotent,
             max_in_flight=max_in_flight,
             transaction_timeout_ms=transaction_timeout_ms,
+            ids=None if record_id is None else parse_place(record_id, id_times),
         ),
         folder,
     )

@@ -25,7 +25,8 @@ class FindingClass(StrEnum):
     if nothing else is said; never, if the verdict has no words for it.
 
     A record is in at most one of the classes about records; those from `invented` on are about outputs of
-    applications, deliveries, groups, share groups, transactions and replicas and are counted in addition.
+    applications, deliveries, groups, share groups, transactions, replicas and ids, and are counted in
+    addition.
     Classes that always break the verdict are named worst first. The docstrings of their rules define them
     (`checkers/*/classes.py`); `kafka-chaos findings` prints them.
     """
@@ -104,11 +105,20 @@ class FindingClass(StrEnum):
     WRITE_CYCLE = "write_cycle"
     FRACTURED_READ = "fractured_read"
     DIVERGED = "diverged", "times replicas hold different records at an offset below the high watermark"
+    LOST_ID = "lost_id", "acknowledged ids are in no record of the log"
+    DUPLICATE_ID = "duplicate_id", "ids are in the log more often than they are meant to be"
+    PHANTOM_ID = "phantom_id", "ids are in the log that no send of this run has"
+    REORDERED_ID = (
+        "reordered_id",
+        "ids have records in the log in another order than sent",
+        Breaks.WHEN_ORDERED,
+    )
 
 
 BY_ABSENCE = (
     *(FindingClass.LOST, FindingClass.EXPIRED, FindingClass.COMPACTED, FindingClass.VANISHED),
     *(FindingClass.UNCONFIRMED_ABSENT, FindingClass.TORN_TRANSACTION, FindingClass.PREMATURE),
+    FindingClass.LOST_ID,
 )
 """Classes that say what the final read lacks. Where it did not begin (the run was interrupted, or the cluster
 did not settle), there are none of them."""

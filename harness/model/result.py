@@ -47,7 +47,7 @@ class Example(Frozen):
 
     `reader` is the live reader or group concerned, `count` how many deliveries or offsets one finding stands
     for, `txn` the number of the producer's transaction (None: does not apply). `cycle` has the edges of a
-    cycle of transactions (`checkers.evidence.findings.FINDINGS`).
+    cycle of transactions (`checkers.evidence.findings.FINDINGS`), `id` is the record's own id.
     """
 
     finding: FindingClass
@@ -67,6 +67,14 @@ class Example(Frozen):
     count: int | None = None
     txn: int | None = None
     cycle: tuple[str, ...] = ()
+    id: str | None = None
+
+    @property
+    def record(self) -> str:
+        """The record that it is about, in words: "producer 0, seq 11, id order-11"; empty: none."""
+        record = f"producer {self.producer}, seq {self.seq}" if self.seq is not None else ""
+        own = f"id {self.id}" if self.id is not None else ""
+        return ", ".join(filter(None, (record, own)))
 
 
 class OwnerlessTime(Frozen):

@@ -186,6 +186,14 @@ class ChangedConfig(Frozen):
     until_ns: int | None = None
 
 
+class RecordIds(Frozen):
+    """That records have an id of their own: at what `place`, in words, and how often each is meant to be in
+    the log (`times`)."""
+
+    place: str
+    times: int = 1
+
+
 class RunMeta(Frozen):
     """Everything about one run that is not a journal.
 
@@ -230,6 +238,7 @@ class RunMeta(Frozen):
     changed_configs: tuple[ChangedConfig, ...] = ()
     final_read: FinalRead | None = None
     application: ApplicationMeta | None = None
+    ids: RecordIds | None = None
     finished: bool = False
     problems: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()

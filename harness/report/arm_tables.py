@@ -111,6 +111,7 @@ def examples(summary: Summary, meta: RunMeta) -> Table:
             "class": example.finding.value,
             "what it means": example.detail,
             "producer / seq": f"{_text_or(example.producer, '?')} / {_text_or(example.seq, '?')}",
+            **({"id": _text_or(example.id, "none")} if meta.ids is not None else {}),
             "partition": _partition(example.partition, "?"),
             "acked offset": _text_or(example.acked_offset, "none"),
             "read at offsets": ", ".join(map(str, example.offsets)) or "none",

@@ -203,7 +203,7 @@ def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
         faults = faults_of(example, meta)
         faults = f", {faults}" if faults else ""
         # A finding about transactions is about no single record and partition.
-        record = f"producer {example.producer}, seq {example.seq}, " if example.seq is not None else ""
+        record = f"{example.record}, " if example.record else ""
         of = example.partition
         where = f"{record}{partition_in_words(of)}: " if of is not None else ""
         lines.append(f"{example.finding}: {where}{example.detail}{faults}")

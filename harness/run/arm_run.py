@@ -242,6 +242,7 @@ class ArmRun(ArmSetting):
                 every_replica=self.experiment.replicas == "always",
                 compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
                 first_part=number * self.partitions,
+                also=next(filter(None, (workload.also_read(name) for workload in self.workloads)), None),
             )
             with progress_under(f"{self.experiment.name} · {self.arm.name}"):
                 reads.append(final_read(self.cluster, target, self.folder))

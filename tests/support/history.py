@@ -20,6 +20,7 @@ from harness.model.group_journal import (
     OFFSETS,
     OFFSETS_DIR,
 )
+from harness.model.id_journal import LOG_IDS, LOG_IDS_DIR, SENT_IDS, SENT_IDS_DIR
 from harness.model.journal import (
     COMMITTED_DIR,
     LIVE_DIR,
@@ -159,6 +160,8 @@ class History:
     owners: list[Row] = field(default_factory=list)
     outputs: list[Row] = field(default_factory=list)
     answers: list[Row] = field(default_factory=list)
+    sent_ids: list[Row] = field(default_factory=list)
+    log_ids: list[Row] = field(default_factory=list)
 
     def send(
         self,
@@ -177,8 +180,12 @@ class History:
         still_open: bool = False,
         txn: int | None = None,
         stamp: float | None = None,
+        record_id: str | None = None,
     ) -> History:
-        """A send; `stamp` is the time that the producer gave the record (None: it gave none)."""
+        """A send; `stamp` is the time that the producer gave the record (None: it gave none), `record_id` the
+        record's own id."""
+        if record_id is not None:
+            self.sent_ids.append({"producer": self.producer + producer, "seq": seq, "id": record_id})
         (self.opened if still_open else self.sends).append(
             {
                 "producer": self.producer + producer,
@@ -241,8 +248,12 @@ class History:
         run: int | None = RUN,
         value: bytes | None = None,
         reader: str = "final",
+        record_id: str | None = None,
     ) -> History:
-        """A record of the final read."""
+        """A record of the final read; `record_id` is its own id."""
+        if record_id is not None:
+            place = {"topic": topic, "partition": self.partition + partition, "offset": at}
+            self.log_ids.append({**place, "id": record_id})
         self.reads.append(
             self._row(reader, seq, at, producer, partition, topic, key, epoch, state, run, value)
         )
@@ -497,6 +508,8 @@ def write_run(
         (ASSIGNMENTS_DIR, "owners", ASSIGNMENTS, False),
         (OFFSETS_DIR, "answers", OFFSETS, False),
         (OUTPUTS_DIR, "outputs", OUTPUTS, meta.application is not None),
+        (SENT_IDS_DIR, "sent_ids", SENT_IDS, False),
+        (LOG_IDS_DIR, "log_ids", LOG_IDS, meta.ids is not None),
     ):
         rows = rows_of(attribute)
         if rows or needed:

@@ -75,7 +75,7 @@ class JournaledAIOKafkaProducer(JournaledCoroutines):
             seq = self._journal.next_seq
             carried, added = self._carried(raw_value, seq)
             placed = ANY_PARTITION if partition is None else partition
-            self._sent(placed, raw_key, len(raw_value or b""), timestamp_ms)
+            self._sent(placed, raw_key, raw_value, timestamp_ms, headers)
         passed_on = [*without_identity(None if headers is None else list(headers)), *added]
         sending = self._producer.send(topic, carried.value, raw_key, partition, timestamp_ms, passed_on)
         return await self._handed_over(seq, sending)

@@ -53,7 +53,7 @@ class JournaledAIOProducer(JournaledCoroutines):
                     next_step="add it to the value, or use confluent_kafka.Producer, which takes headers",
                 )
             placed = max(named.get("partition", ANY_PARTITION), ANY_PARTITION)
-            self._sent(placed, raw_key, len(as_bytes(value) or b""), named.get("timestamp") or None)
+            self._sent(placed, raw_key, as_bytes(value), named.get("timestamp") or None)
         sending = self._producer.produce(topic, carried.value, key, *arguments, **named)
         return await self._handed_over(seq, sending)
 

@@ -89,7 +89,8 @@ class JournaledProducer(JournaledClient, ClosesAtEnd):
             # A BufferError ends it here: nothing was sent, and the seq is given to the next send.
             txn = None if transaction is None else transaction.number
             size, placed = len(content or b""), max(partition, ANY_PARTITION)
-            self._journal.sent(at_ns, placed, raw_key, size, txn, timestamp or None)
+            record_id = self._record_id(raw_key, content, passed_on)
+            self._journal.sent(at_ns, placed, raw_key, size, txn, timestamp or None, record_id)
         if refused is not None:
             name = refused.args[0].name()
             outcome = classify(name, self._journal.target.acks, queued=False)

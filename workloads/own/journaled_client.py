@@ -6,7 +6,7 @@ import atexit
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from harness.model.journal import SendOutcome
 from harness.model.polling import poll_within
 from workloads.own.own_journal import OwnJournal, OwnTransactions
 from workloads.own.producer_folder import ProducerFolder
+from workloads.own.record_ids import id_of
 from workloads.records.producer.outcomes import classify
 from workloads.records.record.carried_identity import IDENTITY_HEADER, Carried, carry
 
@@ -85,11 +86,27 @@ class JournaledClient:
         self._transactions.given_up()
         self._journal.close()
 
-    def _sent(self, partition: int, key: bytes | None, size: int, timestamp_ms: int | None) -> None:
+    def _sent(
+        self,
+        partition: int,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp_ms: int | None,
+        headers: Iterable[tuple[str, Any]] | None = None,
+    ) -> None:
         """Journal a send that is about to be handed to the client, before another one gets its number."""
         transaction = self._transactions.open
         txn = None if transaction is None else transaction.number
-        self._journal.sent(time.time_ns(), partition, key, size, txn, timestamp_ms)
+        record_id = self._record_id(key, value, headers)
+        size = len(value or b"")
+        self._journal.sent(time.time_ns(), partition, key, size, txn, timestamp_ms, record_id)
+
+    def _record_id(
+        self, key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, Any]] | None
+    ) -> str | None:
+        """The id that the record has of its own, where the run says that it is."""
+        spec = self._journal.target.id
+        return None if spec is None else id_of(spec, key, value, headers)
 
     def _acknowledged(self, seq: int, partition: int | None, offset: int | None) -> None:
         """Journal a success report; what it names is None where no broker has answered."""

@@ -5,7 +5,7 @@ with confluent-kafka, and programs in any language can.
 
     {"event": "begin", "producer": 0, "run": 17, "topic": "orders"}
     {"event": "sent", "seq": 0, "time_ms": 1700000000000, "partition": 2, "key": "a", "size": 120, "txn": 0,
-     "timestamp_ms": 1699999999000}
+     "timestamp_ms": 1699999999000, "id": "order-11"}
     {"event": "acked", "seq": 0, "time_ms": 1700000000007, "partition": 2, "offset": 41}
     {"event": "failed", "seq": 1, "time_ms": 1700000000009, "error": "TimeoutException"}
     {"event": "refused", "seq": 2, "time_ms": 1700000000009, "error": "RecordTooLargeException"}
@@ -35,6 +35,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import TxnOutcome
 from workloads.own.client_settings import ClientSettings
 from workloads.own.producer_folder import Acks, ProducerTarget
+from workloads.own.record_ids import LONGEST_ID
 from workloads.records.producer.send_journal import NO_TIMESTAMP
 from workloads.records.record.identity import MAX_RUN
 
@@ -47,7 +48,7 @@ _TIME = {"time_ms", "time_ns"}
 _SETTINGS = {field.name for field in fields(ClientSettings)}
 _FIELDS: dict[str, set[str]] = {
     "begin": {"producer", "run", "topic", *_SETTINGS},
-    "sent": {"seq", "partition", "key", "key_base64", "size", "txn", "timestamp_ms", *_TIME},
+    "sent": {"seq", "partition", "key", "key_base64", "size", "txn", "timestamp_ms", "id", *_TIME},
     "acked": {"seq", "partition", "offset", *_TIME},
     "failed": {"seq", "partition", "error", *_TIME},
     "refused": {"seq", "partition", "error", *_TIME},
@@ -115,6 +116,15 @@ class EventLine:
             "the key cannot be read",
             "`key` (text) or `key_base64` (bytes in Base64), or neither for a record without a key",
             _shown({name: self.fields[name] for name in ("key", "key_base64") if name in self.fields}),
+        )
+
+    def record_id(self) -> str | None:
+        """The record's own id."""
+        value = self.fields.get("id")
+        if value is None or (isinstance(value, str) and 0 < len(value) <= LONGEST_ID):
+            return value
+        raise self.bad(
+            "the event 'sent' has no usable 'id'", f"text of 1 to {LONGEST_ID} characters", _shown(value)
         )
 
     def error(self) -> str:

@@ -75,7 +75,7 @@ class JournaledKafkaProducer(JournaledClient, ClosesAtEnd):
             self._journal.raise_if_failed()
             seq = self._journal.next_seq
             carried, added = self._carried(_bytes(raw_value), seq)
-            self._sent(placed, _bytes(raw_key), len(raw_value or b""), timestamp_ms)
+            self._sent(placed, _bytes(raw_key), _bytes(raw_value), timestamp_ms, headers)
             try:
                 future = self._producer.send(
                     topic,

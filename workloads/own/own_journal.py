@@ -90,18 +90,21 @@ class OwnJournal:
         size: int,
         txn: int | None = None,
         timestamp_ms: int | None = None,
+        record_id: str | None = None,
     ) -> int:
         """Journal a send that was handed to the client at `at_ns`, or refused by it; returns its seq, which
-        was `next_seq`. `timestamp_ms` is the record's own time, if the program gave it one."""
+        was `next_seq`. `timestamp_ms` is the record's own time, if the program gave it one, and
+        `record_id` its own id, if it has one."""
         with self.lock:
             self.raise_if_failed()
             seq = self.next_seq
             keyed = "" if key is None else f', "key_base64": "{b64encode(key).decode()}"'
             within = "" if txn is None else f', "txn": {txn}'
             stamped = "" if timestamp_ms is None else f', "timestamp_ms": {timestamp_ms}'
+            identified = "" if record_id is None else f', "id": {json.dumps(record_id)}'
             self._write(
                 f'{{"event": "sent", "seq": {seq}, "time_ns": {at_ns}, "partition": {partition}, '
-                f'"size": {size}{keyed}{within}{stamped}}}'
+                f'"size": {size}{keyed}{within}{stamped}{identified}}}'
             )
             self.next_seq += 1
             self.last_ns = at_ns

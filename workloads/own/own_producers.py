@@ -39,16 +39,23 @@ class OwnProducers:
     does not drive.
 
     `expected` is the number of producers that must open a journal in `folder`. A write step ends after its
-    `seconds`, or as soon as all have closed. `close` moves their journals into the run's.
+    `seconds`, or as soon as all have closed. `close` moves their journals into the run's; `ids` takes the
+    ids that records have of their own (rows of SENT_IDS).
     """
 
     def __init__(
-        self, folder: ProducerFolder, expected: int, journal: SendJournal, transactions: RowSink | None
+        self,
+        folder: ProducerFolder,
+        expected: int,
+        journal: SendJournal,
+        transactions: RowSink | None,
+        ids: RowSink | None = None,
     ) -> None:
         self._folder = folder
         self._expected = expected
         self._journal = journal
         self._transactions = transactions
+        self._ids = ids
         self._until: float | None = None
         self._steps: list[tuple[int, int]] = []
         self._tally = EventTally(folder)
@@ -152,6 +159,7 @@ class OwnProducers:
                     self._journal,
                     into,
                     taken=taken,
+                    ids=self._ids,
                     steps=self._steps_of,
                     settings=self.settings,
                 )

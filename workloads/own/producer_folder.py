@@ -16,11 +16,14 @@ import os
 import random
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from pydantic import ValidationError
+
 from harness.model.errors import BadInput, JournalError
+from workloads.records.config.id_spec import IdSpec
 from workloads.records.record.identity import MAX_PRODUCER, MAX_RUN
 
 FOLDER_VARIABLE = "KAFKA_CHAOS_JOURNAL"
@@ -38,12 +41,14 @@ Acks = Literal["0", "1", "all"]
 @dataclass(frozen=True, slots=True)
 class ProducerTarget:
     """What producers write for: `run_id` is in every record's identity, records of `topic` are journaled, and
-    `acks` is how the producers are configured. `bootstrap` is "" if no run chose the cluster."""
+    `acks` is how the producers are configured. `bootstrap` is "" if no run chose the cluster. `id` is where
+    records have an id of their own (None: nowhere)."""
 
     run_id: int
     topic: str
     acks: Acks = "all"
     bootstrap: str = ""
+    id: IdSpec | None = None
 
 
 def new_run_id() -> int:
@@ -68,7 +73,7 @@ class ProducerFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             # Linked under its name, so that of two processes one decides and the other sees a whole file.
             with tempfile.NamedTemporaryFile("w", dir=self.path, prefix=".target-") as scratch:
-                json.dump(asdict(target), scratch)
+                json.dump(_as_json(target), scratch)
                 scratch.flush()
                 os.link(scratch.name, self.path / TARGET_FILE)
         except FileExistsError:
@@ -218,6 +223,11 @@ def unwritable(path: Path, error: OSError) -> JournalError:
     )
 
 
+def _as_json(target: ProducerTarget) -> dict[str, Any]:
+    written = {field.name: getattr(target, field.name) for field in fields(target)}
+    return written | {"id": target.id and target.id.model_dump(by_alias=True, exclude_defaults=True)}
+
+
 def _target_of(data: Any) -> ProducerTarget:
     if not isinstance(data, Mapping):
         raise ValueError("not a JSON object")
@@ -229,4 +239,8 @@ def _target_of(data: Any) -> ProducerTarget:
         raise ValueError(f"topic is {topic!r}, bootstrap {bootstrap!r}: two texts are expected")
     if acks not in get_args(Acks):
         raise ValueError(f"acks is {acks!r}, none of 0, 1 and all")
-    return ProducerTarget(run_id, topic, acks, bootstrap)
+    try:
+        its_id = None if data.get("id") is None else IdSpec.model_validate(data["id"])
+    except ValidationError as error:
+        raise ValueError(f"id is {data['id']!r}: {error.errors()[0]['msg']}") from error
+    return ProducerTarget(run_id, topic, acks, bootstrap, its_id)

@@ -45,6 +45,7 @@ class _Replay:
     acks: str
     journal: SendJournal
     transactions: RowSink
+    ids: RowSink | None
     steps: Callable[[Times], Steps]
     next_seq: int = 0
     open: set[int] = field(default_factory=set)
@@ -73,6 +74,9 @@ class _Replay:
         at_ns = line.time()
         partition = line.number_of("partition", 2**31 - 1, ANY_PARTITION, least=ANY_PARTITION)
         size = line.number_of("size", 2**31 - 1, 0)
+        record_id = line.record_id()
+        if record_id is not None and self.ids is not None:
+            self.ids.append({"producer": self.number, "seq": seq, "id": record_id})
         self.sends.append((at_ns, partition, line.key(), size, txn, line.timestamp_ms()))
         self.next_seq += 1
         self.open.add(seq)
@@ -177,6 +181,7 @@ def import_events(
     transactions: RowSink,
     *,
     taken: set[int],
+    ids: RowSink | None = None,
     steps: Callable[[Times], Steps] = lambda _: 0,
     settings: dict[int, ClientSettings] | None = None,
 ) -> str | None:
@@ -189,6 +194,7 @@ def import_events(
 
     Args:
         taken: numbers of the producers that the journals have already; that of the file is added.
+        ids: takes rows of SENT_IDS, of the records that have an id of their own.
         steps: the write steps of sends, from their times (ns).
         settings: by producer, what its client says of itself; that of the file is added, if it says it.
 
@@ -212,7 +218,7 @@ def import_events(
     told = parse_settings(begin)
     if told is not None and settings is not None:
         settings[number] = told
-    replay = _Replay(number, target.acks if told is None else told.acks, journal, transactions, steps)
+    replay = _Replay(number, target.acks if told is None else told.acks, journal, transactions, ids, steps)
     ended, cut = False, ""
     try:
         for line in lines:

@@ -15,6 +15,7 @@ _OF_SUBJECT: dict[str, Callable[[RunMeta], bool]] = {
     "delivery": lambda meta: bool(meta.readers),
     "group": lambda meta: any(reader.group is not None for reader in meta.readers),
     "share": lambda meta: bool(meta.share),
+    "id": lambda meta: meta.ids is not None,
 }
 """What a run needs so that it can have findings about a subject; those about the others any run can have."""
 _OF_CLASS: dict[FindingClass, Callable[[RunMeta], bool]] = {

@@ -26,7 +26,7 @@ from harness.model.progress import report_progress
 from harness.model.run import FinalRead, PartitionBounds
 from harness.run.reads.missing_records import gap_reasons, inspect_replicas, unread_partitions
 from workloads.records.reader.digest import PartitionDigest
-from workloads.records.reader.final_reader import RowMaker, last_stable, read_range
+from workloads.records.reader.final_reader import AlsoWritten, RowMaker, last_stable, read_range
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
@@ -46,6 +46,7 @@ class FinalReadTarget:
     transaction.timeout.ms in seconds (None: nothing was transactional). With `every_replica`, the files of
     all replicas are read even if nothing is missing. `compacted`: cleanup.policy may remove records between
     others. `first_part` is the number of its first file of records, if the folder has those of another topic.
+    `also` is written beside the records.
     """
 
     topic: str
@@ -56,6 +57,7 @@ class FinalReadTarget:
     every_replica: bool = False
     compacted: bool = False
     first_part: int = 0
+    also: AlsoWritten | None = None
 
 
 Passes = Mapping[int, PartitionDigest]
@@ -119,7 +121,8 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
         """One read_uncommitted pass and, if producers were transactional, one read_committed pass."""
         report_progress(f"final read, {'first' if first else 'second'} pass")
         reader = "final" if first else "final-again"
-        plain = read_pass(cluster, target, bounds, reader, folder / READS_DIR if first else None)
+        into, also = (folder / READS_DIR, target.also) if first else (None, None)
+        plain = read_pass(cluster, target, bounds, reader, into, also=also)
         if target.transaction_seconds is None:
             return plain, None
         into = folder / COMMITTED_DIR if first else None
@@ -248,6 +251,7 @@ def read_pass(
     *,
     held: Mapping[int, int] | None = None,
     rows: RowMaker | None = None,
+    also: AlsoWritten | None = None,
 ) -> Passes:
     """Read a topic once, within these bounds. With `held` it is read with read_committed, and the partitions
     named there end at their last stable offset."""
@@ -267,4 +271,5 @@ def read_pass(
         first_part=target.first_part,
         security=cluster.access.properties,
         rows=rows,
+        also=also,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,19 +19,23 @@ import pyarrow.compute as pc
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
 from harness.model.errors import BadInput
+from harness.model.id_journal import LOG_IDS_DIR, SENT_IDS, SENT_IDS_DIR
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR
 from harness.model.journal_reader import journal_batches
-from harness.model.run import RunMeta, StepInfo
+from harness.model.run import RecordIds, RunMeta, StepInfo
 from harness.run.preflight.feasibility import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.tools.interop.run_folder import new_run_folder
 from workloads.own.client_settings import ClientSettings, Judged, corrected
 from workloads.own.json_events import open_events
+from workloads.own.log_ids import log_ids
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
 from workloads.own.take_over import import_events
+from workloads.records.config.id_spec import IdSpec
 from workloads.records.config.producer_settings import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.producer.send_journal import SendJournal
+from workloads.records.reader.final_reader import AlsoWritten
 
 _VIEW_SECONDS = 5.0
 
@@ -38,7 +43,8 @@ _VIEW_SECONDS = 5.0
 @dataclass(frozen=True, slots=True)
 class OwnImport:
     """What to import: folders of journals and files of events (`*.jsonl`), the cluster with the topic that
-    they wrote, and how their producers were configured."""
+    they wrote, how their producers were configured, and where records have an id of their own (`ids`; None:
+    where the journals' folder says)."""
 
     journals: tuple[Path, ...]
     bootstrap_servers: str
@@ -46,6 +52,7 @@ class OwnImport:
     idempotent: bool = False
     max_in_flight: int | None = None
     transaction_timeout_ms: int = CLIENT_TRANSACTION_TIMEOUT_MS
+    ids: IdSpec | None = None
 
 
 def import_own(request: OwnImport, folder: Path) -> RunMeta:
@@ -93,15 +100,20 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
     target = _common_target(request.journals)
     config = None if request.client_config is None else str(request.client_config.resolve())
     spec = external_cluster_spec(request.bootstrap_servers, config)
+    ids = request.ids or target.id
     taken: set[int] = set()
     transactions = folder / TRANSACTIONS_DIR
     with (
         SendJournal(folder / SENDS_DIR, target.topic) as sends,
         RowJournal(transactions, TRANSACTIONS) as rows,
+        nullcontext() if ids is None else RowJournal(folder / SENT_IDS_DIR, SENT_IDS) as sent_ids,
     ):
         files = [file for path in request.journals for file in _event_files(path)]
         told: dict[int, ClientSettings] = {}
-        results = [import_events(file, target, sends, rows, taken=taken, settings=told) for file in files]
+        results = [
+            import_events(file, target, sends, rows, taken=taken, ids=sent_ids, settings=told)
+            for file in files
+        ]
     problems = tuple(problem for problem in results if problem is not None)
     transactional = any(table.num_rows for table in journal_batches(transactions))
     if not transactional:
@@ -117,6 +129,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
             target.run_id,
             request.transaction_timeout_ms / 1000 if transactional else None,
             compacted="compact" in topic_config.get("cleanup.policy", ""),
+            also=None if ids is None else AlsoWritten(folder / LOG_IDS_DIR, log_ids(ids, target.topic)),
         )
         meta = RunMeta(
             run_id=target.run_id,
@@ -137,6 +150,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
             steps=(StepInfo(index=0, name="imported", kind="write", started_ns=began, ended_ns=wrote),),
             final_read=final_read(cluster, topic_to_read, folder),
             finished=True,
+            ids=None if ids is None else RecordIds(place=ids.words(), times=ids.times),
             problems=problems,
             skipped=cluster.remarks(),
         )

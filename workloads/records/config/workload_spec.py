@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.frozen import Frozen
+from workloads.records.config.id_spec import IdSpec
 from workloads.records.config.payload_spec import PayloadSpec
 from workloads.records.config.reader_spec import ReaderSpec
 from workloads.records.record.identity import PREFIX
@@ -88,6 +89,9 @@ class OwnProducerSpec(Frozen):
     transactional: bool = False
     order: Literal["sent", "none"] = Field(
         "sent", description="`none`: the client does not keep the order in which sends are called"
+    )
+    id: IdSpec | None = Field(
+        None, description="where a record has an id of its own, by which it is judged, too"
     )
 
 

@@ -86,6 +86,14 @@ class RowMaker:
     make: Callable[[list[Any], int], pa.Table]
 
 
+@dataclass(frozen=True, slots=True)
+class AlsoWritten:
+    """Rows that are written beside those of a read, as files of the same names in another folder."""
+
+    folder: Path
+    rows: RowMaker
+
+
 def read_range(
     bootstrap: str,
     *,
@@ -99,6 +107,7 @@ def read_range(
     first_part: int = 0,
     security: Mapping[str, str] | None = None,
     rows: RowMaker | None = None,
+    also: AlsoWritten | None = None,
 ) -> dict[int, PartitionDigest]:
     """Read `[start, end)` of each partition and digest it.
 
@@ -112,6 +121,7 @@ def read_range(
         committed: read with read_committed. An open transaction then keeps the read from reaching `end`
             until its coordinator ends the transaction.
         security: the settings of TLS and SASL, by librdkafka's names.
+        also: further rows of what is read.
 
     Returns:
         One digest per partition. Its `problem` says if the deadline came first or the log was truncated
@@ -142,7 +152,12 @@ def read_range(
                     return
                 digest = DigestBuilder(*bounds[partition])
                 file = None if folder is None else PartitionFile(folder, first_part + partition, schema)
-                reading = _Reading(consumer, topic, partition, digest, run_id, reader, file, rows)
+                number = first_part + partition
+                beside = None if also is None else PartitionFile(also.folder, number, also.rows.schema)
+                reading = _Reading(
+                    *(consumer, topic, partition, digest, run_id, reader, file, rows),
+                    *(beside, None if also is None else also.rows),
+                )
                 digests[partition] = reading.run(deadline)
         finally:
             _close(consumer, reader)
@@ -167,6 +182,8 @@ class _Reading:
     reader: str
     file: PartitionFile | None
     rows: RowMaker | None
+    beside: PartitionFile | None
+    rows_beside: RowMaker | None
 
     def run(self, deadline: float) -> PartitionDigest:
         position, end = self.digest.start, self.digest.end
@@ -200,8 +217,9 @@ class _Reading:
                     problem = str(error)
                 position = max(position, (records[-1].offset() or 0) + 1)
         self.consumer.unassign()
-        if self.file is not None:
-            self.file.close()
+        for file in (self.file, self.beside):
+            if file is not None:
+                file.close()
         return self.digest.done(problem)
 
     def take(self, messages: list[Any]) -> None:
@@ -212,6 +230,8 @@ class _Reading:
         values = list(map(Message.value, messages))
         decoded = decode_carried(values, self.run_id, lambda index: messages[index].headers())
         self.digest.add(offset, decoded)
+        if self.beside is not None and self.rows_beside is not None:
+            self.beside.add(self.rows_beside.make(messages, now))
         if self.file is not None and messages:
             if self.rows is None:
                 self.file.add(rows_table(self.reader, self.topic, messages, decoded, now))

@@ -3,9 +3,6 @@ planted are found, none where the client's settings rule them out, and clients a
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,11 +11,9 @@ import pytest
 from harness.cluster.managed import ManagedCluster
 from harness.model.finding_class import FindingClass
 from harness.model.result import ArmResult, VerdictWord
-from harness.pytest_plugin.background_run import Running
-from harness.run.executor import Options, run_on
-from harness.spec.experiment_files import load, parse
+from harness.spec.experiment_files import load
+from tests.chaos.support.own_programs import run_programs
 from tests.chaos.support.suite import Started
-from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
@@ -135,31 +130,10 @@ def cluster(started: Started) -> ManagedCluster:
 
 
 def run(cluster: ManagedCluster, experiment: str, results: Path) -> dict[str, ArmResult]:
-    results.mkdir(parents=True, exist_ok=True)
-    processes: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(arm: str, topic: str) -> None:
-        background = Running(cluster.bootstrap, results)
-        background.topic_created(arm, topic)
-        script, settings = PROGRAMS[arm]
-        environment = {
-            **os.environ,
-            **background.environment,
-            "PYTHONPATH": str(ROOT),
-            "SETTINGS": settings,
-        }
-        with (results / f"{arm}.txt").open("w") as said:
-            processes[arm] = subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=said)
-
-    _, result = run_on(cluster, parse(experiment, "own"), Options(results=results, seed=5, started=start))
-    for arm_name, process in processes.items():
-        assert process.wait(120) == 0, (results / f"{arm_name}.txt").read_text()[-3000:]
-    for arm in result.arms:
+    arms = run_programs(cluster, experiment, PROGRAMS, results)
+    for arm in arms.values():
         assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement, arm.meta.problems)
-        assert arm.summary is not None
-        unexpected = {FindingClass.PHANTOM, FindingClass.CORRUPT, FindingClass.MISPLACED}
-        assert not unexpected & arm.summary.findings.keys()
-    return {arm.meta.arm: arm for arm in result.arms}
+    return arms
 
 
 def test_losses_are_found_and_none_where_the_client_rules_them_out(

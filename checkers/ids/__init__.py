@@ -1,0 +1,1 @@
+"""The check of the ids that a user's records have of their own."""

@@ -1,0 +1,150 @@
+"""Findings about ids, for runs whose records have any: what was sent of each id beside what the log holds."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from checkers.classes.classify import findings_of
+from checkers.evidence.findings import MOST_OFFSETS, as_findings, is_of
+from checkers.evidence.windows import open_windows
+from checkers.found import Found
+from checkers.ids.classes import CLASSES
+from checkers.ids.stories import with_places, with_story
+from checkers.journals.topic_partition import partition_of
+from checkers.journals.views import Scratch, Views, readable
+from checkers.sql import comparable
+from harness.model.finding_class import FindingClass
+from harness.model.journal import SendOutcome
+
+_RECORD = ("producer", "seq")
+_SENT = ("step", "outcome", "sent_ns", "closed_ns", "error")
+
+
+def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
+    """Findings about ids. `findings` are those of the run's records, as they were written."""
+    ids = views.meta.ids
+    if ids is None:
+        return Found()
+    log = scratch.materialize("log-ids", in_the_log(views))
+    sent = scratch.materialize("sent-ids", sent_with_ids(views, log, findings))
+    if sent.isEmpty() and log.isEmpty():
+        if views.sends.isEmpty():
+            return Found()
+        return Found().with_problems(
+            f"no record has an id ({ids.place}): name the place where it is, or journal it as `id` of `sent`"
+        )
+    facts = facts_of(sent, log, ids.times)
+    wrong = scratch.materialize("wrong-ids", facts.where(_wrong()))
+    wrong = with_places(with_story(wrong, sent), log, views.topics)
+    columns = {
+        "count": F.col("sends"),
+        "partition": partition_of(F.col("topic_partition")),
+        "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), F.lit(False)),
+    }
+    return findings_of(CLASSES, wrong, columns)
+
+
+def in_the_log(views: Views) -> DataFrame:
+    """The records of the final read that have an id: `id` (string), `topic_partition`, `offset` (bigint),
+    `producer` (int), `seq` (bigint; both null: no identity of this run). Of a transactional run those that
+    readers of committed records get."""
+    place = ["topic_partition", "offset"]
+    ids = views.journal("log_ids").select("id", *place)
+    ours = readable() & (F.col("run") == views.meta.run_id)
+    known = views.reads.where(ours).select(*place, *_RECORD)
+    rows = ids.join(known, place, "left")
+    if views.meta.transactional:
+        rows = rows.join(views.committed.select(*place), place, "left_semi")
+    return rows.select("id", *place, *_RECORD)
+
+
+def sent_with_ids(views: Views, log: DataFrame, findings: DataFrame) -> DataFrame:
+    """The sends whose records have an id, which their journal names, or else their record in `log`: `id`, the
+    columns of the journal of sends, `topic_partition` (bigint) and `lost` (boolean)."""
+    named = views.journal("sent_ids").select(*_RECORD, F.col("id").alias("told"))
+    read = log.where(F.col("producer").isNotNull()).groupBy(*_RECORD).agg(F.min("id").alias("read_id"))
+    lost = findings.where(is_of(FindingClass.LOST)).select(*_RECORD, F.lit(True).alias("is_lost")).distinct()
+    sends = views.sends.select(*_RECORD, *_SENT, F.col("topic_partition").alias("sent_to"))
+    rows = sends.join(named, [*_RECORD], "left").join(read, [*_RECORD], "left").join(lost, [*_RECORD], "left")
+    return rows.select(
+        F.coalesce("told", "read_id").alias("id"),
+        *_RECORD,
+        *_SENT,
+        "sent_to",
+        F.coalesce("is_lost", F.lit(False)).alias("lost"),
+    ).where(F.col("id").isNotNull())
+
+
+def facts_of(sent: DataFrame, log: DataFrame, times: int) -> DataFrame:
+    """One row per id: `id`, `sends`, `acked`, `lost` (bigint; `sends` null: never sent), `copies` in the log
+    (bigint; null: none), `offsets` (array<bigint>, the first few), `topic_partition` of the first copy or
+    send, `producer`, `seq`, `step` and `sent_ns` of the first send, `closed_ns` of the last report, `late`
+    (boolean: its records are in another order than sent) and `meant` (int)."""
+    acked = F.col("outcome") == SendOutcome.ACKED.value
+    in_order = comparable("sent_ns", *_RECORD)
+    first = [F.min_by(name, in_order).alias(name) for name in (*_RECORD, "step", "sent_to")]
+    of_sends = sent.groupBy("id").agg(
+        F.count("*").alias("sends"),
+        F.count(F.when(acked, 1)).alias("acked"),
+        F.count(F.when(F.col("lost"), 1)).alias("lost"),
+        *first,
+        F.min("sent_ns").alias("sent_ns"),
+        F.max("closed_ns").alias("closed_ns"),
+    )
+    of_log = log.groupBy("id").agg(
+        F.count("*").alias("copies"),
+        F.slice(F.sort_array(F.collect_set("offset")), 1, MOST_OFFSETS).alias("offsets"),
+        F.min("topic_partition").alias("found_in"),
+    )
+    rows = of_sends.join(of_log, "id", "full").join(late_ids(sent, log), "id", "left")
+    return rows.select(
+        "id",
+        *("sends", "acked", "lost", "copies", "offsets"),
+        F.coalesce("found_in", "sent_to").alias("topic_partition"),
+        *(*_RECORD, "step", "sent_ns", "closed_ns"),
+        F.coalesce("late", F.lit(False)).alias("late"),
+        F.lit(times).alias("meant"),
+    )
+
+
+def late_ids(sent: DataFrame, log: DataFrame) -> DataFrame:
+    """The ids (`id`, `late`: true) that have two records in one partition in another order than sent. Each
+    record counts where it occurs first."""
+    firsts = log.where(F.col("producer").isNotNull()).groupBy("id", "topic_partition", *_RECORD)
+    acked = F.col("outcome") == SendOutcome.ACKED.value
+    times = sent.select(*_RECORD, "sent_ns", F.when(acked, F.col("closed_ns")).alias("acked_ns"))
+    rows = firsts.agg(F.min("offset").alias("offset")).join(times, [*_RECORD])
+    place = ("id", "topic_partition")
+    before, same = (
+        Window.partitionBy(*keys).orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+        for keys in (place, (*place, "producer"))
+    )
+    overtaken = F.max("seq").over(same) > F.col("seq")
+    after = F.max("sent_ns").over(before) > F.col("acked_ns")
+    rows = rows.withColumn("late", F.coalesce(overtaken, F.lit(False)) | F.coalesce(after, F.lit(False)))
+    return rows.where("late").select("id", "late").distinct()
+
+
+def _wrong() -> Column:
+    """Which ids may be of a class: the rules say it exactly, of the few that are left."""
+    copies = F.coalesce("copies", F.lit(0).cast("bigint"))
+    absent = (copies == 0) & (F.coalesce("acked", F.lit(0).cast("bigint")) > 0)
+    return F.col("sends").isNull() | absent | (copies > F.col("meant")) | F.col("late")
+
+
+def ids_of_records(views: Views) -> DataFrame:
+    """The ids of the run's records, which their sends or the log name: `producer` (int), `seq` (bigint), `id`
+    (string), one row per record."""
+    named = views.journal("sent_ids").select(*_RECORD, "id")
+    read = in_the_log(views).where(F.col("producer").isNotNull()).select(*_RECORD, "id")
+    return named.unionByName(read).groupBy(*_RECORD).agg(F.min("id").alias("id"))
+
+
+def with_ids(views: Views, findings: DataFrame) -> DataFrame:
+    """Findings with the `id` of the record that they are about, if this run sent it."""
+    if views.meta.ids is None:
+        return findings
+    rows = findings.join(ids_of_records(views).withColumnRenamed("id", "own_id"), [*_RECORD], "left")
+    sent = F.when(F.col("sent_ns").isNotNull(), F.col("own_id"))
+    return as_findings(rows, {"id": F.coalesce("id", sent)})

@@ -1,0 +1,96 @@
+"""A service that sends an order again when its send has timed out: the order is in the log twice, each record
+of it once, and the orders are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cluster.managed import ManagedCluster
+from harness.model.finding_class import FindingClass
+from harness.model.result import VerdictWord
+from harness.spec.experiment_files import load
+from tests.chaos.support.own_programs import run_programs
+from tests.chaos.support.suite import Started
+from tests.support.history import findings_of
+
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+
+PAUSED = """
+name: own-ids
+title: The leader is paused for longer than a service waits for its answer
+topic: {assignment: [[1, 2, 3]], config: {min.insync.replicas: 2}}
+workload: {client: own, own: {id: {json: order.id}}}
+together: true
+steps:
+  - write: {name: before, seconds: 2}
+  - inject: {pause: {target: {leader: 0}}}
+  - write: {name: paused, seconds: 4}
+  - heal:
+  - write: {name: after, seconds: 5}
+arms:
+  - {name: again, producer: {acks: all}, promise: {duplicate_id: ">= 1", reordered: any, duplicate: any}}
+  - {name: once, producer: {acks: all}, promise: {reordered: any, duplicate: any}}
+"""
+SERVICE = """
+import json, os, time
+from confluent_kafka import Producer
+from kafka_chaos import journaled
+
+settings = json.loads(os.environ["SETTINGS"])
+producer = journaled(Producer({
+    "bootstrap.servers": os.environ["KAFKA_CHAOS_BOOTSTRAP"], "message.timeout.ms": settings["ms"],
+    "linger.ms": 0}))
+failed = []
+producer.wait_begun(60)
+
+
+def send(order):
+    def told(error, message):
+        if error is not None and settings["again"]:
+            failed.append(order)
+    value = json.dumps({"order": {"id": f"order-{order}"}})
+    producer.produce(os.environ["KAFKA_CHAOS_TOPIC"], value, on_delivery=told)
+
+
+number = 0
+while not producer.run_over:
+    send(number)
+    number += 1
+    producer.poll(0.01)
+    while failed:
+        send(failed.pop(0))
+producer.close()
+"""
+PROGRAMS = {
+    "again": (SERVICE, '{"again": true, "ms": 1500}'),
+    "once": (SERVICE, '{"again": false, "ms": 30000}'),
+}
+
+
+@pytest.fixture
+def cluster(started: Started) -> ManagedCluster:
+    return started(load("cut-then-kill").cluster)
+
+
+def test_an_order_that_was_sent_again_is_found_by_its_number(cluster: ManagedCluster, results: Path) -> None:
+    arms = run_programs(cluster, PAUSED, PROGRAMS, results)
+    for arm in arms.values():
+        assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement, arm.meta.problems)
+    again, once = arms["again"], arms["once"]
+    assert again.judgement.verdict is VerdictWord.INVALID
+    assert again.summary is not None
+    assert once.summary is not None
+    assert FindingClass.DUPLICATE_ID not in once.summary.findings
+    assert once.judgement.verdict is VerdictWord.VALID
+    (folder,) = {path.parent for path in results.rglob(f"{again.folder}/run.json")}
+    found = [row for row in findings_of(folder) if row["finding"] == "duplicate_id"]
+    assert len(found) == again.summary.findings[FindingClass.DUPLICATE_ID]
+    for row in found:
+        assert row["id"].startswith("order-")
+        assert row["count"] >= 2
+        assert row["copies"] >= 2
+        assert "_MSG_TIMED_OUT after" in row["detail"], "the sends are told side by side"
+        assert "; sent again: producer 0 seq " in row["detail"]
+        assert "pause-1" in row["windows"]
