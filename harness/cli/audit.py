@@ -64,8 +64,22 @@ def audit_settings(
         list[Path], Argument(help="Files with settings of producers, consumers, topics or brokers.")
     ],
     client: Annotated[
-        Literal["auto", "java", "librdkafka"],
-        Option(help="Client of a file whose format leaves it open; auto: chosen by the names."),
+        Literal[
+            "auto",
+            "java",
+            "librdkafka",
+            "kafkajs",
+            "sarama",
+            "franz-go",
+            "kafka-go",
+            "kafka-python",
+            "aiokafka",
+            "platformatic",
+        ],
+        Option(
+            help="Client of a file whose format leaves it open; auto: java or librdkafka, by "
+            "the names. All others have names of their own: docs/how-to/own-configuration.md."
+        ),
     ] = "auto",
     kafka_version: Annotated[
         str | None,

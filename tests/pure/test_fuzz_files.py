@@ -29,6 +29,7 @@ from harness.spec import experiment_files, run_plan
 from harness.spec.experiment_files import EXPERIMENT
 from harness.tools.audit.audit import audit
 from harness.tools.audit.audit_files import audit_files
+from harness.tools.audit.clients.catalogue import own_clients
 from harness.tools.audit.config_reader import read_config
 from harness.tools.interop.import_summary import VerifiableImport
 from harness.tools.interop.verifiable_import import import_run
@@ -224,6 +225,22 @@ def test_any_values_of_known_settings(given_: dict[str, str]) -> None:
     with told():
         audit(parse_properties(text, "fuzz.properties"))
         client_security_of(given_, "fuzz.properties")
+
+
+@fuzzed(60)
+@given(st.data())
+def test_any_values_of_clients_with_names_of_their_own(data: st.DataObject) -> None:
+    client = data.draw(st.sampled_from(sorted(own_clients())))
+    names = st.sampled_from(sorted(own_clients()[client].by_name)) | st.sampled_from(NAMES)
+    before = st.sampled_from(["", "producer.", "consumer.", "a.b.", "NewWriter.", "[0]."])
+    values = SCALARS.map(str) | st.sampled_from(["${A}", "1 * time.Second", "NewOffset().AtEnd()", "1e999"])
+    given_ = data.draw(st.dictionaries(st.tuples(before, names), values, max_size=8))
+    text = "".join(f"{prefix}{name}={value!r}\n" for (prefix, name), value in given_.items())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / data.draw(st.sampled_from(["own.properties", "own.yaml"]))
+        path.write_text(text, encoding="utf-8", errors="replace")
+        with told():
+            audit_files([read_config(path, client)], client)
 
 
 @fuzzed(40)

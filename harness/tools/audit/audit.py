@@ -7,9 +7,17 @@ from collections.abc import Container, Iterable, Sequence
 
 from harness.model.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
-from harness.model.secrets import MASK, masked
-from harness.tools.audit import framework_rules, other_rules, producer_rules, retention_rules, topic_rules
+from harness.model.secrets import masked
+from harness.tools.audit import (
+    framework_rules,
+    other_rules,
+    own_client_rules,
+    producer_rules,
+    retention_rules,
+    topic_rules,
+)
 from harness.tools.audit.audit_result import Audit, AuditedSetting, AuditFinding, UnknownSetting, by_severity
+from harness.tools.audit.clients.own_lines import OwnLine
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
 from harness.tools.audit.kafka_version import VersionNumbers, read_version
 from harness.tools.audit.known_settings import (
@@ -23,6 +31,7 @@ from harness.tools.audit.known_settings import (
     known_settings,
 )
 from harness.tools.audit.rule import AuditRule, Severity, source_of
+from harness.tools.audit.rule_finding import finding_of, listed_defaults, own_promise
 from harness.tools.audit.setting_values import PLACEHOLDERS, expected_values, read_as_number
 
 RULES: tuple[AuditRule, ...] = (
@@ -31,6 +40,7 @@ RULES: tuple[AuditRule, ...] = (
     *retention_rules.RULES,
     *framework_rules.RULES,
     *other_rules.RULES,
+    *own_client_rules.RULES,
 )
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Names with these prefixes are not all listed."""
@@ -67,7 +77,7 @@ def audit(
     rules = [rule for rule in RULES if unsaid.isdisjoint(rule.settings) and rule.speaks(effective)]
     findings = [
         *refused.values(),
-        *(_finding_of(rule, effective) for rule in rules),
+        *(finding_of(rule, effective) for rule in rules),
         *_comments(counting, refused, effective.kafka),
         *_cut_numbers(counting, refused, effective),
     ]
@@ -75,10 +85,13 @@ def audit(
     return Audit(
         client=chosen,
         kafka=kafka,
-        settings=tuple(
-            _audited_setting(entry, refused, last[entry.file, canonical(entry.name)])
-            for entry in entries
-            if canonical(entry.name) in names
+        settings=(
+            *(
+                _audited_setting(entry, refused, last[entry.file, canonical(entry.name)], effective)
+                for entry in entries
+                if canonical(entry.name) in names or (isinstance(entry, OwnLine) and not entry.unknown)
+            ),
+            *listed_defaults(effective),
         ),
         findings=by_severity(findings),
         unknown=tuple(_unknown(entries, effective)),
@@ -90,20 +103,25 @@ def _is_filled_in_later(entry: PropertyLine) -> bool:
     return any(mark in entry.value for mark in PLACEHOLDERS) and not entry.name.endswith(".id")
 
 
-def _audited_setting(entry: PropertyLine, refused: Container[str], last: PropertyLine) -> AuditedSetting:
+def _audited_setting(
+    entry: PropertyLine, refused: Container[str], last: PropertyLine, effective: EffectiveSettings
+) -> AuditedSetting:
     """`last`: what the same file says of this name at the end, which is what counts."""
     name = canonical(entry.name)
     promise = guarantees().get(name)
     value = None if name in refused else entry.value.strip().lower()
     says = promise.by_value.get(str(value), promise.says) if promise else None
-    if promise and last is not entry:
+    source = promise.source if promise else None
+    shown, text = entry.name, entry.value
+    if isinstance(entry, OwnLine) and effective.own is not None:
+        says, shown, text = own_promise(effective.own, entry.name, value), entry.own_name, entry.own_value
+        source = source or (str(effective.own) if says else None)
+    elif says and effective.own is not None:
+        says = effective.own.in_own_words(says, {})
+    if says and last is not entry:
         says = f"has no effect: {_location(last)} sets it again"
     return AuditedSetting(
-        name=entry.name,
-        value=masked(entry.name, entry.value),
-        where=_location(entry),
-        promise=says,
-        source=promise.source if promise else None,
+        name=shown, value=masked(shown, text), where=_location(entry), promise=says, source=source
     )
 
 
@@ -116,6 +134,9 @@ def _unknown(entries: Iterable[PropertyLine], effective: EffectiveSettings) -> I
     names = known_settings(effective.kafka)
     guesses = _MOST_GUESSES
     for entry in entries:
+        if isinstance(entry, OwnLine):
+            yield from _unknown_own(entry)
+            continue
         known = names.get(entry.name) or names.get(canonical(entry.name))
         changed, close = None, None
         if known is None or (client not in known.clients and known.kinds.isdisjoint(SERVER_KINDS)):
@@ -142,6 +163,29 @@ def _unknown(entries: Iterable[PropertyLine], effective: EffectiveSettings) -> I
         yield UnknownSetting(name=entry.name, where=_location(entry), did_you_mean=close, says=says)
 
 
+def _unknown_own(entry: OwnLine) -> Iterable[UnknownSetting]:
+    """What a client with names of its own does not have, and what is filled in later."""
+    says = entry.unknown or (
+        "its value is filled in later, so no rule about it was applied"
+        if _is_filled_in_later(entry)
+        else None
+    )
+    if says is not None:
+        yield UnknownSetting(name=entry.own_name, where=_location(entry), did_you_mean=entry.meant, says=says)
+
+
+def _refused_own(entry: OwnLine, effective: EffectiveSettings) -> AuditFinding:
+    """The finding of a value that a client with names of its own does not have."""
+    return AuditFinding(
+        rule="value",
+        severity=Severity.REFUSED,
+        says=f"{entry.own_name} cannot be {entry.own_value!r}: it is {entry.refused}",
+        do=f"correct the value in {entry.file}, line {entry.line}",
+        source=str(effective.own),
+        settings={entry.own_name: entry.own_value},
+    )
+
+
 def _refused_values(
     entries: Iterable[PropertyLine], effective: EffectiveSettings
 ) -> Iterable[tuple[str, AuditFinding]]:
@@ -150,6 +194,10 @@ def _refused_values(
     for entry in entries:
         value = entry.value.strip()
         if masked(entry.name, value) != value:
+            continue
+        if isinstance(entry, OwnLine):
+            if entry.refused and masked(entry.own_name, entry.own_value) == entry.own_value:
+                yield entry.name, _refused_own(entry, effective)
             continue
         refused = expected_values(entry.name, value, effective.client, effective.kinds, effective.kafka)
         if refused is not None:
@@ -193,6 +241,7 @@ def _comments(
     for entry in entries:
         name, value = canonical(entry.name), entry.value.strip()
         known = name in known_settings(kafka) and name not in refused and masked(entry.name, value) == value
+        known = known and not isinstance(entry, OwnLine)
         if known and " #" in value:
             yield AuditFinding(
                 rule="comment",
@@ -202,30 +251,3 @@ def _comments(
                 source="java.util.Properties, load: a comment is a line whose first character is # or !",
                 settings={entry.name: value},
             )
-
-
-def _finding_of(rule: AuditRule, effective: EffectiveSettings) -> AuditFinding:
-    values = {name: _value(name, effective) for name in rule.settings}
-    plain = {name: masked(name, effective.value(name) or "") for name in rule.settings}
-    return AuditFinding(
-        rule=rule.id,
-        severity=rule.severity,
-        says=re.sub(r"\{([a-z.]+)\}", lambda match: plain.get(match[1]) or "?", rule.says),
-        do=rule.do if isinstance(rule.do, str) else rule.do(effective),
-        source=rule.source,
-        settings={name: value for name, value in values.items() if value},
-        versions=rule.versions,
-        finding=rule.finding,
-        experiment=rule.proof.experiment if rule.proof else None,
-        arms=rule.proof.arms if rule.proof else (),
-    )
-
-
-def _value(name: str, effective: EffectiveSettings) -> str:
-    """A setting's value, fit to be shown; empty: it has none."""
-    if name in effective.written:
-        return masked(name, effective.written[name]) or MASK
-    known, default = known_settings(effective.kafka).get(name), effective.value(name)
-    return (
-        f"{default} ({known.default_words(effective.client, effective.kafka)})" if known and default else ""
-    )

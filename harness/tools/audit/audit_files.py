@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.model.config.properties import PropertyLine
 from harness.model.defaults import DEFAULT_VERSION
 from harness.tools.audit.audit import audit
 from harness.tools.audit.audit_result import Audit, AuditFinding, by_severity
+from harness.tools.audit.clients.catalogue import own_client
+from harness.tools.audit.clients.own_lines import OwnLine
 from harness.tools.audit.config_file import ConfigFile, ConfigSection
 from harness.tools.audit.configurations import Unit, repeated, together, units
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
@@ -40,8 +43,12 @@ def audit_files(
     version, kafka_from = (kafka, None) if kafka else _version(files)
     found_units = units(files, client)
     sections = [unit.section for unit in found_units]
+    # What is said of topics is said to users of this client, too.
+    own = next((section.client for section in sections if own_client(section.client)), None)
     done = [
-        audit(section.entries, section.client, version, kinds=_kinds((section,)), silent=section.silent)
+        audit(
+            section.entries, section.client or own, version, kinds=_kinds((section,)), silent=section.silent
+        )
         for section in sections
     ]
     several = len(sections) > 1
@@ -55,7 +62,7 @@ def audit_files(
         findings |= {(of, finding.says): finding.model_copy(update={"of": of}) for finding in values}
     for combination in together(found_units):
         entries = [entry for section in combination for entry in section.entries]
-        whose = next((section.client for section in combination if section.client), None)
+        whose = next((section.client for section in combination if section.client), own)
         judged = audit(entries, whose, version, kinds=_kinds(combination), silent=_silent(combination))
         for finding in (candidate for candidate in judged.findings if candidate.rule not in _OF_ONE_SETTING):
             of = " with ".join(_concerned(finding, combination)) if several else ""
@@ -113,7 +120,8 @@ def _notes(found: Sequence[Unit], kafka: str) -> Iterator[str]:
     )
     known = stored or not _silent(sections).isdisjoint((_LEAST, "acks"))
     if not known and any(settings.producing and settings.acks == "all" for settings in effective_settings):
-        yield _NO_LEAST
+        own = own_client(next((section.client for section in sections if section.client), None))
+        yield own.in_own_words(_NO_LEAST, {}) if own is not None else _NO_LEAST
 
 
 def _silent(sections: Iterable[ConfigSection]) -> frozenset[str]:
@@ -127,5 +135,9 @@ def _kinds(sections: Iterable[ConfigSection]) -> frozenset[SettingKind]:
 def _concerned(finding: AuditFinding, sections: Iterable[ConfigSection]) -> Iterator[str]:
     """The titles of the sections that set what a finding is about."""
     for section in sections:
-        if section.title and any(canonical(entry.name) in finding.settings for entry in section.entries):
+        if section.title and any(_shown_name(entry) in finding.settings for entry in section.entries):
             yield section.title
+
+
+def _shown_name(entry: PropertyLine) -> str:
+    return entry.own_name if isinstance(entry, OwnLine) else canonical(entry.name)

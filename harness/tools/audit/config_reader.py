@@ -14,6 +14,8 @@ from harness.model.config.properties import PropertyLine, read_text
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 from harness.tools.audit import printed
+from harness.tools.audit.clients.catalogue import own_client
+from harness.tools.audit.clients.own_files import check_other_file, own_file
 from harness.tools.audit.config_file import PROFILE, ConfigFile, ConfigSection, Process, without_repetition
 from harness.tools.audit.formats import Format, format_of, formats
 from harness.tools.audit.kafka_version import oldest_version
@@ -43,11 +45,14 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
         BadInput: it cannot be read, its format is not read, or no name in it is one of Kafka's.
     """
     text = read_text(path)
-    reading = _Reading(client)
+    own = own_client(client)
+    reading = _Reading(client if own is None else None)
     names = ", ".join(kafka_names(text))
     seen = f"; names of Kafka stand in it, which are not read there: {names}" if names else ""
     output = printed.read_printed(text, str(path), kafka)
     flat = documents(text, str(path)) if output is None else []
+    if own is not None and (file := own_file(path, flat, own)) is not None:
+        return file
     if output is None:
         reading.file(flat)
     else:
@@ -61,9 +66,13 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
             f"{name}: recognised, not read",
             where=str(path),
             found=f"{unread.not_read}{seen}",
-            next_step=f"{unread.instead}; {_DOCS}" if unread.instead else _DOCS,
+            next_step="; ".join(
+                filter(None, (f"copy into a file {own.copy_}" if own else unread.instead, _DOCS))
+            ),
         )
     file = reading.found(path)
+    if own is not None:
+        check_other_file(file, own)
     if output is not None:
         # A log has the same client once more when its process was started again.
         file = replace(file, clients=())
@@ -86,7 +95,9 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
             "no line of this file sets anything that Kafka's clients, topics or brokers have",
             where=str(path),
             found="; ".join((other.what if other else file.format, *file.notes)),
-            next_step=other.next_step if other and other.has_equal else _DOCS,
+            next_step=other.next_step
+            if other and other.has_equal
+            else "; ".join((*((f"copy into a file {own.copy_}",) if own else ()), _DOCS)),
         )
     return file
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.model.config.properties import PropertyLine
+from harness.tools.audit.clients.catalogue import OwnClient, own_client
 from harness.tools.audit.kafka_version import NEWEST, VersionNumbers
 from harness.tools.audit.known_settings import (
     SERVER_KINDS,
@@ -46,14 +47,25 @@ class EffectiveSettings:
     @cached_property
     def kinds(self) -> frozenset[SettingKind]:
         """What this configures: what is declared, and the kinds of all names that belong to exactly one."""
-        known = (known_settings(self.kafka).get(name) for name in self.written)
+        own = self.own
+        names = (name for name in self.written if own is None or not own.knows(name))
+        known = (known_settings(self.kafka).get(name) for name in names)
         return self.declared | frozenset(
             kind for setting in known if setting and len(setting.kinds) == 1 for kind in setting.kinds
         )
 
+    @property
+    def own(self) -> OwnClient | None:
+        """The client, if its settings have names of its own."""
+        return own_client(self.client)
+
     def value(self, name: str) -> str | None:
         """The value as written, else its default; None: it has none, a long one, or it is not known."""
         known = known_settings(self.kafka).get(name)
+        if self.own is not None and (
+            known is None or self.own.knows(name) or known.kinds.isdisjoint(SERVER_KINDS)
+        ):
+            return self.written.get(name) or self.own.default(name)
         if known is not None and not self.server_defaults and known.kinds.issubset(SERVER_KINDS):
             known = None
         return self.written.get(name) or (known.default(self.client) if known else None)
@@ -95,7 +107,8 @@ class EffectiveSettings:
     @property
     def acks(self) -> str:
         """`0`, `1` or `all` (or any other text as written). An idempotent producer without acks uses all."""
-        text = self.written.get("acks") or ("all" if self.wants_idempotence else self.value("acks") or "all")
+        implied = self.wants_idempotence and (self.own is None or self.own.implies_all)
+        text = self.written.get("acks") or ("all" if implied else self.value("acks") or "all")
         return "all" if text == "-1" else text.lower()
 
     @property
@@ -116,17 +129,21 @@ class EffectiveSettings:
     def idempotent_by_default(self) -> bool:
         """Whether the client tries to be idempotent by itself: Java's does since Kafka 3.0.1, 3.1.1 and 3.2
         (KIP-679; in 3.0.0 and 3.1.0 the default had no effect, KAFKA-13598)."""
+        if self.own is not None:
+            return self.own.default("enable.idempotence") == "true"
         return self.client is ClientLibrary.JAVA and self.kafka >= (3, 0, 1) and self.kafka != (3, 1, 0)
 
     @property
     def idempotent(self) -> bool:
         """Whether the producer is idempotent. The Java client switches its default off if acks or retries
-        rule it out (KAFKA-13673), and before Kafka 4.0 if more than 5 requests are in flight."""
+        rule it out (KAFKA-13673), and before Kafka 4.0 if more than 5 requests are in flight; kafka-python
+        does for all three."""
         if "enable.idempotence" in self.written:
             return self.says("enable.idempotence", "true")
         if self.transactional:
             return True
-        too_many = self.kafka < (4,) and self.number("max.in.flight.requests.per.connection") > 5
+        strict = self.client is ClientLibrary.JAVA and self.kafka >= (4,)
+        too_many = not strict and self.number("max.in.flight.requests.per.connection") > 5
         return self.idempotent_by_default and not self.rules_out_idempotence and not too_many
 
 

@@ -39,10 +39,18 @@ _PRESENCE = ("added", "removed")
 
 
 class ClientLibrary(StrEnum):
-    """Client libraries, whose names and defaults differ."""
+    """Client libraries, whose names and defaults differ. Those of Java and librdkafka are in settings.tsv;
+    all others have names of their own, in `clients/`."""
 
     JAVA = "java"
     LIBRDKAFKA = "librdkafka"
+    KAFKAJS = "kafkajs"
+    SARAMA = "sarama"
+    FRANZ_GO = "franz-go"
+    KAFKA_GO = "kafka-go"
+    KAFKA_PYTHON = "kafka-python"
+    AIOKAFKA = "aiokafka"
+    PLATFORMATIC = "platformatic"
 
 
 class SettingKind(StrEnum):

@@ -45,7 +45,7 @@ def _starts_too_late(effective: EffectiveSettings) -> bool:
 
 def _instead_of_latest(effective: EffectiveSettings) -> str:
     """What keeps a group from passing over records: by_duration is Java's since Kafka 4.0 (KIP-1106)."""
-    if effective.client is ClientLibrary.LIBRDKAFKA or effective.kafka < (4,):
+    if effective.client is not ClientLibrary.JAVA or effective.kafka < (4,):
         return "set auto.offset.reset=earliest where every record counts"
     if _by_brokers(effective):
         time, longer = f"PT{-(-_discovery_ms(effective) // 1000)}S", "group.consumer.heartbeat.interval.ms"

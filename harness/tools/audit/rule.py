@@ -10,7 +10,7 @@ from functools import partial
 from harness.model.finding_class import FindingClass
 from harness.tools.audit.effective_settings import EffectiveSettings
 from harness.tools.audit.kafka_version import numbers
-from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind
+from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, known_settings
 
 JAVA_DOCS = "Kafka documentation, Producer Configs"
 CONSUMER_DOCS = "Kafka documentation, Consumer Configs"
@@ -52,8 +52,8 @@ UNCLEAN = RuleProof("unclean-election", ("unclean=true", "unclean=false"))
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """`applies` decides; `says` is its text, which may contain values as {name}; `do` may depend on what is
-    known. `settings` are those
+    """`applies` decides; `says` is its text, which may contain values as {name} (empty: it is only about
+    clients whose files have words for it); `do` may depend on what is known. `settings` are those
     concerned, `finding` is the class of findings that it would cause, `proof` the experiment that shows
     it."""
 
@@ -67,7 +67,8 @@ class AuditRule:
     finding: FindingClass | None = None
     proof: RuleProof | None = None
     client: ClientLibrary | None = None
-    """The client that the rule is about; None: both."""
+    """The client that the rule is about; None: all, of those with names of their own only what they refuse
+    themselves (`rules` in their files)."""
     since: str | None = None
     """The first version of Kafka that it is about; None: every known one."""
     before: str | None = None
@@ -83,8 +84,23 @@ class AuditRule:
         ]
         return ", ".join(words) or None
 
+    @property
+    def by_client(self) -> bool:
+        """Whether it is the client that refuses: which of them do is not the same for all."""
+        known = (known_settings().get(name) for name in self.settings)
+        of_clients = any(setting is not None and setting.kinds.isdisjoint(SERVER_KINDS) for setting in known)
+        return self.severity is Severity.REFUSED and of_clients
+
     def speaks(self, effective: EffectiveSettings) -> bool:
         """Whether it is about this client and version, and applies."""
+        own = effective.own
+        words = own.rules.get(self.id) if own is not None else None
+        if not self.says and (words is None or not words.says):
+            return False
+        if words is not None and words.silent:
+            return False
+        if own is not None and words is None and self.client is None and self.by_client:
+            return False
         return (
             self.client in (None, effective.client)
             and (self.since is None or effective.kafka >= numbers(self.since))
