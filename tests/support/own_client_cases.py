@@ -84,6 +84,11 @@ OWN_CASES: dict[ClientLibrary, list[tuple[str, str, str]]] = {
         ("no-retries", "{RequiredAcks: one, MaxAttempts: 1}", "{RequiredAcks: one, MaxAttempts: 0}"),
         ("latest", "{GroupID: g, StartOffset: kafka.LastOffset}", "{GroupID: g, StartOffset: 0}"),
         ("batch-not-retried", "{RequiredAcks: RequireAll}", "{RequiredAcks: RequireNone}"),
+        (
+            "retries-end-early",
+            "{RequiredAcks: RequireAll, MaxAttempts: 16}",
+            "{RequiredAcks: RequireAll, MaxAttempts: 17}",
+        ),
         ("send-not-awaited", "{Async: true}", "{Async: false}"),
         (
             "read-committed-unfiltered",
@@ -180,6 +185,8 @@ OWN_CASES: dict[ClientLibrary, list[tuple[str, str, str]]] = {
         ),
         ("latest", "{consumer: {groupId: g}}", "{consumer: {groupId: g}, subscribe: {fromBeginning: true}}"),
         ("idempotent-not-awaited", "{idempotent: true}", "{idempotent: false}"),
+        ("acks-of-the-constructor", "{producer: {acks: 1}}", "{producer: {acks: -1}}"),
+        ("acks-of-the-constructor", "{producer: {acks: 1}}", "{acks: 1}"),
         ("retries-end-early", "{acks: -1}", "{acks: -1, retry: {retries: 6}}"),
         (
             "aborted-handed-out",

@@ -15,7 +15,7 @@ from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput
 from harness.tools.audit import printed
 from harness.tools.audit.clients.catalogue import own_client
-from harness.tools.audit.clients.own_files import check_other_file, own_file
+from harness.tools.audit.clients.own_files import check_other_file, own_file, own_names_note
 from harness.tools.audit.config_file import PROFILE, ConfigFile, ConfigSection, Process, without_repetition
 from harness.tools.audit.formats import Format, format_of, formats
 from harness.tools.audit.kafka_version import oldest_version
@@ -73,6 +73,8 @@ def read_config(path: Path, client: ClientLibrary | None = None, kafka: str = DE
     file = reading.found(path)
     if own is not None:
         check_other_file(file, own)
+    elif client is None and output is None and (note := own_names_note(file)) is not None:
+        file = replace(file, notes=(*file.notes, note))
     if output is not None:
         # A log has the same client once more when its process was started again.
         file = replace(file, clients=())

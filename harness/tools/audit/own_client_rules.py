@@ -18,13 +18,17 @@ _MOST_RETRIES = 1000
 
 
 def retry_time_ms(effective: EffectiveSettings) -> float:
-    """For how long a send is tried again, without the time of the tries; kafkajs doubles its pauses."""
+    """For how long a send is tried again, without the time of the tries. The pauses of kafkajs are doubled,
+    those of kafka-go grow with the square of their number, both up to a longest one."""
     retries, pause = effective.number("retries"), float(effective.number("retry.backoff.ms"))
+    factor, longest = effective.number("retry.multiplier", 2), effective.number("retry.backoff.max.ms")
+    numbers = range(1, min(retries, _MOST_RETRIES) + 1)
+    if effective.client is ClientLibrary.KAFKA_GO:
+        return sum(min(number * number * pause, longest) for number in numbers)
     if effective.client is not ClientLibrary.KAFKAJS:
         return retries * pause
-    factor, longest = effective.number("retry.multiplier", 2), effective.number("retry.backoff.max.ms")
     total = 0.0
-    for _ in range(min(retries, _MOST_RETRIES)):
+    for _ in numbers:
         total, pause = total + pause, min(pause * factor, longest)
     return total
 
@@ -112,7 +116,7 @@ RULES: tuple[AuditRule, ...] = (
     ),
     _risk(
         id="retries-end-early",
-        settings=("retries", "retry.backoff.ms", _SESSION_MS),
+        settings=("retries", "retry.backoff.ms", "retry.backoff.max.ms", _SESSION_MS),
         applies=_ends_early,
     ),
     _risk(

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.model.config.flat_files import FlatDocument
 from harness.model.config.properties import PropertyLine
 from harness.model.errors import BadInput
-from harness.tools.audit.clients.catalogue import OwnClient
+from harness.tools.audit.clients.catalogue import OwnClient, own_clients
 from harness.tools.audit.clients.own_lines import (
     OwnLine,
     closest_own,
@@ -29,6 +29,8 @@ from harness.tools.audit.known_settings import SettingKind, canonical
 _OPEN = ("properties", "settings as JSON", "settings as YAML")
 """The formats that leave open whose names they have."""
 _MOST_LINES = 20_000
+_LEAST_OWN = 2
+_MOST_NAMES = 200
 _Key = tuple[SettingKind, str]
 
 
@@ -64,6 +66,31 @@ def check_other_file(file: ConfigFile, client: OwnClient) -> None:
             found=f"Kafka's names: {', '.join(kafkas[:4])}",
             next_step=f"copy into a file {client.copy_}",
         )
+
+
+def own_names_note(file: ConfigFile) -> str | None:
+    """The clients with names of their own to which most names of a file belong, if two or more do; None: to
+    none, or the format says whose names they are."""
+    if not any(name in _OPEN for name in file.format.split(" and ")):
+        return None
+    written = dict.fromkeys(entry.name for section in file.sections for entry in section.entries)
+    names = [name for name in written if not is_of_clients(canonical(name)) and not is_of_servers(name)]
+    if len(names) < _LEAST_OWN:
+        return None
+    found: dict[str, list[str]] = {}
+    for library, client in own_clients().items():
+        named = {name: find_setting(client, name) for name in names[:_MOST_NAMES]}
+        # Names that no rule needs, such as `topic`, are those of other software, too.
+        found[library] = [
+            name for name, one in named.items() if one and one.setting.rule_name in client.by_rule_name
+        ]
+    most = max(map(len, found.values()))
+    if most < _LEAST_OWN:
+        return None
+    libraries = [library for library, own in found.items() if len(own) == most]
+    which = ", ".join(found[libraries[0]][:3])
+    options = "` or `".join(sorted(libraries))
+    return f"{which} are names of other clients: `--client {options}` reads them"
 
 
 def _is_nearly_own(client: OwnClient, name: str) -> bool:

@@ -339,6 +339,24 @@ def test_a_client_that_is_not_known_is_refused(
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    ("text", "client"),
+    [
+        ("acks: -1\nidempotent: true\nretry: {retries: 8}\n", "kafkajs"),
+        ("acks: all\nenable_idempotence: true\nlinger_ms: 5\n", "aiokafka` or `kafka-python"),
+        ("acks: all\nlinger.ms: 5\ntopic: orders\ntimeout: 5\n", None),
+    ],
+)
+def test_names_of_other_clients_are_recognised_without_the_option(
+    text: str, client: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    hints = [note for note in read_config(path).notes if "--client" in note]
+    assert len(hints) == (1 if client else 0)
+    assert all(f"`--client {client}` reads them" in hint for hint in hints)
+
+
 def test_several_clients_of_one_file_are_told_apart() -> None:
     found = audit_of(
         ClientLibrary.KAFKAJS,
