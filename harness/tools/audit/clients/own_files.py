@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.model.config.flat_files import FlatDocument
+from harness.model.config.flat_files import FOREIGN, FlatDocument
+from harness.model.config.foreign_syntax import suffix_syntax
 from harness.model.config.properties import PropertyLine
 from harness.model.errors import BadInput
 from harness.tools.audit.clients.catalogue import OwnClient, own_clients
@@ -37,14 +38,24 @@ _Key = tuple[SettingKind, str]
 def own_file(path: Path, found: Sequence[FlatDocument], client: OwnClient) -> ConfigFile | None:
     """A file as settings of this client; None: it has none of them, so that it may be one of brokers or
     topics, or has a format of its own."""
-    lines = [line for document in found if format_of(document).name in _OPEN for line in document.lines]
+    read = [document for document in found if _is_read(path, document, client)]
+    lines = [line for document in read for line in document.lines]
     lines = lines[:_MOST_LINES]
     if not any(find_setting(client, line.name) or _is_nearly_own(client, line.name) for line in lines):
         return None
     sections, others = _sections(client, lines)
     notes = [f"{len(others)} other lines set nothing of a client, topic or broker"] if others else []
-    formats = " and ".join(dict.fromkeys(format_of(document).name for document in found))
+    names = (format_of(document).name for document in read)
+    formats = " and ".join(dict.fromkeys(name if name in _OPEN else "lines of code" for name in names))
     return ConfigFile(path, f"{formats} with the names of {client}", sections, tuple(notes), sections)
+
+
+def _is_read(path: Path, document: FlatDocument, client: OwnClient) -> bool:
+    """Whether the format leaves open whose names it has, or these are lines of a program, of which each is a
+    setting."""
+    if document.syntax in FOREIGN and suffix_syntax(str(path)) is None:
+        return bool(document.lines) and all(find_setting(client, line.name) for line in document.lines)
+    return format_of(document).name in _OPEN
 
 
 def check_other_file(file: ConfigFile, client: OwnClient) -> None:

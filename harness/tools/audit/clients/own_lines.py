@@ -76,7 +76,8 @@ def kind_of(client: OwnClient, word: str) -> SettingKind | None:
 
 def own_line(client: OwnClient, line: PropertyLine, named: NamedSetting) -> OwnLine:
     """A line as a setting that rules know."""
-    setting, value = named.setting, line.value.strip()
+    # Behind lines of code stands a comma, and texts are in quotes.
+    setting, value = named.setting, line.value.strip().rstrip(",").strip("'\"")
     later = any(mark in value for mark in PLACEHOLDERS)
     meant = value if later else setting.read(value)
     changed = client.below.get(named.wrapper, {}).get(setting.name, {})

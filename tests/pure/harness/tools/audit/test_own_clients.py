@@ -340,6 +340,33 @@ def test_a_client_that_is_not_known_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("client", "text", "rules"),
+    [
+        (
+            ClientLibrary.KAFKA_GO,
+            'Addr: kafka.TCP("a:9092"),\nTopic:  "orders",\nRequiredAcks: kafka.RequireOne,\n',
+            {"acks-1", "not-idempotent", "batch-not-retried", "retries-end-early"},
+        ),
+        (ClientLibrary.KAFKA_PYTHON, "bootstrap_servers=['a:9092'],\nacks='all',\nretries=5,\n", set()),
+        (
+            ClientLibrary.SARAMA,
+            "config.Producer.RequiredAcks = sarama.NoResponse\nconfig.Producer.Retry.Max = 5\n",
+            {"acks-0"},
+        ),
+    ],
+)
+def test_lines_that_were_copied_out_of_a_program(
+    client: ClientLibrary, text: str, rules: set[str], tmp_path: Path
+) -> None:
+    found = audit_of(client, text, "copied.txt")
+    assert {one.rule for one in found.findings} == rules
+    whole = tmp_path / "whole.txt"
+    whole.write_text(f"func main() {{\n{text}}}\n")
+    with pytest.raises(BadInput, match="recognised, not read"):
+        read_config(whole, client)
+
+
+@pytest.mark.parametrize(
     ("text", "client"),
     [
         ("acks: -1\nidempotent: true\nretry: {retries: 8}\n", "kafkajs"),
