@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -119,21 +120,21 @@ def shown(value: object) -> str:
 
 
 @pytest.mark.parametrize("kind", [KafkaProducer, KafkaConsumer])
-def test_kafka_python_has_these_names_and_defaults(kind: type) -> None:
+def test_kafka_python_has_these_names_and_defaults(kind: Any) -> None:
     """The catalogue against the client itself: a later version that changes a default fails here."""
     own = own_clients()[ClientLibrary.KAFKA_PYTHON]
     mine = "producer" if kind is KafkaProducer else "consumer"
     assert {name for name, one in own.by_name.items() if one.of in (mine, "clients")} >= set(
         kind.DEFAULT_CONFIG
-    )  # type: ignore[attr-defined]
-    for name, value in kind.DEFAULT_CONFIG.items():  # type: ignore[attr-defined]
+    )
+    for name, value in kind.DEFAULT_CONFIG.items():
         setting = own.by_name[name]
         if setting.default is not None and setting.of in (mine, "clients"):
             assert setting.read(shown(value)) == setting.read(setting.default), name
 
 
 @pytest.mark.parametrize("kind", [AIOKafkaProducer, AIOKafkaConsumer])
-def test_aiokafka_has_these_names_and_defaults(kind: type) -> None:
+def test_aiokafka_has_these_names_and_defaults(kind: Any) -> None:
     own = own_clients()[ClientLibrary.AIOKAFKA]
     parameters = {
         name: one.default
