@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from checkers.classes.base import FindingRule
 from checkers.found import Found
-from checkers.journals.journal import Journal
+from checkers.journals.journal import JournalSpec
 from checkers.journals.load import Missing
 from checkers.journals.views import Scratch, Views
 
@@ -32,7 +32,7 @@ class SubjectCheck:
 
     find: Callable[[Views, Scratch], Found]
     classes: tuple[FindingRule, ...]
-    journals: Mapping[str, Journal] = field(default_factory=dict)
+    journals: Mapping[str, JournalSpec] = field(default_factory=dict)
     missing: Missing = lambda _meta, _parts: ()
     active: Callable[[Views], DataFrame | None] = lambda _views: None
     evidence: Callable[[Views, DataFrame], DataFrame] = lambda _views, findings: findings

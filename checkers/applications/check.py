@@ -13,7 +13,7 @@ from checkers.applications.inputs import NS_OF_MS
 from checkers.base import SubjectCheck
 from checkers.int64 import INT64_MAX
 from checkers.journals.footers import row_count
-from checkers.journals.journal import Journal, Readable
+from checkers.journals.journal import JournalSpec, Readable
 from checkers.journals.views import Views
 from harness.model import application_journal, journal
 from harness.model.run import RunMeta
@@ -43,13 +43,15 @@ CHECK = SubjectCheck(
     find,
     CLASSES,
     journals={
-        "outputs": Journal(
+        "outputs": JournalSpec(
             application_journal.OUTPUTS_DIR,
             application_journal.OUTPUTS,
             known={"state": frozenset({*journal.ReadState, application_journal.UNMAPPED})},
             names_topics=True,
         ),
-        "application": Journal(application_journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS),
+        "application": JournalSpec(
+            application_journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS
+        ),
     },
     missing=missing,
     active=active,

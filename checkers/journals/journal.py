@@ -13,7 +13,7 @@ Files = tuple[JournalFile, ...]
 
 
 @dataclass(frozen=True)
-class Journal:
+class JournalSpec:
     """One journal: its folder in the run folder, and its columns.
 
     `known` are the values that this version knows, by column; any other one is a reason for an unknown

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from checkers.journals.footers import JournalFile, distinct_values, row_count
-from checkers.journals.journal import Files, Journal, Readable
+from checkers.journals.journal import Files, JournalSpec, Readable
 from harness.model import group_journal, journal
 from harness.model.errors import JournalError, first_line
 from harness.model.journal import ReadState, SendOutcome
@@ -21,17 +21,17 @@ from harness.model.storage import StoragePath, matching
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
 _PARTS = "part-*.parquet"
 JOURNALS = {
-    "sends": Journal(journal.SENDS_DIR, journal.SENDS, names_topics=True),
-    "opened": Journal(journal.SENDS_DIR, journal.SENDS, names_topics=True),
-    "final": Journal(journal.READS_DIR, journal.READS, names_topics=True),
-    "committed": Journal(journal.COMMITTED_DIR, journal.READS, names_topics=True),
-    "txns": Journal(journal.TRANSACTIONS_DIR, journal.TRANSACTIONS),
-    "assignments": Journal(group_journal.ASSIGNMENTS_DIR, group_journal.ASSIGNMENTS),
-    "commits": Journal(group_journal.COMMITS_DIR, group_journal.COMMITS),
-    "offsets": Journal(group_journal.OFFSETS_DIR, group_journal.OFFSETS),
-    "samples": Journal(journal.SAMPLES_DIR, journal.SAMPLES),
-    "replicas": Journal(journal.REPLICAS_DIR, journal.REPLICAS),
-    "live": Journal(journal.LIVE_DIR, journal.READS, names_topics=True),
+    "sends": JournalSpec(journal.SENDS_DIR, journal.SENDS, names_topics=True),
+    "opened": JournalSpec(journal.SENDS_DIR, journal.SENDS, names_topics=True),
+    "final": JournalSpec(journal.READS_DIR, journal.READS, names_topics=True),
+    "committed": JournalSpec(journal.COMMITTED_DIR, journal.READS, names_topics=True),
+    "txns": JournalSpec(journal.TRANSACTIONS_DIR, journal.TRANSACTIONS),
+    "assignments": JournalSpec(group_journal.ASSIGNMENTS_DIR, group_journal.ASSIGNMENTS),
+    "commits": JournalSpec(group_journal.COMMITS_DIR, group_journal.COMMITS),
+    "offsets": JournalSpec(group_journal.OFFSETS_DIR, group_journal.OFFSETS),
+    "samples": JournalSpec(journal.SAMPLES_DIR, journal.SAMPLES),
+    "replicas": JournalSpec(journal.REPLICAS_DIR, journal.REPLICAS),
+    "live": JournalSpec(journal.LIVE_DIR, journal.READS, names_topics=True),
 }
 """The journals of every run. `opened` are sends that a crash left open, `final` is the final read,
 `committed` that of committed records, `live` what live readers got, in a folder each."""
@@ -47,7 +47,7 @@ class RunJournals:
 
     meta: RunMeta
     readers: tuple[ReaderInfo, ...]
-    journals: Mapping[str, Journal]
+    journals: Mapping[str, JournalSpec]
     files: Mapping[str, Files]
     problems: tuple[str, ...]
 
@@ -57,7 +57,7 @@ def load_run(
     *,
     reads_folder: StoragePath | None = None,
     meta: RunMeta | None = None,
-    also: Mapping[str, Journal] | None = None,
+    also: Mapping[str, JournalSpec] | None = None,
     missing: Iterable[Missing] = (),
 ) -> RunJournals:
     """Open the journals of a run folder; the journal of the final read, or the metadata, may be elsewhere.

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.base import SubjectCheck
-from checkers.journals.journal import Journal
+from checkers.journals.journal import JournalSpec
 from checkers.journals.views import Views
 from checkers.share.classes import CLASSES
 from checkers.share.find import find
@@ -25,9 +25,9 @@ CHECK = SubjectCheck(
     find,
     CLASSES,
     journals={
-        "deliveries": Journal(share_journal.DELIVERIES_DIR, share_journal.DELIVERIES),
-        "share_offsets": Journal(share_journal.SHARE_OFFSETS_DIR, share_journal.SHARE_OFFSETS),
-        "share_events": Journal(share_journal.SHARE_EVENTS_DIR, share_journal.SHARE_EVENTS),
+        "deliveries": JournalSpec(share_journal.DELIVERIES_DIR, share_journal.DELIVERIES),
+        "share_offsets": JournalSpec(share_journal.SHARE_OFFSETS_DIR, share_journal.SHARE_OFFSETS),
+        "share_events": JournalSpec(share_journal.SHARE_EVENTS_DIR, share_journal.SHARE_EVENTS),
     },
     active=active,
 )
