@@ -9,18 +9,17 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from harness.model.errors import BadInput
 from harness.model.journal import RowSink, SendOutcome
 from harness.model.progress import report_progress
 from workloads.own.client_settings import ClientSettings
+from workloads.own.journal_files import take_over_files
 from workloads.own.journaled_client import open_in
 from workloads.own.json_events import has_ended
 from workloads.own.producer_folder import FOLDER_VARIABLE, RUN_VARIABLE, ProducerFolder
-from workloads.own.take_over import Steps, Times, import_events
+from workloads.own.take_over import Steps, Times
 from workloads.records.producer.outcomes import NO_REPORT, classify
 from workloads.records.producer.reports import Progress
 from workloads.records.producer.send_journal import SendJournal
@@ -147,35 +146,25 @@ class OwnProducers:
 
     def _take_over(self) -> None:
         target = self._folder.target()
-        taken: set[int] = set()
         unexpected: list[str] = []
-        for file in self._folder.event_files():
-            rows: list[dict[str, Any]] = []
-            into = rows if self._transactions is None else self._transactions
-            try:
-                problem = import_events(
-                    file,
-                    target,
-                    self._journal,
-                    into,
-                    taken=taken,
-                    ids=self._ids,
-                    steps=self._steps_of,
-                    settings=self.settings,
-                )
-            except BadInput as error:
-                problem = str(error)
-            if problem is not None:
-                self._problems.append(problem)
-            if rows:
+        files = self._folder.event_files()
+        for one in take_over_files(
+            files, target, self._journal, self._transactions, ids=self._ids, steps=self._steps_of
+        ):
+            if one.producer is not None:
+                self.opened += 1
+                if one.settings is not None:
+                    self.settings[one.producer] = one.settings
+            if one.problem is not None:
+                self._problems.append(str(one.problem))
+            if self._transactions is None and one.transactions:
                 unexpected.append(
-                    f"producer {rows[0]['producer']} wrote {len(rows):,} transactions, which the experiment "
+                    f"producer {one.producer} wrote {one.transactions:,} transactions, which the experiment "
                     "does not expect: set `own: {transactional: true}` below `workload`"
                 )
-        self.opened = len(taken)
-        if len(taken) < self._expected:
+        if self.opened < self._expected:
             self._problems.append(
-                f"{self._expected} producer(s) of your own were expected, {len(taken)} opened a journal; "
+                f"{self._expected} producer(s) of your own were expected, {self.opened} opened a journal; "
                 "what a producer writes that is not wrapped is not accounted for: wrap each in "
                 "run.journaled(producer), or in another process in kafka_chaos.journaled(producer) "
                 "(docs/how-to/own-producer.md)"

@@ -27,9 +27,9 @@ from harness.run.preflight.feasibility import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.tools.interop.run_folder import new_run_folder
 from workloads.own.client_settings import ClientSettings, Judged, corrected
-from workloads.own.json_events import open_events
+from workloads.own.journal_files import files_of, target_of
 from workloads.own.log_ids import log_ids
-from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+from workloads.own.producer_folder import ProducerTarget
 from workloads.own.take_over import import_events
 from workloads.records.config.id_spec import IdSpec
 from workloads.records.config.producer_settings import CLIENT_TRANSACTION_TIMEOUT_MS
@@ -69,7 +69,7 @@ def import_own(request: OwnImport, folder: Path) -> RunMeta:
 
 
 def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
-    targets = {path: _target_of(path) for path in journals}
+    targets = {path: target_of(path) for path in journals}
     first = targets[journals[0]]
     for path, other in targets.items():
         if (other.run_id, other.topic, other.acks) != (first.run_id, first.topic, first.acks):
@@ -81,19 +81,6 @@ def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
                 next_step="import them as runs of their own",
             )
     return first
-
-
-def _target_of(path: Path) -> ProducerTarget:
-    """The target of a folder or of a file of events. A folder with files of events alone needs none."""
-    folder, files = ProducerFolder(path), _event_files(path)
-    if path.is_dir() and (folder.exists or not files):
-        return folder.target()
-    _, target, _ = open_events(files[0])
-    return target
-
-
-def _event_files(path: Path) -> list[Path]:
-    return ProducerFolder(path).event_files() if path.is_dir() else [path]
 
 
 def _import(request: OwnImport, folder: Path) -> RunMeta:
@@ -108,7 +95,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
         RowJournal(transactions, TRANSACTIONS) as rows,
         nullcontext() if ids is None else RowJournal(folder / SENT_IDS_DIR, SENT_IDS) as sent_ids,
     ):
-        files = [file for path in request.journals for file in _event_files(path)]
+        files = [file for path in request.journals for file in files_of(path)]
         told: dict[int, ClientSettings] = {}
         results = [
             import_events(file, target, sends, rows, taken=taken, ids=sent_ids, settings=told)
