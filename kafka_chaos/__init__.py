@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from workloads.own.confluent_producer import JournaledProducer
     from workloads.own.consumer_journal import ConsumerJournal
     from workloads.own.delivered import delivered
+    from workloads.own.journal import Journal
     from workloads.own.journaled import journaled
     from workloads.own.kafka_python_consumer import JournaledKafkaConsumer
     from workloads.own.kafka_python_producer import JournaledKafkaProducer
@@ -109,6 +110,7 @@ __all__ = [
     "Heal",
     "InitProducerId",
     "Inject",
+    "Journal",
     "JournalError",
     "JournaledAIOKafkaConsumer",
     "JournaledAIOKafkaProducer",
@@ -193,6 +195,7 @@ _HOME = {
     "workloads.own.confluent_consumer": "JournaledConfluentConsumer",
     "workloads.own.confluent_producer": "JournaledProducer",
     "workloads.own.delivered": "delivered",
+    "workloads.own.journal": "Journal",
     "workloads.own.journaled": "journaled",
     "workloads.own.kafka_python_consumer": "JournaledKafkaConsumer",
     "workloads.own.kafka_python_producer": "JournaledKafkaProducer",

@@ -116,6 +116,6 @@ def _known(producer: Any) -> _Known:
         expected=", ".join(f"{one.package}.{one.name}" for one in _KNOWN)
         + ", which are given values as bytes or text",
         found=type(producer).__name__,
-        next_step="serialise the values first; programs with other clients write events: "
+        next_step="serialise the values first; for another client use kafka_chaos.Journal: "
         "docs/how-to/own-producer.md",
     )

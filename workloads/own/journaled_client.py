@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import math
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.journal import SendOutcome
-from harness.model.polling import poll_within
 from workloads.own.own_journal import OwnJournal, OwnTransactions
 from workloads.own.producer_folder import ProducerFolder
 from workloads.own.record_ids import id_of
@@ -21,7 +19,6 @@ from workloads.records.record.carried_identity import IDENTITY_HEADER, Carried, 
 CLOSE_SECONDS = 30.0
 """Seconds for which `close` waits for reports: delivery.timeout.ms of runs."""
 _EXIT_SECONDS = 5.0
-_POLL_SECONDS = 0.05
 
 Content = str | bytes | None
 Headers = Mapping[str, Content] | Sequence[tuple[str, Content]] | None
@@ -51,11 +48,7 @@ class JournaledClient:
     def wait_begun(self, timeout: float | None = None) -> bool:
         """Wait until the first write step of the run has begun, at most `timeout` seconds; returns whether it
         has. Without a run, nobody begins one."""
-
-        def missing() -> str | None:
-            return None if self._folder.begun else "no step has begun"
-
-        return poll_within(math.inf if timeout is None else timeout, missing, _POLL_SECONDS) is None
+        return self._folder.wait_begun(timeout)
 
     def end(self, timeout: float = CLOSE_SECONDS) -> None:
         """Wait for reports, at most `timeout` seconds, give up what has none, and close the journal. The

@@ -12,6 +12,7 @@ A producer whose file does not end with `end` may have sent records that are not
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import tempfile
@@ -24,6 +25,7 @@ from pydantic import ValidationError
 
 from harness.model.errors import BadInput, JournalError
 from workloads.records.config.id_spec import IdSpec
+from harness.model.polling import poll_within
 from workloads.records.record.identity import MAX_PRODUCER, MAX_RUN
 
 FOLDER_VARIABLE = "KAFKA_CHAOS_JOURNAL"
@@ -35,6 +37,7 @@ PRODUCERS_DIR = "producers"
 TARGET_FILE = "target.json"
 _BEGUN = "begun"
 _OVER = "over"
+_POLL_SECONDS = 0.05
 Acks = Literal["0", "1", "all"]
 
 
@@ -154,6 +157,15 @@ class ProducerFolder:
         """Whether the first write step of the run has begun."""
         return os.path.exists(self.path / _BEGUN)
 
+    def wait_begun(self, timeout: float | None = None) -> bool:
+        """Wait until the first write step of the run has begun, at most `timeout` seconds; returns whether it
+        has. Without a run, nobody begins one."""
+
+        def missing() -> str | None:
+            return None if self.begun else "no step has begun"
+
+        return poll_within(math.inf if timeout is None else timeout, missing, _POLL_SECONDS) is None
+
     def begin(self) -> None:
         """Tell the programs that a write step has begun."""
         self._tell(_BEGUN)
@@ -175,10 +187,10 @@ class ProducerFolder:
 
 
 def open_folder(
-    journal: str | Path | None, topic: str | None, acks: Acks
+    journal: str | Path | None, topic: str | None, acks: Acks, caller: str = "kafka_chaos.journaled"
 ) -> tuple[ProducerFolder, ProducerTarget]:
     """The folder for the journal of a producer of this process, created if it is not there, and its target.
-    The arguments are those of `kafka_chaos.journaled`.
+    The arguments are those of the `caller`, a public function.
 
     Raises:
         BadInput: no folder or no topic is named, or the folder has another topic.
@@ -188,7 +200,7 @@ def open_folder(
     if not named:
         raise BadInput(
             "no folder for the journal is named",
-            where="kafka_chaos.journaled",
+            where=caller,
             expected=f"journal=DIRECTORY, or {FOLDER_VARIABLE} in the environment, which a run sets",
             next_step="in a pytest test use `run.journaled(producer)`",
         )
@@ -196,7 +208,7 @@ def open_folder(
     if not folder.exists and topic is None:
         raise BadInput(
             "no topic is named",
-            where=f"kafka_chaos.journaled, journal {named}",
+            where=f"{caller}, journal {named}",
             expected="topic=NAME, since no run has made this folder",
             next_step="name the topic whose records are to be accounted for",
         )
@@ -204,7 +216,7 @@ def open_folder(
     if topic is not None and target.topic != topic:
         raise BadInput(
             "the folder has journals of another topic",
-            where=f"kafka_chaos.journaled, journal {named}",
+            where=f"{caller}, journal {named}",
             expected=target.topic,
             found=topic,
             next_step="use a folder for each topic; in a run, leave `topic` out",

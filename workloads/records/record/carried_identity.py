@@ -48,12 +48,16 @@ class Carried:
         return None if self.in_value else self.identity
 
 
+def identity_of(content: bytes, run: int, producer: int, seq: int) -> bytes:
+    """The 28 bytes of record `seq`, whose CRC covers this content."""
+    head = HEAD.pack(MAGIC, run, producer, seq)
+    return head + crc32c(head + content).to_bytes(4, "big")
+
+
 def carry(value: bytes | None, run: int, producer: int, seq: int) -> Carried:
     """Put the identity of record `seq` where `IDENTITY_TEXT` stands in its value; without it, in a header."""
-    head = HEAD.pack(MAGIC, run, producer, seq)
-    content = value or b""
-    before, mark, behind = content.partition(IDENTITY_TEXT.encode())
-    identity = head + crc32c(head + before + behind).to_bytes(4, "big")
+    before, mark, behind = (value or b"").partition(IDENTITY_TEXT.encode())
+    identity = identity_of(before + behind, run, producer, seq)
     if not mark:
         return Carried(value, identity)
     return Carried(before + identity.hex().encode() + behind, identity, in_value=True)
