@@ -19,7 +19,7 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
-from harness.cli import audit, interop, machine, many_runs, run, saved_runs, suites
+from harness.cli import audit, interop, machine, many_runs, own, run, saved_runs, suites
 from harness.cli.options import (
     ERRORS,
     ExperimentArgument,
@@ -248,6 +248,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "faults": (faults, "partition"),
         "findings": (findings, ""),
         "schema": (schema, "> schema.json"),
+        "own": (own.own, "--language go"),
         "import": (interop.import_run, "results/mine --producer producer.jsonl --consumer consumer.jsonl"),
         "import-ids": (
             interop.import_ids,

@@ -14,6 +14,8 @@ from tests.support.paths import ROOT
 from tests.support.wheel import built_wheel
 
 PACKAGES = {"kafka_chaos", "harness", "faults", "workloads", "checkers", "compose"}
+COPIED = {".go", ".mjs", ".java", ".rs", ".cs"}
+"""Journals for programs in other languages."""
 UNREACHABLE = ("error sending request", "dns error", "failed to fetch", "connection refused")
 SUITE = """
 import pytest
@@ -67,7 +69,7 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(wheel: Path) -> No
         path.relative_to(ROOT).as_posix()
         for package in ("harness", "workloads")
         for path in (ROOT / package).rglob("*")
-        if path.suffix in {".yaml", ".tsv", ".j2", ".css"} and "docgen" not in path.parts
+        if path.suffix in {".yaml", ".tsv", ".j2", ".css", *COPIED} and "docgen" not in path.parts
     ]
     assert sources
     assert not set(sources) - names
