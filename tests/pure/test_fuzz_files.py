@@ -38,6 +38,7 @@ from tests.support.foreign_files import WITH_EQUALS, WITHOUT_EQUALS
 from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
 from tests.support.paths import ROOT
 from tests.support.verifiable_output import LOG, START, STOP, assigned, got, polled, sent, summary
+from workloads.own.journal_check import check_journals, refuse_unusable
 
 pytestmark = pytest.mark.pure
 
@@ -346,6 +347,43 @@ def test_spoilt_values_in_histories(data: st.DataObject) -> None:
         path.write_text(text)
         with told():
             import_run(VerifiableImport(producers=(path,)), Path(name, "run"))
+
+
+EVENTS = [
+    {
+        "event": "begin",
+        "producer": 0,
+        "run": 5,
+        "topic": "t",
+        "client": "x 1",
+        "acks": "1",
+        "idempotent": False,
+    },
+    {"event": "sent", "seq": 0, "time_ms": 1, "partition": 0, "key_base64": "YQ==", "size": 1, "txn": 0},
+    {"event": "acked", "seq": 0, "time_ns": 2, "partition": 0, "offset": 0},
+    {"event": "sent", "seq": 1, "time_ms": 1, "key": "a", "timestamp_ms": 1},
+    {"event": "failed", "seq": 1, "time_ms": 3, "error": "x"},
+    {"event": "aborted", "txn": 0, "time_ms": 3, "begun_ns": 1, "asked": "commit", "answered": True},
+    {"event": "end"},
+]
+JOURNAL = "".join(json.dumps(event) + "\n" for event in EVENTS).encode()
+TARGET = b'{"run_id": 5, "topic": "t", "acks": "all", "bootstrap": "b:1"}'
+
+
+@fuzzed(60)
+@given(st.data())
+def test_spoilt_journals_of_own_producers(data: st.DataObject) -> None:
+    lines = data.draw(st.just(EVENTS) | spoilt_tree(EVENTS))
+    spoilt = [json.dumps(line, default=str) for line in (lines if isinstance(lines, list) else [lines])]
+    with tempfile.TemporaryDirectory() as name:
+        Path(name, "0.jsonl").write_bytes(data.draw(st.just(JOURNAL) | spoilt_bytes(JOURNAL)))
+        Path(name, "1.jsonl").write_text("\n".join(spoilt))
+        if data.draw(st.booleans()):
+            Path(name, "target.json").write_bytes(data.draw(st.just(TARGET) | spoilt_bytes(TARGET)))
+        with told():
+            _, checked = check_journals(Path(name))
+            assert all(str(one).encode() for one in checked)
+            refuse_unusable(checked)
 
 
 @pytest.mark.soak

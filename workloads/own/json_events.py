@@ -153,7 +153,7 @@ def open_events(file: Path) -> tuple[EventLine, ProducerTarget, Iterator[EventLi
             "nothing" if begin is None else f"the event {begin.event!r}",
         )
     topic, acks = begin.fields.get("topic"), begin.fields.get("acks", "all")
-    if not isinstance(topic, str) or not topic or not topic.isascii():
+    if not isinstance(topic, str) or not topic or not (topic.isascii() and topic.isprintable()):
         raise begin.bad("the event 'begin' has no usable 'topic'", "the name of a topic", _shown(topic))
     if acks not in get_args(Acks):
         raise begin.bad("the event 'begin' has no usable 'acks'", '"0", "1" or "all"', _shown(acks))
@@ -170,10 +170,12 @@ def parse_settings(begin: EventLine) -> ClientSettings | None:
     if "client" not in begin.fields:
         return None
     client = begin.fields["client"]
-    if not isinstance(client, str) or not client.strip() or len(client) > _LONGEST_CLIENT:
+    # Half a surrogate pair, for example, could be written into no report.
+    usable = isinstance(client, str) and client.strip() and client.isprintable()
+    if not usable or len(client) > _LONGEST_CLIENT:
         raise begin.bad(
             "the event 'begin' has no usable 'client'",
-            "the library's name and version, as text",
+            "the library's name and version, as printable text",
             _shown(client),
         )
     times = {

@@ -77,8 +77,11 @@ def test_a_program_may_tell_its_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"client": ""}, "as text"),
-        ({"client": 5}, "as text"),
+        ({"client": " "}, "as printable text"),
+        ({"client": 5}, "as printable text"),
+        ({"client": "x \ud800"}, "as printable text"),
+        ({"client": "x\n1"}, "as printable text"),
+        ({"client": "x" * 201}, "as printable text"),
         ({"client": "x", "idempotent": True}, '"0" or "1" or "all"'),
         ({"client": "x", "acks": "all"}, "true or false"),
         ({"client": "x", "acks": "all", "idempotent": "yes"}, "true or false"),

@@ -163,6 +163,7 @@ def test_transactions_end_as_the_program_says(tmp_path: Path) -> None:
         ([{**BEGIN, "run": 6}], 1, "of another run", "5", "6"),
         ([{**BEGIN, "topic": "u"}], 1, "of another topic", "orders", "u"),
         ([{**BEGIN, "topic": ""}], 1, "no usable 'topic'", "name of a topic", '""'),
+        ([{**BEGIN, "topic": "t\x1b[2J"}], 1, "no usable 'topic'", "name of a topic", "u001b"),
         ([{**BEGIN, "acks": 1}], 1, "no usable 'acks'", '"all"', "1"),
         ([{**BEGIN, "producer": 2**31}], 1, "no usable 'producer'", "2147483647", "2147483648"),
         (
