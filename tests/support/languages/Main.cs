@@ -9,7 +9,9 @@ internal static class Program
 {
     private static int Main()
     {
-        var journal = Journal.Begin(new Settings("probe \"1\" \\", "all", idempotent: true)
+        string client = Environment.GetEnvironmentVariable("PROBE_CLIENT");
+        string acks = Environment.GetEnvironmentVariable("PROBE_ACKS");
+        var journal = Journal.Begin(new Settings(client, acks, idempotent: true)
         {
             MaxInFlight = 5,
             DeliveryTimeoutMs = 30000,

@@ -9,7 +9,7 @@ class Main {
     private static Journal journal;
 
     public static void main(String[] arguments) throws InterruptedException {
-        journal = Journal.begin(new Journal.Settings("probe \"1\" \\", "all", true)
+        journal = Journal.begin(new Journal.Settings(System.getenv("PROBE_CLIENT"), System.getenv("PROBE_ACKS"), true)
                 .maxInFlight(5).deliveryTimeoutMs(30000).transactionTimeoutMs(60000));
         show(Journal.identity(4611686018427387905L, 2147483647, 9007199254740993L, bytes("gr\u00fc\u00dfe")));
         show(Journal.identity(4611686018427387905L, 2147483647, 9007199254740993L, null));

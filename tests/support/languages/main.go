@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ func check(err error) {
 
 func main() {
 	settings := kafkachaos.Settings{
-		Client: `probe "1" \`, Acks: "all", Idempotent: true, MaxInFlight: 5, DeliveryTimeoutMs: 30000,
+		Client: os.Getenv("PROBE_CLIENT"), Acks: os.Getenv("PROBE_ACKS"), Idempotent: true, MaxInFlight: 5, DeliveryTimeoutMs: 30000,
 		TransactionTimeoutMs: 60000,
 	}
 	journal, err := kafkachaos.Begin(settings)

@@ -4,8 +4,8 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {Journal, identityOf} from './journal.mjs'
 
 const journal = Journal.begin({
-  client: 'probe "1" \\',
-  acks: 'all',
+  client: process.env.PROBE_CLIENT,
+  acks: process.env.PROBE_ACKS,
   idempotent: true,
   maxInFlight: 5,
   deliveryTimeoutMs: 30000,

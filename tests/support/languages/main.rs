@@ -1,6 +1,7 @@
 //! What tests/mock/workloads/own/test_languages.py runs.
 mod journal;
 
+use std::env::var;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ fn show(identity: [u8; 28]) {
 
 fn main() -> std::io::Result<()> {
     let journal = Journal::begin(&Settings {
-        client: "probe \"1\" \\",
-        acks: "all",
+        client: &var("PROBE_CLIENT").unwrap(),
+        acks: &var("PROBE_ACKS").unwrap(),
         idempotent: true,
         max_in_flight: Some(5),
         delivery_timeout_ms: Some(30000),

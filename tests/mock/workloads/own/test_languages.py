@@ -40,6 +40,7 @@ VALUES = ["grüße".encode(), b"", b"", b"\x00\xff", b"", b"", b""]
 THREADS = 1000
 """Sends that four threads make together."""
 SETTINGS = ClientSettings('probe "1" \\', "all", True, 5, 30_000, 60_000)
+PROBE = {"PROBE_CLIENT": SETTINGS.client, "PROBE_ACKS": SETTINGS.acks}
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def call(command: tuple[str, ...], folder: Path, **variables: str) -> subprocess
     return subprocess.run(
         command,
         cwd=folder,
-        env=users_environment() | variables,
+        env=users_environment() | PROBE | variables,
         capture_output=True,
         text=True,
         timeout=600,
@@ -129,7 +130,7 @@ def running(language: str, program: Path, own: ProducerFolder) -> Iterator[subpr
     process = subprocess.Popen(
         TOOLCHAINS[language].start,
         cwd=program,
-        env=users_environment() | own.environment(),
+        env=users_environment() | PROBE | own.environment(),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -203,4 +204,15 @@ def test_a_variable_that_is_missing_is_named(
     done = call(TOOLCHAINS[language].start, folder, **own.environment() | {name: ""})
     assert done.returncode != 0
     assert f"the environment variable {name} is not set" in done.stdout + done.stderr
+    assert [file.name for file in own.event_files()] == ["0.jsonl"]
+
+
+@pytest.mark.parametrize(("name", "says"), [("PROBE_CLIENT", "library"), ("PROBE_ACKS", "all")])
+def test_a_setting_that_no_run_could_use_is_refused(
+    program: tuple[str, Path], own: ProducerFolder, name: str, says: str
+) -> None:
+    language, folder = program
+    done = call(TOOLCHAINS[language].start, folder, **own.environment() | {name: " "})
+    assert done.returncode != 0
+    assert says in done.stdout + done.stderr
     assert [file.name for file in own.event_files()] == ["0.jsonl"]
