@@ -117,12 +117,15 @@ def _existing_files(path: Path) -> list[Path]:
         )
     files = files_of(path)
     if not files:
+        of_run = path / PRODUCERS_DIR
         raise BadInput(
             "the folder holds no journal",
             where=str(path),
             expected="a file for each producer, whose name ends in .jsonl",
             found="none: no producer has begun one",
-            next_step=f"see that the program finds {FOLDER_VARIABLE} in its environment",
+            next_step=f"name {of_run}"
+            if of_run.is_dir()
+            else f"see that the program finds {FOLDER_VARIABLE} in its environment",
         )
     return files
 

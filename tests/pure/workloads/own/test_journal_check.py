@@ -164,6 +164,13 @@ def test_a_folder_without_journals_is_told(tmp_path: Path, files: tuple[str, ...
     assert refused.value.where == str(folder)
 
 
+def test_of_the_folder_of_an_arm_the_right_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "producers").mkdir()
+    with pytest.raises(BadInput) as refused:
+        check_journals(tmp_path)
+    assert refused.value.next_step == f"name {tmp_path / 'producers'}"
+
+
 def test_without_any_begin_the_first_file_is_named(tmp_path: Path) -> None:
     write(tmp_path, "0.jsonl", sent(0))
     write(tmp_path, "1.jsonl", "no\n")
