@@ -8,13 +8,13 @@ from checkers.base import SubjectCheck
 from checkers.found import Found
 from checkers.ids.classes import CLASSES
 from checkers.ids.find import find, with_ids
-from checkers.journals.journal import Journal, Readable
+from checkers.journals.journal import JournalSpec, Readable
 from harness.model import id_journal
 from harness.model.run import RunMeta
 
 _JOURNALS = {
-    "sent_ids": Journal(id_journal.SENT_IDS_DIR, id_journal.SENT_IDS),
-    "log_ids": Journal(id_journal.LOG_IDS_DIR, id_journal.LOG_IDS, names_topics=True),
+    "sent_ids": JournalSpec(id_journal.SENT_IDS_DIR, id_journal.SENT_IDS),
+    "log_ids": JournalSpec(id_journal.LOG_IDS_DIR, id_journal.LOG_IDS, names_topics=True),
 }
 
 

@@ -19,7 +19,7 @@ from typer import Argument, Option
 
 from harness.model.config.built_in_files import built_in_files
 from harness.model.errors import BadInput
-from harness.model.progress import MessagesTo, NewActivity, progress_to
+from harness.model.progress import MessagesTo, NewActivity, notices_to, progress_to
 from harness.model.secrets import this_command
 
 EngineWord = Literal["auto", "spark", "sail"]
@@ -134,18 +134,26 @@ def write_new(path: Path, text: str, command: str) -> None:
 @contextmanager
 def show_progress(console: Console, quiet: bool = False) -> Iterator[None]:
     """Show the progress that is reported in the block on `console`: one line that changes on a terminal, a
-    line now and then elsewhere; `quiet` shows none."""
-    if quiet:
-        yield
-    elif console.is_terminal:
-        # As plain text: "[0]" is a partition here, not markup.
-        with console.status("") as status, progress_to(MessagesTo(lambda text: status.update(Text(text)))):
+    line now and then elsewhere; `quiet` shows none. Notices are shown in any case."""
+
+    def show(text: str) -> None:
+        console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+    with notices_to(MessagesTo(show)):
+        if quiet:
             yield
-    else:
-        handler = MessagesTo(lambda text: console.print(text, soft_wrap=True, highlight=False, markup=False))
-        handler.addFilter(NewActivity(_EVERY_SECONDS))
-        with progress_to(handler):
-            yield
+        elif console.is_terminal:
+            # As plain text: "[0]" is a partition here, not markup.
+            with (
+                console.status("") as status,
+                progress_to(MessagesTo(lambda text: status.update(Text(text)))),
+            ):
+                yield
+        else:
+            handler = MessagesTo(show)
+            handler.addFilter(NewActivity(_EVERY_SECONDS))
+            with progress_to(handler):
+                yield
 
 
 def complete_experiment(incomplete: str) -> list[str]:

@@ -23,7 +23,7 @@ from typing import IO, Any, Self
 from harness.cluster.running_cluster import ClusterHolder
 from harness.many.docker_backend import DockerBackend
 from harness.model.errors import ClusterError, KafkaChaosError
-from harness.model.progress import MessagesTo, progress_to, progress_under, report_progress
+from harness.model.progress import MessagesTo, notices_to, progress_to, progress_under, report_progress
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 
@@ -250,7 +250,8 @@ def serve(pipe: Connection, backend: DockerBackend, _lock: Connection | None = N
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
     # When the process that gives the requests has ended, sending raises OSError, which ends the run.
-    with suppress(KeyboardInterrupt), progress_to(MessagesTo(pipe.send)):
+    to_parent = MessagesTo(pipe.send)
+    with suppress(KeyboardInterrupt), progress_to(to_parent), notices_to(to_parent):
         serve_requests(pipe, backend)
 
 

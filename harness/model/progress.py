@@ -1,6 +1,8 @@
 """Progress on long work, as messages of the logger `kafka_chaos.progress`.
 
-Whoever does the work calls `report_progress`; a handler of that logger shows it, or nothing does.
+Whoever does the work calls `report_progress`; a handler of that logger shows it, or nothing does. What a user
+must do for the work to go on is a notice, of the logger `kafka_chaos.notices`: it is shown to those, too, who
+want no progress.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from contextvars import ContextVar
 
 LOGGER = logging.getLogger("kafka_chaos.progress")
 LOGGER.setLevel(logging.INFO)
+NOTICES = logging.getLogger("kafka_chaos.notices")
+NOTICES.setLevel(logging.INFO)
 
 SEPARATOR = " · "
 """Between the parts of a message: the first three name the activity, what follows are its counts."""
@@ -27,6 +31,11 @@ def report_progress(message: str) -> None:
     brokers may contain, become "?": whatever collects log records may have to write them as UTF-8."""
     line = _wording.get()(message)
     LOGGER.info("%s", line.encode("utf-8", "replace").decode())
+
+
+def report_notice(text: str) -> None:
+    """Say what the user must do now; the text may have several lines."""
+    NOTICES.info("%s", text)
 
 
 @contextmanager
@@ -59,11 +68,24 @@ class MessagesTo(logging.Handler):
 @contextmanager
 def progress_to(handler: logging.Handler) -> Iterator[None]:
     """Have `handler` handle progress messages in the block."""
-    LOGGER.addHandler(handler)
+    with _handled(LOGGER, handler):
+        yield
+
+
+@contextmanager
+def notices_to(handler: logging.Handler) -> Iterator[None]:
+    """Have `handler` handle notices in the block."""
+    with _handled(NOTICES, handler):
+        yield
+
+
+@contextmanager
+def _handled(logger: logging.Logger, handler: logging.Handler) -> Iterator[None]:
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        LOGGER.removeHandler(handler)
+        logger.removeHandler(handler)
 
 
 @contextmanager

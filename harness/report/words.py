@@ -7,9 +7,10 @@ from harness.model.run import RunMeta
 from harness.report.workload_words import Moment, WorkloadWords
 from workloads.applications.application_words import APPLICATION
 from workloads.groups.group_words import GROUPS
+from workloads.own.own_words import PROGRAMS
 from workloads.share.share_words import SHARE
 
-WORDS: tuple[WorkloadWords, ...] = (GROUPS, SHARE, APPLICATION)
+WORDS: tuple[WorkloadWords, ...] = (GROUPS, SHARE, PROGRAMS, APPLICATION)
 
 
 def sentences_of(arm: ArmResult) -> dict[str, str]:

@@ -54,6 +54,7 @@ class RunClients(ClosesAtEnd):
         self._running = running
         self.delivery_seconds = setting.arm.producer.delivery_timeout_ms / 1000
         self._transaction_seconds = setting.transaction_seconds
+        self._close_seconds = spec.close_seconds or self.delivery_seconds + _CLOSE_MARGIN_SECONDS
         with ExitStack() as stack:
             processing = 0 if spec.process is None else spec.process.members
             elsewhere = {spec.producers + number: setting.processed_topic for number in range(processing)}
@@ -99,7 +100,7 @@ class RunClients(ClosesAtEnd):
         Raises:
             JournalError: a journal could not be written.
         """
-        self.producers.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
+        self.producers.close(self._close_seconds)
         # read_committed readers wait at an open transaction until its coordinator ends it.
         seconds = _CATCH_UP_SECONDS + (self._transaction_seconds or 0.0)
         caught_up = self.readers.catch_up(time.monotonic() + seconds)

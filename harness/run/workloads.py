@@ -15,6 +15,7 @@ from workloads.base import RunningWorkload
 from workloads.groups.group_offsets import GroupOffsets
 from workloads.java import java_clients
 from workloads.own.own_programs import OwnPrograms, own_producers
+from workloads.own.program_command import check_program
 from workloads.share.share_groups import ShareGroups
 from workloads.transactions.polling_transactions import PollingTransactions
 from workloads.transactions.processors import Processors
@@ -63,8 +64,11 @@ def check_settings_of(experiment: Experiment, arm: Arm) -> None:
     """Refuse what cannot work before anything is started.
 
     Raises:
-        BadInput: no such built-in application, or wrong options.
+        BadInput: no such built-in application, or wrong options; or no such program of the user's.
         PrerequisiteMissing: what an application needs is not available.
     """
+    own = experiment.workload_of(arm).own
+    if own is not None:
+        check_program(own, f"experiment {experiment.name}, arm {arm.name}")
     if (application := experiment.application_of(arm)) is not None:
         prepare(application)

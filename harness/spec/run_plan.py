@@ -56,6 +56,8 @@ class RunPlan:
     most_down: int
     applications: tuple[str, ...] = ()
     """The application under test of each arm that has one, in words."""
+    programs: tuple[str, ...] = ()
+    """The program with the producers of each arm for which the run starts one, in words."""
     without_faults: tuple[str, ...] = ()
     """The arms that run without faults."""
 
@@ -80,6 +82,11 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
             for arm in experiment.arms
             if (words := experiment.application_in_words(arm)) is not None
         ),
+        programs=tuple(
+            f"arm {arm.name}: {words}"
+            for arm in experiment.arms
+            if (words := experiment.workload_of(arm).program_in_words) is not None
+        ),
         without_faults=tuple(arm.name for arm in experiment.arms if arm.without_faults),
     )
 
@@ -100,6 +107,7 @@ def lines(plan: RunPlan) -> Iterator[str]:
     """A plan as text."""
     yield f"plan of {plan.experiment}, seed {plan.seed}: {plan.cluster}"
     yield from (f"application of {application}" for application in plan.applications)
+    yield from (f"program of {program}" for program in plan.programs)
     yield from (f"arm {arm}: without faults" for arm in plan.without_faults)
     for step in plan.steps:
         yield ""

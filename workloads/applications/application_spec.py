@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, model_validator
 
 from harness.model.application_meta import Guarantee
+from harness.model.environment import check_passable
 from harness.model.errors import closest
 from harness.model.frozen import Frozen
 from harness.spec.cluster import OutputCluster
@@ -198,6 +199,7 @@ class ApplicationSpec(Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> ApplicationSpec:
+        check_passable(self.run.texts, self.env)
         placeholders = [(text, name) for text in self.texts for name in _PLACEHOLDER.findall(text)]
         for text, name in placeholders:
             meant = name if name in (*PLACEHOLDERS, "port") else _OTHER_NAMES.get(name)

@@ -21,10 +21,11 @@ from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node
 from harness.model.errors import BadInput, ClusterError
 from harness.model.host.fetched import last_lines
+from harness.model.host.process_group import ProcessCommand
 from harness.model.node_layout import FIRST_APPLICATION_ID, INTERNAL_PORT
 from harness.model.polling import poll_within
 from workloads.applications.application_spec import ContainerApplication
-from workloads.applications.host_process import HostProcess, InstanceCommand
+from workloads.applications.host_process import HostProcess
 
 STATE = "/state"
 """The state folder of a container. It survives restarts, because the same container starts again."""
@@ -86,7 +87,7 @@ class ApplicationContainers(RunningNodes):
         ]
         self._addresses = {node.id: cluster.spare_address(n) for n, node in enumerate(self.nodes)}
 
-    def make(self, number: int, spec: ContainerApplication, command: InstanceCommand) -> None:
+    def make(self, number: int, spec: ContainerApplication, command: ProcessCommand) -> None:
         """Create the container of a node, with its files and an empty state folder.
 
         Raises:
@@ -150,7 +151,7 @@ class ContainerInstance:
         containers: ApplicationContainers,
         number: int,
         spec: ContainerApplication,
-        command: InstanceCommand,
+        command: ProcessCommand,
         log: Path,
         state: Path,
     ) -> None:

@@ -14,6 +14,7 @@ from harness.model.application_journal import APPLICATION_DIR
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.host.orphans import mark_of
+from harness.model.host.process_group import ProcessCommand
 from harness.model.journal import RowSink
 from workloads.applications.application_spec import ApplicationSpec, DrainedWhen, ReadyWhen
 from workloads.applications.built_in.built_in import BUILT_IN, BuiltIn, find, processed_offsets
@@ -27,7 +28,7 @@ from workloads.applications.container_instance import (
     require_image,
 )
 from workloads.applications.group_watch import GroupWatch
-from workloads.applications.host_process import HostProcess, InstanceCommand
+from workloads.applications.host_process import HostProcess
 from workloads.applications.outputs.identity_spec import CallableIdentity, HeaderIdentity, JsonIdentity
 from workloads.applications.outputs.output_identity import OutputIdentity
 from workloads.applications.outputs.templated_values import input_by_template
@@ -197,7 +198,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
 
 
 def _instances(
-    spec: ApplicationSpec, around: Surroundings, commands: Sequence[InstanceCommand]
+    spec: ApplicationSpec, around: Surroundings, commands: Sequence[ProcessCommand]
 ) -> list[Instance]:
     logs = [around.folder / APPLICATION_DIR / f"instance-{number}.log" for number in range(len(commands))]
     if spec.run.container is None:
@@ -255,7 +256,7 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
     }
 
 
-def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> InstanceCommand:
+def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> ProcessCommand:
     """The command line of an instance."""
 
     def filled(text: str) -> str:
@@ -269,10 +270,10 @@ def command_of(prepared: Prepared, placeholders: Mapping[str, str]) -> InstanceC
         assert prepared.options is not None
         if prepared.jars:
             environment = {JARS_VARIABLE: os.pathsep.join(map(str, prepared.jars)), **environment}
-        return InstanceCommand(
+        return ProcessCommand(
             command_line(prepared.built_in.name, placeholders, prepared.options), environment
         )
-    return InstanceCommand(tuple(map(filled, spec.run.texts)), environment)
+    return ProcessCommand(tuple(map(filled, spec.run.texts)), environment)
 
 
 def group_of(topic: str) -> str:

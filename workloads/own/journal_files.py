@@ -62,6 +62,7 @@ def take_over_files(
     *,
     ids: RowSink | None = None,
     steps: Callable[[Times], Steps] = lambda _: 0,
+    waited: float | None = None,
 ) -> Iterator[TakenOver]:
     """Add what these files hold to the journals of a run, one after the other. `transactions` None: they are
     counted only. The arguments are those of `import_events`.
@@ -75,7 +76,12 @@ def take_over_files(
         problem: BadInput | str | None
         try:
             problem = import_events(
-                file, target, journal, rows, taken=taken, ids=ids, steps=steps, settings=settings
+                *(file, target, journal, rows),
+                taken=taken,
+                ids=ids,
+                steps=steps,
+                settings=settings,
+                waited=waited,
             )
         except BadInput as error:
             problem = error

@@ -1,13 +1,19 @@
-"""The user's own producers in an arm: the folder in which their programs find where to write."""
+"""The user's own producers in an arm: the folder in which their programs find where to write, and those
+programs that the run starts."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from harness.model.errors import JournalError
+from harness.model.host.orphans import mark_of
+from harness.model.host.process_group import ProcessGroup
 from harness.model.id_journal import LOG_IDS_DIR, SENT_IDS, SENT_IDS_DIR
 from harness.model.journal import RowSink
+from harness.model.progress import report_notice
 from harness.model.run import RecordIds
 from harness.run.arm_setting import ArmSetting
 from workloads.base import ArmClients, RunningWorkload
@@ -15,21 +21,27 @@ from workloads.own.client_settings import Judged, corrected
 from workloads.own.log_ids import log_ids
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
+from workloads.own.program_command import commands_of
+from workloads.own.started_programs import StartedPrograms, describe_program
+from workloads.own.strayed import strayed_records
+from workloads.records.config.own_producer_spec import OwnProducerSpec
 from workloads.records.journal.row_journal import RowJournal
 from workloads.records.reader.final_reader import AlsoWritten
 
 
 class OwnPrograms(RunningWorkload):
-    """The folder that the user's programs wait for."""
+    """The folder that the user's programs wait for, and the programs, if the run starts them."""
 
     def __init__(self, setting: ArmSetting) -> None:
         self._setting = setting
-        own = setting.workload_spec.own
-        self._id = None if own is None else own.id
+        self._spec = setting.workload_spec.own or OwnProducerSpec()
+        self._folder = ProducerFolder(setting.folder / PRODUCERS_DIR)
         self.ids: RowSink | None = None
         """Takes rows of SENT_IDS, if records have an id of their own."""
         self.producers: OwnProducers | None = None
         """Once they are waited for."""
+        self.started: StartedPrograms | None = None
+        """None: the run starts none, or has not started them yet."""
 
     @classmethod
     def of(cls, setting: ArmSetting) -> OwnPrograms | None:
@@ -39,29 +51,73 @@ class OwnPrograms(RunningWorkload):
     def created(self) -> None:
         arm = self._setting
         acks = arm.arm.producer.acks
-        target = ProducerTarget(arm.run_id, arm.topic, acks, arm.cluster.bootstrap, self._id)
-        ProducerFolder(arm.folder / PRODUCERS_DIR).create(target)
+        target = ProducerTarget(arm.run_id, arm.topic, acks, arm.cluster.bootstrap, self._spec.id)
+        self._folder.create(target)
 
     def connect(self, clients: ArmClients, stack: ExitStack) -> None:  # noqa: ARG002
-        if self._id is not None:
-            self.ids = stack.enter_context(RowJournal(self._setting.folder / SENT_IDS_DIR, SENT_IDS))
+        """Start the programs, or tell the user with which variables to start them; leaving the stack ends
+        them."""
+        arm, spec, variables = self._setting, self._spec, self._folder.environment()
+        if spec.id is not None:
+            self.ids = stack.enter_context(RowJournal(arm.folder / SENT_IDS_DIR, SENT_IDS))
+        commands = commands_of(spec, variables, arm.workload_spec.producers)
+        if not commands:
+            report_notice(block(arm.arm.name, arm.workload_spec.producers, variables))
+            return
+        mark = mark_of(arm.cluster.name, arm.topic)
+        programs = []
+        for number, command in enumerate(commands):
+            name = f"program of producer {number}" if spec.one_each else "program"
+            log = self._folder.path / f"program-{number}.log"
+            programs.append(
+                ProcessGroup(name, command, log, mark, noun="program", key="`command` below `own`")
+            )
+        self.started = StartedPrograms(programs)
+        stack.callback(self.started.remove)
+        self.started.start()
 
     def also_read(self, topic: str) -> AlsoWritten | None:
-        if self._id is None:
+        place = self._spec.id
+        if place is None:
             return None
-        return AlsoWritten(self._setting.folder / LOG_IDS_DIR, log_ids(self._id, topic))
+        return AlsoWritten(self._setting.folder / LOG_IDS_DIR, log_ids(place, topic))
+
+    def finish(self) -> list[str]:
+        """Look whether the topic holds what was journaled."""
+        try:
+            return strayed_records(self._setting.folder, self._setting.topic)
+        except JournalError as error:
+            return [str(error)]
 
     def meta(self) -> Mapping[str, Any]:
-        ids = None if self._id is None else RecordIds(place=self._id.words(), times=self._id.times)
-        return {"ids": ids, **self._corrected()}
+        place = self._spec.id
+        ids = None if place is None else RecordIds(place=place.words(), times=place.times)
+        return {"ids": ids, **self._of_programs()}
 
-    def _corrected(self) -> Mapping[str, Any]:
+    def _of_programs(self) -> Mapping[str, Any]:
         if self.producers is None:
             return {}
         settings, workload = self._setting.arm.producer, self._setting.workload_spec
         idempotent = settings.enable_idempotence or workload.transactional
         of_arm = Judged(settings.acks, idempotent, settings.max_in_flight)
-        return corrected(of_arm, self.producers.settings, producers=self.producers.opened)
+        known = corrected(of_arm, self.producers.settings, producers=self.producers.opened)
+        if self.started is None:
+            return known
+        programs = self.started.metas()
+        # A program whose journal is whole says with its code what it thinks of its own sends.
+        failed = () if self.producers.problems else [one for one in programs if one.code and not one.stopped]
+        remarks = (*known.get("remarks", ()), *map(describe_program, failed))
+        return {**known, "programs": programs, "remarks": remarks}
+
+    def abort(self) -> None:
+        if self.started is not None:
+            self.started.remove()
+
+
+def block(arm: str, producers: int, variables: Mapping[str, str]) -> str:
+    """What a user copies into the shell of a program that the run waits for."""
+    lines = (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+    return "\n".join((f"# arm {arm} waits for {producers} producer(s) of a program started with:", *lines))
 
 
 def own_producers(
@@ -73,6 +129,8 @@ def own_producers(
     folder = ProducerFolder(setting.folder / PRODUCERS_DIR)
     (programs,) = (workload for workload in running if isinstance(workload, OwnPrograms))
     expected = setting.workload_spec.producers
-    producers = OwnProducers(folder, expected, clients.sends, clients.transactions, programs.ids)
+    producers = OwnProducers(
+        *(folder, expected, clients.sends, clients.transactions), programs=programs.started, ids=programs.ids
+    )
     programs.producers = producers
     return producers

@@ -3,6 +3,7 @@
     target.json        the run and the topic that the producers write for
     begun              exists once the first write step of the run has begun
     over               exists once the write steps of the run are over
+    program-*.log      what programs printed that the run started
     *.jsonl            events of one producer each (`workloads.own.json_events`); those of `journaled` are
                        named by its number: 0.jsonl, 1.jsonl, ...
 
@@ -24,8 +25,8 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 
 from harness.model.errors import BadInput, JournalError
-from workloads.records.config.id_spec import IdSpec
 from harness.model.polling import poll_within
+from workloads.records.config.id_spec import IdSpec
 from workloads.records.record.identity import MAX_PRODUCER, MAX_RUN
 
 FOLDER_VARIABLE = "KAFKA_CHAOS_JOURNAL"

@@ -184,6 +184,7 @@ def import_events(
     ids: RowSink | None = None,
     steps: Callable[[Times], Steps] = lambda _: 0,
     settings: dict[int, ClientSettings] | None = None,
+    waited: float | None = None,
 ) -> str | None:
     """Add the sends and transactions of the producer of `file` to the journals of a run. Sends without a
     report stay open. Memory grows with the sends and transactions that are open, and the numbers
@@ -197,6 +198,7 @@ def import_events(
         ids: takes rows of SENT_IDS, of the records that have an id of their own.
         steps: the write steps of sends, from their times (ns).
         settings: by producer, what its client says of itself; that of the file is added, if it says it.
+        waited: for how many seconds its last line was waited for (None: it was not).
 
     Raises:
         BadInput: a line cannot be used, the file is of another run or topic, or its producer is
@@ -235,4 +237,8 @@ def import_events(
                 replay.take(line)
     finally:
         replay.finish()
-    return None if ended else f"{file.name} does not end with `end`{cut}: what was sent last is not known"
+    if ended:
+        return None
+    setting = "`own: {close_seconds: N}`"
+    within = "" if waited is None else f" within {waited:g} s of the write steps ({setting})"
+    return f"{file.name} does not end with `end`{within}{cut}: what was sent last is not known"

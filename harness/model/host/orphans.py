@@ -1,4 +1,5 @@
-"""Ends the processes of applications whose harness is gone: each carries a mark in its environment."""
+"""Ends the processes of programs whose harness is gone: of applications under test, and of the user's own
+producers. Each carries a mark in its environment."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ from harness.model.host import processes
 from harness.model.host.processes import owner_has_ended, owner_label
 
 MARK = "KAFKA_CHAOS_APPLICATION"
-"""Environment variable of the processes of an application: name of the cluster, and owner label."""
+"""Environment variable of these processes: name of the cluster, owner label, and the part of the run."""
+_PART = "#"
 
 
-def mark_of(cluster: str) -> str:
-    """The value of the variable for an application that this process starts beside `cluster`."""
-    return f"{cluster} {owner_label(os.getpid())}"
+def mark_of(cluster: str, part: str = "") -> str:
+    """The value of the variable for a program that this process starts beside `cluster`. Programs that end
+    apart from each other have different parts."""
+    mark = f"{cluster} {owner_label(os.getpid())}"
+    return f"{mark}{_PART}{part}" if part else mark
 
 
 def end_marked(mark: str) -> int:
@@ -22,12 +26,12 @@ def end_marked(mark: str) -> int:
 
 
 def end_orphans(cluster: str | None = None, *, everything: bool = False) -> int:
-    """Kill the processes of applications whose harness has ended, or, with `everything`, of all harnesses of
+    """Kill the processes of programs whose harness has ended, or, with `everything`, of all harnesses of
     this machine; with `cluster` only those beside it. Returns how many. Containers of applications carry the
     labels of the cluster's own, and are removed with these."""
 
     def wanted(value: str) -> bool:
-        name, _, owner = value.partition(" ")
+        name, _, owner = value.partition(_PART)[0].partition(" ")
         return cluster in (None, name) and (everything or owner_has_ended(owner))
 
     return processes.end_carrying(MARK, wanted)

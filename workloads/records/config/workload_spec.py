@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.frozen import Frozen
-from workloads.records.config.id_spec import IdSpec
+from harness.model.secrets import format_command
+from workloads.records.config.own_producer_spec import OwnProducerSpec
 from workloads.records.config.payload_spec import PayloadSpec
 from workloads.records.config.reader_spec import ReaderSpec
 from workloads.records.record.identity import PREFIX
@@ -76,32 +77,13 @@ class ScriptedProducerSpec(Frozen):
         return self
 
 
-class OwnProducerSpec(Frozen):
-    """Producers of the user's own program, which journal what they send (`kafka_chaos.journaled`, or events
-    in JSON lines). With `transactional` they write transactions.
-
-    Some clients number records some time after `send` was called, so that sends that are not awaited may
-    overtake each other inside the client, idempotent or not (kafkajs, platformatic, rskafka). With
-    `order: none` records of such a client that are late are counted and break no verdict; with `sent` they
-    do, if the producer is idempotent or has one request in flight.
-    """
-
-    transactional: bool = False
-    order: Literal["sent", "none"] = Field(
-        "sent", description="`none`: the client does not keep the order in which sends are called"
-    )
-    id: IdSpec | None = Field(
-        None, description="where a record has an id of its own, by which it is judged, too"
-    )
-
-
 class WorkloadSpec(Frozen):
     """How much is written, by which client, and how it is spread.
 
     `client` is "librdkafka"; or "java", the Java client, at most about 4,000 records/s; or "driven", Java
     producers that only make the calls of drive steps (`driven` holds their settings). All write the same
-    records. With "own" a program of the user's writes (`own` holds what it does), and the run waits for
-    `producers` of its producers.
+    records. With "own" a program of the user's writes (`own` holds what it does, and how the run starts it),
+    and the run waits for `producers` of its producers.
 
     `record_size` is the size of a value in bytes. With `keys` the key id is seq % keys; without, records have
     no key. `spread` says who chooses the partition: with `even` the workload (key % partitions, or round
@@ -165,6 +147,21 @@ class WorkloadSpec(Frozen):
         return tuple(
             ReaderSpec(name=f"polls-{number}", isolation=isolation) for number in range(self.producers)
         )
+
+    @property
+    def program_in_words(self) -> str | None:
+        """The program that the run starts, with its arguments, on one line; None: it starts none."""
+        if self.own is None or self.own.command is None:
+            return None
+        each = self.own.one_each and self.producers > 1
+        times = f", once for each of {self.producers} producers" if each else ""
+        return f"{format_command(self.own.command)}{times}"
+
+    @property
+    def close_seconds(self) -> float | None:
+        """How long after the write steps producers may take to end, in seconds, as the experiment says; None:
+        it does not."""
+        return None if self.own is None else self.own.close_seconds
 
     @property
     def transactional(self) -> bool:

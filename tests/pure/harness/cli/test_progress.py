@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from harness.cli.options import show_progress
-from harness.model.progress import report_progress
+from harness.model.progress import report_notice, report_progress
 
 pytestmark = pytest.mark.pure
 
@@ -49,3 +49,16 @@ def test_brackets_are_text(terminal: bool) -> None:
 
 def test_quiet_shows_nothing() -> None:
     assert output_of("a", "b", quiet=True) == ""
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_notice_is_shown_to_those_who_want_no_progress(quiet: bool, terminal: bool) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=terminal, width=20, color_system=None)
+    text = "export KAFKA_CHAOS_JOURNAL=/results/[1]/producers\nexport KAFKA_CHAOS_RUN=17\n"
+    with show_progress(console, quiet):
+        report_progress("waiting")
+        report_notice(text)
+    assert text in stream.getvalue(), "whole lines, as they are"
+    assert ("waiting" in stream.getvalue()) is not quiet

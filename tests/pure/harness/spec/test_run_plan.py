@@ -356,6 +356,28 @@ def test_a_replay_has_the_times_and_nodes_of_the_run(tmp_path: Path) -> None:
     assert parse(yaml.safe_dump(json.loads(again.model_dump_json(by_alias=True))), "again") == again
 
 
+def started_by_the_run(producers: int = 3) -> Experiment:
+    workload = {
+        "client": "own",
+        "producers": producers,
+        "own": {"command": ["python", "shop.py", "{producer}", "sasl.password=hidden"]},
+    }
+    changed = mine().model_dump(by_alias=True) | {"workload": workload}
+    return Experiment.model_validate(changed)
+
+
+def test_a_replay_starts_the_programs_that_the_run_started(tmp_path: Path) -> None:
+    again = replay(started_by_the_run(), saved_run(tmp_path))
+    assert again.workload == started_by_the_run().workload
+
+
+@pytest.mark.parametrize(("producers", "times"), [(1, ""), (3, ", once for each of 3 producers")])
+def test_a_plan_names_the_program_that_the_run_starts(producers: int, times: str) -> None:
+    text = "\n".join(lines(plan_of(started_by_the_run(producers), 1)))
+    assert f"program of arm a: python shop.py '{{producer}}' 'sasl.password=***'{times}\n" in text
+    assert "program of" not in "\n".join(lines(plan_of(mine(), 1)))
+
+
 def sampled(folder: Path, *rows: tuple[str, int, int | None, list[int]]) -> None:
     samples = TableFile(folder / SAMPLES_DIR / "part-0.parquet", SAMPLES)
     for at, (topic, partition, leader, isr) in enumerate(rows):

@@ -47,6 +47,8 @@ def _experiment(tested: Any, **arm: Any) -> Experiment:
         ({"run": {"process": ["a", "{topic}"]}}, "'{topic}' holds {topic}: did you mean {input}?"),
         ({**PROCESS, "env": {"B": "{brokers}"}}, "'{brokers}' holds {brokers}: did you mean {bootstrap}?"),
         ({**PROCESS, "env": {"A": True}}, "env.A: a text is expected: put it in quotes"),
+        ({**PROCESS, "env": {"A=B": "c"}}, "'A=B' cannot be the name of an environment variable"),
+        ({"run": {"process": ["a", "\0"]}, "group": "g"}, "a character that no program can be given"),
         ({**PROCESS, "enf": {}}, "enf: there is no such key"),
         ({**PROCESS, "output": {"topic": {}, "table": "parquet"}}, "a `topic` or a `table`, not both"),
         ({**PROCESS, "output": {"table": "parquet", "path": "a/../../b"}}, "cannot contain `..`"),

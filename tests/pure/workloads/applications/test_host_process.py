@@ -13,8 +13,9 @@ import pytest
 
 from harness.model.errors import BadInput
 from harness.model.host import processes
+from harness.model.host.process_group import ProcessCommand
 from harness.model.polling import poll_within
-from workloads.applications.host_process import HostProcess, InstanceCommand
+from workloads.applications.host_process import HostProcess
 
 pytestmark = pytest.mark.pure
 
@@ -27,7 +28,7 @@ time.sleep(600)
 
 
 def _process(tmp_path: Path, program: str) -> HostProcess:
-    command = InstanceCommand((sys.executable, "-c", program), {"KC_TEST": "yes"})
+    command = ProcessCommand((sys.executable, "-c", program), {"KC_TEST": "yes"})
     return HostProcess("application 0", command, tmp_path / "log", f"kc-test {tmp_path}")
 
 
@@ -121,7 +122,7 @@ def test_its_environment_its_last_lines_and_its_code(tmp_path: Path) -> None:
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     one = HostProcess(
-        "application 0", InstanceCommand(("/no/such/command",), {}), tmp_path / "log", f"kc-test {tmp_path}"
+        "application 0", ProcessCommand(("/no/such/command",), {}), tmp_path / "log", f"kc-test {tmp_path}"
     )
     with pytest.raises(BadInput, match="the application cannot be started"):
         one.start()
@@ -136,7 +137,7 @@ def test_a_restart_that_fails_signals_no_group_that_has_ended(
     program.write_text("#!/bin/sh\nexit 7\n")
     program.chmod(0o755)
     one = HostProcess(
-        "application 0", InstanceCommand((str(program),), {}), tmp_path / "log", f"kc-test {tmp_path}"
+        "application 0", ProcessCommand((str(program),), {}), tmp_path / "log", f"kc-test {tmp_path}"
     )
     one.start()
     assert poll_within(30, lambda: "running" if one.is_running() else None) is None
@@ -181,5 +182,5 @@ def test_a_folder_of_its_table_that_is_removed_meanwhile_holds_nothing(
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", removed)
-    one = HostProcess("application 0", InstanceCommand(("true",), {}), tmp_path / "log", "kc-test")
+    one = HostProcess("application 0", ProcessCommand(("true",), {}), tmp_path / "log", "kc-test")
     assert one.table_size(str(table)) == (("part-0", 3),)

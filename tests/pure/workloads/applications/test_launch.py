@@ -14,6 +14,7 @@ import pytest
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
+from harness.model.host.process_group import ProcessCommand
 from workloads.applications.application_spec import (
     ApplicationSpec,
     ContainerApplication,
@@ -28,7 +29,6 @@ from workloads.applications.container_instance import (
     bootstrap_of,
     require_image,
 )
-from workloads.applications.host_process import InstanceCommand
 from workloads.applications.launch import (
     Prepared,
     Surroundings,
@@ -103,7 +103,7 @@ def test_the_file_of_a_container_is_mounted(tmp_path: Path) -> None:
     cluster = SimpleNamespace(name="kc", client=client, toolbox=None, spare_address=lambda _: "10.0.0.9")
     mounts = {str(tmp_path): {"bind": "/input", "mode": "ro"}}
     containers = ApplicationContainers(cast(ManagedCluster, cluster), 1, mounts)
-    containers.make(containers.nodes[0].id, ContainerApplication(image="i"), InstanceCommand((), {}))
+    containers.make(containers.nodes[0].id, ContainerApplication(image="i"), ProcessCommand((), {}))
     assert made["volumes"] == mounts
 
 

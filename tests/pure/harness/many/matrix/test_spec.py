@@ -45,6 +45,23 @@ def test_axes_multiply_and_set_what_they_say() -> None:
     assert {experiment(arm).topic.config["min.insync.replicas"] for arm in found} == {"2"}
 
 
+def test_an_axis_may_start_programs_of_ones_own() -> None:
+    """What a level says below `own` takes the place of all that the base says there."""
+    levels = {
+        "franz": {"workload": {"own": {"command": ["./franz", "{bootstrap}"], "close_seconds": 60}}},
+        "kafkajs": {"workload": {"own": {"command": ["node", "kafkajs.js"], "env": {"ACKS": "1"}}}},
+    }
+    base = {
+        "workload": {"client": "own", "own": {"command": ["true"]}},
+        "steps": [{"write": {"name": "load", "seconds": 1}}],
+    }
+    found = [experiment(arm).workload.own for arm in arms(base=base, axes={"program": {"levels": levels}})]
+    assert [(own.command[0], own.env, own.close_seconds) for own in found] == [
+        ("./franz", {}, 60),
+        ("node", {"ACKS": "1"}, None),
+    ]
+
+
 def test_every_kind_of_axis() -> None:
     axes = {
         "acks": {"producer": "acks", "values": ["all"]},

@@ -19,12 +19,13 @@ pytestmark = pytest.mark.pure
 _HARNESS = """
 import sys, time
 from pathlib import Path
-from workloads.applications.host_process import InstanceCommand, HostProcess
+from harness.model.host.process_group import ProcessCommand
+from workloads.applications.host_process import HostProcess
 from harness.model.host.orphans import mark_of
 sleeper = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], "
 sleeper += "start_new_session=True); import time; time.sleep(600)"
-command = InstanceCommand((sys.executable, "-c", sleeper), {})
-one = HostProcess("application 0", command, Path(sys.argv[2]), mark_of(sys.argv[1]))
+command = ProcessCommand((sys.executable, "-c", sleeper), {})
+one = HostProcess("application 0", command, Path(sys.argv[2]), mark_of(sys.argv[1], sys.argv[3]))
 one.start()
 print(one.pid, flush=True)
 time.sleep(600)
@@ -50,10 +51,11 @@ def _marked(cluster: str) -> list[int]:
     return found
 
 
-def test_a_killed_harness_leaves_processes_that_are_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["", "arm"])
+def test_a_killed_harness_leaves_processes_that_are_ended(part: str, tmp_path: Path) -> None:
     cluster = f"kc-{uuid.uuid4().hex[:8]}"
     harness = subprocess.Popen(
-        [sys.executable, "-c", _HARNESS, cluster, str(tmp_path / "log")], stdout=subprocess.PIPE
+        [sys.executable, "-c", _HARNESS, cluster, str(tmp_path / "log"), part], stdout=subprocess.PIPE
     )
     try:
         assert harness.stdout is not None
@@ -75,8 +77,11 @@ def test_a_killed_harness_leaves_processes_that_are_ended(tmp_path: Path) -> Non
         end_orphans(cluster, everything=True)
 
 
-def test_only_an_equal_mark_is_ended() -> None:
-    mine, others = mark_of(f"kc-{uuid.uuid4().hex[:8]}"), mark_of(f"kc-{uuid.uuid4().hex[:8]}")
+@pytest.mark.parametrize("part", ["", "arm"])
+def test_only_an_equal_mark_is_ended(part: str) -> None:
+    """Programs of two arms end apart from each other."""
+    cluster = f"kc-{uuid.uuid4().hex[:8]}"
+    mine, others = mark_of(cluster, part), mark_of(cluster, "other")
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
     both = [subprocess.Popen(sleep, env={**os.environ, MARK: mark}) for mark in (mine, others)]
     try:
