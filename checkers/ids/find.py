@@ -10,9 +10,10 @@ from checkers.evidence.findings import MOST_OFFSETS, as_findings, is_of
 from checkers.evidence.windows import open_windows
 from checkers.found import Found
 from checkers.ids.classes import CLASSES
-from checkers.ids.stories import with_places, with_story
+from checkers.ids.stories import with_locations, with_story
 from checkers.journals.topic_partition import partition_of
-from checkers.journals.views import Scratch, Views, readable
+from checkers.journals.views import Scratch, Views
+from checkers.records.ids import ids_in_the_log, ids_of_records
 from checkers.sql import comparable
 from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
@@ -26,7 +27,7 @@ def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
     ids = views.meta.ids
     if ids is None:
         return Found()
-    log = scratch.materialize("log-ids", in_the_log(views))
+    log = scratch.materialize("log-ids", ids_in_the_log(views))
     sent = scratch.materialize("sent-ids", sent_with_ids(views, log, findings))
     if sent.isEmpty() and log.isEmpty():
         if views.sends.isEmpty():
@@ -36,27 +37,13 @@ def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
         )
     facts = facts_of(sent, log, ids.times)
     wrong = scratch.materialize("wrong-ids", facts.where(_wrong()))
-    wrong = with_places(with_story(wrong, sent), log, views.topics)
+    wrong = with_locations(with_story(wrong, sent), log, views.topics)
     columns = {
         "count": F.col("sends"),
         "partition": partition_of(F.col("topic_partition")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), F.lit(False)),
     }
     return findings_of(CLASSES, wrong, columns)
-
-
-def in_the_log(views: Views) -> DataFrame:
-    """The records of the final read that have an id: `id` (string), `topic_partition`, `offset` (bigint),
-    `producer` (int), `seq` (bigint; both null: no identity of this run). Of a transactional run those that
-    readers of committed records get."""
-    place = ["topic_partition", "offset"]
-    ids = views.journal("log_ids").select("id", *place)
-    ours = readable() & (F.col("run") == views.meta.run_id)
-    known = views.reads.where(ours).select(*place, *_RECORD)
-    rows = ids.join(known, place, "left")
-    if views.meta.transactional:
-        rows = rows.join(views.committed.select(*place), place, "left_semi")
-    return rows.select("id", *place, *_RECORD)
 
 
 def sent_with_ids(views: Views, log: DataFrame, findings: DataFrame) -> DataFrame:
@@ -131,14 +118,6 @@ def _wrong() -> Column:
     copies = F.coalesce("copies", F.lit(0).cast("bigint"))
     absent = (copies == 0) & (F.coalesce("acked", F.lit(0).cast("bigint")) > 0)
     return F.col("sends").isNull() | absent | (copies > F.col("meant")) | F.col("late")
-
-
-def ids_of_records(views: Views) -> DataFrame:
-    """The ids of the run's records, which their sends or the log name: `producer` (int), `seq` (bigint), `id`
-    (string), one row per record."""
-    named = views.journal("sent_ids").select(*_RECORD, "id")
-    read = in_the_log(views).where(F.col("producer").isNotNull()).select(*_RECORD, "id")
-    return named.unionByName(read).groupBy(*_RECORD).agg(F.min("id").alias("id"))
 
 
 def with_ids(views: Views, findings: DataFrame) -> DataFrame:

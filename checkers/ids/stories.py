@@ -33,7 +33,7 @@ def with_story(rows: DataFrame, sent: DataFrame) -> DataFrame:
     return rows.join(stories, "id", "left").withColumn("story", F.concat("story", rest))
 
 
-def with_places(rows: DataFrame, log: DataFrame, topics: Sequence[str]) -> DataFrame:
+def with_locations(rows: DataFrame, log: DataFrame, topics: Sequence[str]) -> DataFrame:
     """`rows`, one per `id`, with `places` (string): the first places of the id in the log, such as "t-0@41".
     Null: there are none."""
     order = Window.partitionBy("id").orderBy("topic_partition", "offset")

@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 from checkers.engine.failures import cause_of, is_failure, is_gone
 from checkers.evidence.findings import FINDINGS, is_of
-from checkers.ids.find import ids_of_records
 from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import partition_of, topic_of
 from checkers.journals.views import Views, is_embedded, read_parquet, readable
@@ -31,6 +30,7 @@ from checkers.questions.query import (
 )
 from checkers.records.classes import CLASSES
 from checkers.records.facts import facts_of_records, with_txn_outcome
+from checkers.records.ids import ids_of_records
 from checkers.registry import load_whole_run
 from checkers.sql import comparable, ddl
 from harness.model.errors import CheckError

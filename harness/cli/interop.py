@@ -18,7 +18,7 @@ from harness.cli.options import (
 )
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
-from workloads.records.config.id_spec import PLACES, parse_place
+from workloads.records.config.id_spec import PLACES, parse_id_location
 
 FolderArgument = Annotated[Path, Argument(help="The run folder to write.")]
 IdempotentOption = Annotated[bool, Option("--idempotent", help="The producers were idempotent.")]
@@ -133,7 +133,7 @@ def import_sends(
             idempotent=idempotent,
             max_in_flight=max_in_flight,
             transaction_timeout_ms=transaction_timeout_ms,
-            ids=None if record_id is None else parse_place(record_id, id_times),
+            ids=None if record_id is None else parse_id_location(record_id, id_times),
         ),
         folder,
     )

@@ -21,7 +21,7 @@ class HandedOut:
         self._journal, self._explicit = journal, explicit
         self._error_before: BaseException | None = None
         self._in_hand: dict[int, Any] = {}
-        self._batches: list[Batch] = []
+        self._batches: list[HandedOutBatch] = []
 
     def one(self, record: Any) -> Any:
         """A record is handed out by itself."""
@@ -29,10 +29,10 @@ class HandedOut:
         self.take(record)
         return record
 
-    def batch(self, records: Sequence[Any]) -> Batch:
+    def batch(self, records: Sequence[Any]) -> HandedOutBatch:
         """Records are handed out together."""
         self._error_before = sys.exc_info()[1]
-        batch = Batch(records, self)
+        batch = HandedOutBatch(records, self)
         self._batches.append(batch)
         return batch
 
@@ -78,7 +78,7 @@ class HandedOut:
         return error is not None and error is not self._error_before and not isinstance(error, GeneratorExit)
 
 
-class Batch(list[Any]):
+class HandedOutBatch(list[Any]):
     """Records that were handed out together: a list that notes which of them the program takes."""
 
     def __init__(self, records: Iterable[Any], hand: HandedOut) -> None:

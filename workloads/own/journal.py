@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from workloads.own.journaled_client import as_bytes
 from workloads.own.json_events import EventLine, parse_settings
 from workloads.own.own_journal import ANY_PARTITION, BegunTransaction, OwnJournal
 from workloads.own.producer_folder import ProducerFolder, open_folder
+from workloads.own.record_ids import id_of
 from workloads.records.record.carried_identity import IDENTITY_HEADER, identity_of
 
 _CALLER = "kafka_chaos.Journal.begin"
@@ -101,6 +103,7 @@ class Journal:
         partition: int | None = None,
         txn: int | None = None,
         timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, Any]] | None = None,
     ) -> tuple[int, tuple[str, bytes]]:
         """Journal a record before it is handed to the client.
 
@@ -111,6 +114,7 @@ class Journal:
             txn: number of the transaction that the record belongs to.
             timestamp_ms: the time that the program gives the record, in ms since the epoch; None: the client
                 takes that of the send.
+            headers: the record's own headers, if one of them has its id (`own: {id: {header: NAME}}`).
 
         Returns:
             The number of the send, by which its report is journaled.
@@ -120,11 +124,14 @@ class Journal:
             ValueError: the journal is closed.
             JournalError: it could not be written.
         """
-        content = as_bytes(value) or b""
+        content, raw_key, place = as_bytes(value) or b"", as_bytes(key), self._journal.target.id
+        record_id = None if place is None else id_of(place, raw_key, content, headers)
         with self._journal.lock:
             now_ns = time.time_ns()
             to = ANY_PARTITION if partition is None else partition
-            seq = self._journal.sent(now_ns, to, as_bytes(key), len(content), txn, timestamp_ms)
+            seq = self._journal.sent(
+                *(now_ns, to, raw_key, len(content)), txn=txn, timestamp_ms=timestamp_ms, record_id=record_id
+            )
             if txn is not None:
                 self._begun_ns.setdefault(txn, now_ns)
         identity = identity_of(content, self._journal.target.run_id, self.number, seq)

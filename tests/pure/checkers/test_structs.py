@@ -41,7 +41,7 @@ def test_what_makes_none_is_not_taken_for_one(source: str) -> None:
     assert not MAKES_ONE.search(source)
 
 
-def test_structs_are_made_in_one_place() -> None:
+def test_structs_are_made_in_one_location() -> None:
     paths = [path for room in ("checkers", "harness") for path in (ROOT / room).rglob("*.py")]
     made = {str(path.relative_to(ROOT)) for path in paths if MAKES_ONE.search(path.read_text())}
     assert made == set(MAY_MAKE), "use `checkers.sql.comparable`"

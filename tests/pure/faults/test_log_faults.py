@@ -224,7 +224,7 @@ def test_only_a_metadata_log_that_no_quorum_counts_on_can_be_lost(
     assert path.stat().st_size == metadata
 
 
-def test_one_seed_cuts_at_one_place(disks: Disks) -> None:
+def test_one_seed_cuts_at_one_location(disks: Disks) -> None:
     spec = PowerLoss.model_validate({"target": {"followers": 0}, "keep": {"random": True}})
     applied(spec, disks)
     first = {number: (disks.data(number) / "t-0" / LOG).stat().st_size for number in (2, 3)}

@@ -40,7 +40,7 @@ class IdSpec(Frozen):
     times: int = Field(1, ge=1, description="how often each id is meant to be in the log")
 
     @model_validator(mode="after")
-    def _one_place(self) -> IdSpec:
+    def _one_location(self) -> IdSpec:
         given = [self.json_field, self.header, self.key or None, self.bytes_of_value]
         if sum(one is not None for one in given) != 1:
             raise ValueError("one of json, header, key and bytes says where the id is")
@@ -66,7 +66,7 @@ class IdSpec(Frozen):
         return "the key"
 
 
-def parse_place(text: str, times: int = 1) -> IdSpec:
+def parse_id_location(text: str, times: int = 1) -> IdSpec:
     """The place of an id, written in one word (`PLACES`).
 
     Raises:

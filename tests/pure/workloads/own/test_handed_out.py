@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from workloads.own.consumer_journal import ConsumerJournal
-from workloads.own.handed_out import Batch, HandedOut
+from workloads.own.handed_out import HandedOut, HandedOutBatch
 
 pytestmark = pytest.mark.pure
 
@@ -28,7 +28,7 @@ class Program:
         self.journal = ConsumerJournal("g", "m", topic="t")
         self.hand = HandedOut(self.journal, explicit=explicit)
 
-    def poll(self, *offsets: int) -> Batch:
+    def poll(self, *offsets: int) -> HandedOutBatch:
         self.hand.asked_for_more()
         return self.hand.batch([Record(offset) for offset in offsets])
 
@@ -91,7 +91,7 @@ def test_it_may_go_on_with_the_batch_later() -> None:
     assert program.processed == [0, 1, 2], "each once, though it was seen twice"
 
 
-HANDLERS: dict[str, Callable[[Batch], object]] = {
+HANDLERS: dict[str, Callable[[HandedOutBatch], object]] = {
     "list": lambda batch: list(batch),
     "sorted": lambda batch: sorted(batch, key=lambda record: record.offset),
     "comprehension": lambda batch: [record.offset for record in batch],

@@ -13,6 +13,7 @@ from kafka_chaos import Journal
 from tests.support.own_journals import taken_over
 from workloads.own.journal_check import check_journals, refuse_unusable
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+from workloads.records.config.id_spec import IdSpec
 from workloads.records.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, decode_carried
 from workloads.records.record.identity import OK
 
@@ -201,3 +202,14 @@ def test_a_program_that_finds_no_folder_or_no_topic_is_told(
     assert refused.value.where == "kafka_chaos.Journal.begin"
     with pytest.raises(BadInput, match="no topic is named"):
         Journal.begin("x 1", acks="all", idempotent=True, journal=tmp_path / "none")
+
+
+def test_records_have_the_ids_that_the_run_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ProducerFolder(tmp_path / "producers")
+    folder.create(ProducerTarget(RUN, "orders-1", id=IdSpec(header="order")))
+    monkeypatch.setenv("KAFKA_CHAOS_JOURNAL", str(folder.path))
+    with begun() as journal:
+        journal.sent(b"x", headers=[("order", b"order-11")])
+        journal.sent(b"x")
+    lines = [json.loads(line) for line in (folder.path / "0.jsonl").read_text().splitlines()]
+    assert [line.get("id") for line in lines if line["event"] == "sent"] == ["order-11", None]

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from harness.model.errors import BadInput
 from workloads.own.record_ids import LONGEST_ID, id_of
-from workloads.records.config.id_spec import IdSpec, parse_place
+from workloads.records.config.id_spec import IdSpec, parse_id_location
 
 pytestmark = pytest.mark.pure
 
@@ -101,11 +101,11 @@ def test_the_place_in_words() -> None:
 
 
 def test_a_place_in_one_word() -> None:
-    assert parse_place("json:order") == spec(json="order")
-    assert parse_place("json:order,event", 2) == spec(json=["order", "event"], times=2)
-    assert parse_place("header:order") == spec(header="order")
-    assert parse_place("key") == spec(key=True)
-    assert parse_place("bytes:2+4") == spec(bytes={"offset": 2, "length": 4})
+    assert parse_id_location("json:order") == spec(json="order")
+    assert parse_id_location("json:order,event", 2) == spec(json=["order", "event"], times=2)
+    assert parse_id_location("header:order") == spec(header="order")
+    assert parse_id_location("key") == spec(key=True)
+    assert parse_id_location("bytes:2+4") == spec(bytes={"offset": 2, "length": 4})
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_a_place_in_one_word() -> None:
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="this is no place of an id"):
-        parse_place(text)
+        parse_id_location(text)

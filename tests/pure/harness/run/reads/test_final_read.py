@@ -336,7 +336,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds, doubts: s
     left = list(settled)
     monkeypatch.setattr(final_read, "settle_target", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
     digest = DigestBuilder(0, 10).done()
-    monkeypatch.setattr(final_read, "read_pass", lambda *_: {0: digest})
+    monkeypatch.setattr(final_read, "read_pass", lambda *_, **__: {0: digest})
     monkeypatch.setattr(final_read, "differences", lambda *_: [])
     monkeypatch.setattr(final_read, "gap_reasons", lambda *_, **__: [])
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
