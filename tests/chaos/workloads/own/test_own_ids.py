@@ -32,7 +32,7 @@ steps:
   - write: {name: after, seconds: 5}
 arms:
   - {name: again, producer: {acks: all}, promise: {duplicate_id: ">= 1", reordered: any, duplicate: any}}
-  - {name: once, producer: {acks: all}, promise: {reordered: any, duplicate: any}}
+  - {name: once, producer: {acks: all, enable_idempotence: true}}
 """
 SERVICE = """
 import json, os, time
@@ -42,7 +42,7 @@ from kafka_chaos import journaled
 settings = json.loads(os.environ["SETTINGS"])
 producer = journaled(Producer({
     "bootstrap.servers": os.environ["KAFKA_CHAOS_BOOTSTRAP"], "message.timeout.ms": settings["ms"],
-    "linger.ms": 0}))
+    "enable.idempotence": not settings["again"], "linger.ms": 0}))
 failed = []
 producer.wait_begun(60)
 
@@ -92,4 +92,5 @@ def test_an_order_that_was_sent_again_is_found_by_its_number(cluster: ManagedClu
         assert row["copies"] >= 2
         assert "_MSG_TIMED_OUT after" in row["detail"], "the sends are told side by side"
         assert "; sent again: producer 0 seq " in row["detail"]
-        assert "pause-1" in row["windows"]
+    # Some were sent when the leader had just gone on, and had to work through what had waited.
+    assert "pause-1" in {row["windows"] for row in found}
