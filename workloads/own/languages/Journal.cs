@@ -76,7 +76,7 @@ namespace KafkaChaos
 
         /// <summary>
         /// Whether the write steps are over: a program that writes without end stops now, and <see cref="End"/> follows
-        /// within 10 s.
+        /// within `close_seconds` of the run.
         /// </summary>
         public bool Over => File.Exists(Path.Combine(_folder, "over"));
 

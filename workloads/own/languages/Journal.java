@@ -230,7 +230,7 @@ public final class Journal implements AutoCloseable {
 
     /**
      * Whether the write steps are over: a program that writes without end stops now, and {@code end} follows within
-     * 10 s.
+     * {@code close_seconds} of the run.
      */
     public boolean over() {
         return Files.exists(folder.resolve("over"));

@@ -206,7 +206,7 @@ func (j *Journal) WaitBegun(ctx context.Context) error {
 }
 
 // Over tells whether the write steps are over: a program that writes without end stops now, and End follows within
-// 10 s.
+// close_seconds of the run.
 func (j *Journal) Over() bool { return j.exists("over") }
 
 func (j *Journal) exists(name string) bool {

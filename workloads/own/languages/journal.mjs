@@ -210,7 +210,7 @@ export class Journal {
   }
 
   /**
-   * Whether the write steps are over: a program that writes without end stops now, and `end` follows within 10 s.
+   * Whether the write steps are over: a program that writes without end stops now, and `end` follows within `close_seconds` of the run.
    */
   get over() {
     return existsSync(join(this.#folder, 'over'))
