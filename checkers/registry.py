@@ -15,8 +15,8 @@ from checkers.deliveries import find as deliveries
 from checkers.deliveries.classes import CLASSES as DELIVERIES
 from checkers.groups.check import CHECK as GROUPS
 from checkers.groups.owed import passed_over
-from checkers.ids.check import CHECK as IDS
 from checkers.journals.load import RunJournals, load_run
+from checkers.own.check import CHECK as IDS
 from checkers.records.classes import CLASSES as RECORDS
 from checkers.replicas.classes import CLASSES as REPLICAS
 from checkers.replicas.find import find as find_replicas

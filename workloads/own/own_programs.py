@@ -127,10 +127,12 @@ def own_producers(
 ) -> OwnProducers:
     """The user's producers, by what their programs write into the folder."""
     folder = ProducerFolder(setting.folder / PRODUCERS_DIR)
-    (programs,) = (workload for workload in running if isinstance(workload, OwnPrograms))
+    own = next((workload for workload in running if isinstance(workload, OwnPrograms)), None)
+    started, ids = (None, None) if own is None else (own.started, own.ids)
     expected = setting.workload_spec.producers
     producers = OwnProducers(
-        *(folder, expected, clients.sends, clients.transactions), programs=programs.started, ids=programs.ids
+        *(folder, expected, clients.sends, clients.transactions), programs=started, ids=ids
     )
-    programs.producers = producers
+    if own is not None:
+        own.producers = producers
     return producers

@@ -210,7 +210,8 @@ export class Journal {
   }
 
   /**
-   * Whether the write steps are over: a program that writes without end stops now, and `end` follows within `close_seconds` of the run.
+   * Whether the write steps are over: a program that writes without end stops now, and `end` follows within
+   * `close_seconds` of the run.
    */
   get over() {
     return existsSync(join(this.#folder, 'over'))

@@ -209,7 +209,8 @@ impl Journal {
         true
     }
 
-    /// Whether the write steps are over: a program that writes without end stops now, and `end` follows within `close_seconds` of the run.
+    /// Whether the write steps are over: a program that writes without end stops now, and `end` follows within
+    /// `close_seconds` of the run.
     pub fn over(&self) -> bool {
         self.folder.join("over").exists()
     }

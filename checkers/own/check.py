@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from checkers.base import SubjectCheck
 from checkers.found import Found
-from checkers.ids.classes import CLASSES
-from checkers.ids.find import find, with_ids
 from checkers.journals.journal import JournalSpec, Readable
+from checkers.own.classes import CLASSES
+from checkers.own.find import find, with_ids
 from harness.model import id_journal
 from harness.model.run import RunMeta
 

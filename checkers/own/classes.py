@@ -1,7 +1,7 @@
 """Classes of findings about the ids that a user's records have of their own.
 
 What an id is, and how often each is meant to be in the log, the workload says (`own: {id: ...}`). Their facts
-are rows of `checkers.ids.find`, one per id.
+are rows of `checkers.own.find`, one per id.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from checkers.classes.classify import findings_of
 from checkers.evidence.findings import MOST_OFFSETS, as_findings, is_of
 from checkers.evidence.windows import open_windows
 from checkers.found import Found
-from checkers.ids.classes import CLASSES
-from checkers.ids.stories import with_locations, with_story
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import Scratch, Views
+from checkers.own.classes import CLASSES
+from checkers.own.stories import with_locations, with_story
 from checkers.records.ids import ids_in_the_log, ids_of_records
 from checkers.sql import comparable
 from harness.model.finding_class import FindingClass
