@@ -141,7 +141,9 @@ class ProcessGroup:
         """Ask it to end, and kill it if it still runs after `seconds`."""
         if self.is_running():
             self._send(signal.SIGCONT)
-            self.terminate()
+            # One that is ending may have given up its handler already: a second SIGTERM would cut it short.
+            if not self._terminated:
+                self.terminate()
             self._await_end(seconds)
 
     def remove(self) -> None:

@@ -222,6 +222,24 @@ def test_a_program_may_close_its_journal_when_it_is_asked_to_end(arm: MakeArm) -
     assert (told.stopped, told.code) == (True, 0)
 
 
+def test_a_program_is_asked_to_end_once(tmp_path: Path) -> None:
+    """A second SIGTERM would end one that has given up its handler, and is about to end by itself."""
+    script = (
+        "import signal, sys, time; asked = []; signal.signal(signal.SIGTERM, lambda *_: asked.append(1))\n"
+        "print('up', flush=True)\nwhile not asked: time.sleep(0.01)\n"
+        "time.sleep(1 + int(sys.argv[1])); print(f'asked {len(asked)}', flush=True)"
+    )
+    with ExitStack() as stack:
+        command = (sys.executable, "-c", script, "{producer}")
+        one = Arm(tmp_path, OwnProducerSpec(command=command), 2, stack)
+        logs = [tmp_path / PRODUCERS_DIR / f"program-{number}.log" for number in range(2)]
+        for log in logs:
+            assert poll_within(LONG, lambda log=log: None if "up" in log.read_text() else "silent") is None
+        assert one.workload.started is not None
+        one.workload.started.stop(LONG)
+        assert ["asked 1" in log.read_text() for log in logs] == [True, True]
+
+
 def test_a_program_that_stays_after_its_end_is_ended(arm: MakeArm) -> None:
     one = arm(*program("slow-exit"))
     assert one.carry_out() == ()
