@@ -25,7 +25,7 @@ class SubjectCheck:
         missing: what these lack that the run's metadata mention.
         active: when it was given records or wrote some: rows with `begun` and `ended` (bigint, ns), so that a
             fault that met nothing is known (None: it was not, or says nothing about that).
-        evidence: adds what it knows of the records that findings are about.
+        evidence: makes what adds to findings what it knows of their records; called once per check.
         afterwards: its findings that follow from those of the run's records, which are given as they were
             written.
     """
@@ -35,5 +35,7 @@ class SubjectCheck:
     journals: Mapping[str, JournalSpec] = field(default_factory=dict)
     missing: Missing = lambda _meta, _parts: ()
     active: Callable[[Views], DataFrame | None] = lambda _views: None
-    evidence: Callable[[Views, DataFrame], DataFrame] = lambda _views, findings: findings
+    evidence: Callable[[Views, Scratch], Callable[[DataFrame], DataFrame]] = lambda _views, _scratch: (
+        lambda findings: findings
+    )
     afterwards: Callable[[Views, Scratch, DataFrame], Found] = lambda _views, _scratch, _findings: Found()

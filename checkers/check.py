@@ -88,13 +88,14 @@ def check_run(
             Found(find_damaged(counted)),
             *(subject.find(counted, scratch) for subject in SUBJECTS),
         ]
+        evidence = [subject.evidence(views, scratch) for subject in SUBJECTS]
 
         def write(found: Iterable[Found]) -> None:
             for findings in (part.findings for part in found if part.findings is not None):
                 if not views.meta.read_began:
                     findings = findings.where(~F.col("finding").isin(*BY_ABSENCE))
-                for subject in SUBJECTS:
-                    findings = subject.evidence(views, findings)
+                for with_evidence in evidence:
+                    findings = with_evidence(findings)
                 findings.write.mode("append").options(**QUICKLY).parquet(engine_path(session, target))
 
         write(parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -47,20 +49,12 @@ def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
 
 
 def sent_with_ids(views: Views, log: DataFrame, findings: DataFrame) -> DataFrame:
-    """The sends whose records have an id, which their journal names, or else their record in `log`: `id`, the
-    columns of the journal of sends, `topic_partition` (bigint) and `lost` (boolean)."""
-    named = views.journal("sent_ids").select(*_RECORD, F.col("id").alias("told"))
-    read = log.where(F.col("producer").isNotNull()).groupBy(*_RECORD).agg(F.min("id").alias("read_id"))
+    """The sends whose records have an id: `id`, the columns of the journal of sends, `sent_to` (bigint, the
+    `topic_partition`) and `lost` (boolean)."""
     lost = findings.where(is_of(FindingClass.LOST)).select(*_RECORD, F.lit(True).alias("is_lost")).distinct()
     sends = views.sends.select(*_RECORD, *_SENT, F.col("topic_partition").alias("sent_to"))
-    rows = sends.join(named, [*_RECORD], "left").join(read, [*_RECORD], "left").join(lost, [*_RECORD], "left")
-    return rows.select(
-        F.coalesce("told", "read_id").alias("id"),
-        *_RECORD,
-        *_SENT,
-        "sent_to",
-        F.coalesce("is_lost", F.lit(False)).alias("lost"),
-    ).where(F.col("id").isNotNull())
+    rows = sends.join(ids_of_records(views, log), [*_RECORD]).join(lost, [*_RECORD], "left")
+    return rows.select("id", *_RECORD, *_SENT, "sent_to", F.coalesce("is_lost", F.lit(False)).alias("lost"))
 
 
 def facts_of(sent: DataFrame, log: DataFrame, times: int) -> DataFrame:
@@ -120,10 +114,16 @@ def _wrong() -> Column:
     return F.col("sends").isNull() | absent | (copies > F.col("meant")) | F.col("late")
 
 
-def with_ids(views: Views, findings: DataFrame) -> DataFrame:
-    """Findings with the `id` of the record that they are about, if this run sent it."""
+def with_ids(views: Views, scratch: Scratch) -> Callable[[DataFrame], DataFrame]:
+    """Adds to findings the `id` of the record that they are about, if this run sent it."""
     if views.meta.ids is None:
-        return findings
-    rows = findings.join(ids_of_records(views).withColumnRenamed("id", "own_id"), [*_RECORD], "left")
-    sent = F.when(F.col("sent_ns").isNotNull(), F.col("own_id"))
-    return as_findings(rows, {"id": F.coalesce("id", sent)})
+        return lambda findings: findings
+    ids = scratch.materialize("ids-of-records", ids_of_records(views, ids_in_the_log(views)))
+    ids = ids.withColumnRenamed("id", "own_id")
+
+    def named(findings: DataFrame) -> DataFrame:
+        rows = findings.join(ids, [*_RECORD], "left")
+        sent = F.when(F.col("sent_ns").isNotNull(), F.col("own_id"))
+        return as_findings(rows, {"id": F.coalesce("id", sent)})
+
+    return named

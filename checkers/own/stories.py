@@ -20,40 +20,43 @@ _NS = 1_000_000_000
 def with_story(rows: DataFrame, sent: DataFrame) -> DataFrame:
     """`rows`, one per `id`, with `story` (string): the first sends of the id in the order in which they were
     sent, with what came of each. Null: it was never sent."""
-    order = Window.partitionBy("id").orderBy("sent_ns", "producer", "seq")
-    few = (
-        sent.join(rows.select("id"), "id", "left_semi")
-        .withColumn("number", F.row_number().over(order))
-        .where(F.col("number") <= MOST_TOLD)
+    rest = ("; and ", F.col("sends") - MOST_TOLD, " more sends")
+    return _with_first(
+        rows, "story", sent, _send(), ("sent_ns", "producer", "seq"), between="; sent again: ", rest=rest
     )
-    told = few.select("id", "number", _send().alias("text"))
-    stories = told.groupBy("id").agg(_in_order("number", "; sent again: ").alias("story"))
-    more = F.col("sends") - MOST_TOLD
-    rest = F.when(more > 0, say("; and ", more, " more sends")).otherwise("")
-    return rows.join(stories, "id", "left").withColumn("story", F.concat("story", rest))
 
 
 def with_locations(rows: DataFrame, log: DataFrame, topics: Sequence[str]) -> DataFrame:
     """`rows`, one per `id`, with `places` (string): the first places of the id in the log, such as "t-0@41".
     Null: there are none."""
-    order = Window.partitionBy("id").orderBy("topic_partition", "offset")
-    few = (
-        log.join(rows.select("id"), "id", "left_semi")
-        .withColumn("number", F.row_number().over(order))
-        .where(F.col("number") <= MOST_TOLD)
-    )
     place = say(name_of(F.col("topic_partition"), topics), "@{offset}")
-    told = few.select("id", "number", place.alias("text"))
-    places = told.groupBy("id").agg(_in_order("number", ", ").alias("places"))
-    more = F.col("copies") - MOST_TOLD
-    rest = F.when(more > 0, say(" and ", more, " more")).otherwise("")
-    return rows.join(places, "id", "left").withColumn("places", F.concat("places", rest))
+    rest = (" and ", F.col("copies") - MOST_TOLD, " more")
+    return _with_first(rows, "places", log, place, ("topic_partition", "offset"), between=", ", rest=rest)
 
 
-def _in_order(number: str, between: str) -> Column:
-    """The texts of a group in the order of their numbers."""
-    rows = F.sort_array(F.collect_list(comparable(number, "text")))
-    return F.array_join(F.transform(rows, lambda row: row["text"]), between)
+def _with_first(
+    rows: DataFrame,
+    name: str,
+    of: DataFrame,
+    text: Column,
+    order: Sequence[str],
+    *,
+    between: str,
+    rest: tuple[str, Column, str],
+) -> DataFrame:
+    """`rows`, one per `id`, with the column `name`: `text` of the first rows `of` each id in this order, and
+    `rest`, the number of the others in words, if there are any."""
+    few = (
+        of.join(rows.select("id"), "id", "left_semi")
+        .withColumn("number", F.row_number().over(Window.partitionBy("id").orderBy(*order)))
+        .where(F.col("number") <= MOST_TOLD)
+        .select("id", "number", text.alias("text"))
+    )
+    in_order = F.sort_array(F.collect_list(comparable("number", "text")))
+    joined = F.array_join(F.transform(in_order, lambda row: row["text"]), between)
+    told = few.groupBy("id").agg(joined.alias(name))
+    more = F.when(rest[1] > 0, say(*rest)).otherwise("")
+    return rows.join(told, "id", "left").withColumn(name, F.concat(name, more))
 
 
 def _send() -> Column:

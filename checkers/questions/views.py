@@ -30,7 +30,7 @@ from checkers.questions.query import (
 )
 from checkers.records.classes import CLASSES
 from checkers.records.facts import facts_of_records, with_txn_outcome
-from checkers.records.ids import ids_of_records
+from checkers.records.ids import ids_in_the_log, ids_of_records
 from checkers.registry import load_whole_run
 from checkers.sql import comparable, ddl
 from harness.model.errors import CheckError
@@ -239,7 +239,9 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
         F.col("live_rows").alias("times_read_live"),
     )
     if views.meta.ids is not None:
-        ids = ids_of_records(views).withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
+        ids = ids_of_records(views, ids_in_the_log(views)).withColumn(
+            "run", F.lit(views.meta.run_id).cast("bigint")
+        )
         rows = rows.join(ids, ["run", "producer", "seq"], "left").select(*rows.columns, "id")
     if findings is None:
         return rows

@@ -24,9 +24,11 @@ def ids_in_the_log(views: Views) -> DataFrame:
     return rows.select("id", *place, *_RECORD)
 
 
-def ids_of_records(views: Views) -> DataFrame:
-    """The ids of the run's records, which their sends or the log name: `producer` (int), `seq` (bigint), `id`
-    (string), one row per record."""
-    named = views.journal("sent_ids").select(*_RECORD, "id")
-    read = ids_in_the_log(views).where(F.col("producer").isNotNull()).select(*_RECORD, "id")
-    return named.unionByName(read).groupBy(*_RECORD).agg(F.min("id").alias("id"))
+def ids_of_records(views: Views, log: DataFrame) -> DataFrame:
+    """The ids of the run's records, which their sends name, or else `log` (`ids_in_the_log`): `producer`
+    (int), `seq` (bigint), `id` (string), one row per record."""
+    nothing = F.lit(None).cast("string")
+    named = views.journal("sent_ids").select(*_RECORD, F.col("id").alias("told"), nothing.alias("read"))
+    read = log.where(F.col("producer").isNotNull())
+    both = named.unionByName(read.select(*_RECORD, nothing.alias("told"), F.col("id").alias("read")))
+    return both.groupBy(*_RECORD).agg(F.coalesce(F.min("told"), F.min("read")).alias("id"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 from workloads.own.consumer_journal import ConsumerJournal
-from workloads.own.journaled_consumer import JournaledConsumer, Owners
+from workloads.own.journaled_consumer import ListeningConsumer, Owners
 from workloads.own.offset_commits import journal_commits
 
 
@@ -16,7 +15,7 @@ def membership_of(consumer: Any) -> tuple[str | None, int | None]:
     return consumer._group_id, consumer._session_timeout_ms
 
 
-class JournaledAIOKafkaConsumer(JournaledConsumer):
+class JournaledAIOKafkaConsumer(ListeningConsumer):
     """An `aiokafka.AIOKafkaConsumer` that is journaled; made by `delivered`."""
 
     def __init__(self, consumer: Any, journal: ConsumerJournal, *, explicit: bool) -> None:
@@ -57,23 +56,6 @@ class JournaledAIOKafkaConsumer(JournaledConsumer):
         """As `AIOKafkaConsumer.commit`."""
         self._hand.asked_to_commit()
         await self._consumer.commit(*arguments, **options)
-
-    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
-        """As `AIOKafkaConsumer.subscribe`."""
-        self._consumer.subscribe(topics=topics, pattern=pattern, listener=self._owners(listener))
-
-    def assign(self, partitions: Iterable[Any]) -> None:
-        """As `AIOKafkaConsumer.assign`."""
-        chosen = list(partitions)
-        self._consumer.assign(chosen)
-        self._closed()
-        self._gained(chosen)
-
-    def unsubscribe(self) -> None:
-        """As `AIOKafkaConsumer.unsubscribe`."""
-        self._hand.asked_to_commit()
-        self._consumer.unsubscribe()
-        self._closed()
 
     async def stop(self) -> None:
         """As `AIOKafkaConsumer.stop`."""

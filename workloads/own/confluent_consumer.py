@@ -70,14 +70,7 @@ class JournaledConfluentConsumer(JournaledConsumer):
     def assign(self, partitions: list[Any]) -> None:
         """As `Consumer.assign`."""
         self._consumer.assign(partitions)
-        known = {(one.topic, one.partition) for one in partitions}
-        gained = [one for one in partitions if (one.topic, one.partition) not in self._owned]
-        gone = [number for topic, number in self._owned - known if topic == self.journal.topic]
-        if gone:
-            self.journal.revoked(gone)
-        self._owned = known
-        if gained:
-            self.journal.assigned(gained)
+        self._owns_now(partitions)
 
     def unassign(self) -> None:
         """As `Consumer.unassign`."""

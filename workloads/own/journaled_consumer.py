@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workloads.own.consumer_journal import ConsumerJournal
@@ -28,10 +28,6 @@ class JournaledConsumer:
         threads or tasks, which the consumer cannot see."""
         self._hand.processed(records, told=True)
 
-    def _batches(self, by_partition: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
-        """What a poll of clients that are alike has returned."""
-        return {partition: self._hand.batch(records) for partition, records in by_partition.items()}
-
     def _gained(self, partitions: Iterable[Any]) -> None:
         gained = list(partitions)
         self._owned |= {(one.topic, one.partition) for one in gained}
@@ -44,15 +40,52 @@ class JournaledConsumer:
         if given_up:
             (self.journal.lost if lost else self.journal.revoked)(given_up)
 
+    def _owns_now(self, partitions: Iterable[Any]) -> None:
+        """The program chose its partitions itself: these, and no others."""
+        chosen = {(one.topic, one.partition): one for one in partitions}
+        gone = [
+            number for topic, number in sorted(self._owned - chosen.keys()) if topic == self.journal.topic
+        ]
+        gained = [one for place, one in chosen.items() if place not in self._owned]
+        self._owned &= chosen.keys()
+        if gone:
+            self.journal.revoked(gone)
+        self._gained(gained)
+
     def _closed(self) -> None:
         """The consumer has left its group, and told nobody of the partitions that it still had."""
-        left = [number for topic, number in sorted(self._owned) if topic == self.journal.topic]
-        self._owned.clear()
-        if left:
-            self.journal.revoked(left)
+        self._owns_now(())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
+
+
+class ListeningConsumer(JournaledConsumer):
+    """A consumer of kafka-python or aiokafka, which tell of partitions to a listener of the subscription."""
+
+    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
+        """As the consumer's."""
+        self._consumer.subscribe(topics=topics, pattern=pattern, listener=self._owners(listener))
+
+    def assign(self, partitions: Iterable[Any]) -> None:
+        """As the consumer's."""
+        chosen = list(partitions)
+        self._consumer.assign(chosen)
+        self._owns_now(chosen)
+
+    def unsubscribe(self) -> None:
+        """As the consumer's."""
+        self._hand.asked_to_commit()
+        self._consumer.unsubscribe()
+        self._closed()
+
+    def _batches(self, by_partition: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
+        """What a poll has returned."""
+        return {partition: self._hand.batch(records) for partition, records in by_partition.items()}
+
+    def _owners(self, theirs: Any) -> Any:
+        """A listener of the client's own class that journals owners, and calls the program's."""
+        raise NotImplementedError
 
 
 class Owners:

@@ -121,8 +121,11 @@ class EventLine:
     def record_id(self) -> str | None:
         """The record's own id."""
         value = self.fields.get("id")
-        if value is None or (isinstance(value, str) and 0 < len(value) <= LONGEST_ID):
-            return value
+        if value is None:
+            return None
+        with suppress(UnicodeEncodeError):
+            if isinstance(value, str) and len(value.encode()) > 0 and len(value) <= LONGEST_ID:
+                return value
         raise self.bad(
             "the event 'sent' has no usable 'id'", f"text of 1 to {LONGEST_ID} characters", _shown(value)
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 from workloads.own.consumer_journal import ConsumerJournal
-from workloads.own.journaled_consumer import JournaledConsumer, Owners
+from workloads.own.journaled_consumer import ListeningConsumer, Owners
 from workloads.own.offset_commits import journal_commits
 
 
@@ -16,7 +15,7 @@ def membership_of(consumer: Any) -> tuple[str | None, int | None]:
     return consumer.config["group_id"], consumer.config["session_timeout_ms"]
 
 
-class JournaledKafkaConsumer(JournaledConsumer):
+class JournaledKafkaConsumer(ListeningConsumer):
     """A `kafka.KafkaConsumer` that is journaled; made by `delivered`."""
 
     def __init__(self, consumer: Any, journal: ConsumerJournal, *, explicit: bool) -> None:
@@ -50,23 +49,6 @@ class JournaledKafkaConsumer(JournaledConsumer):
         """As `KafkaConsumer.commit_async`."""
         self._hand.asked_to_commit()
         return self._consumer.commit_async(*arguments, **options)
-
-    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> None:
-        """As `KafkaConsumer.subscribe`."""
-        self._consumer.subscribe(topics=topics, pattern=pattern, listener=self._owners(listener))
-
-    def assign(self, partitions: Iterable[Any]) -> None:
-        """As `KafkaConsumer.assign`."""
-        chosen = list(partitions)
-        self._consumer.assign(chosen)
-        self._closed()
-        self._gained(chosen)
-
-    def unsubscribe(self) -> None:
-        """As `KafkaConsumer.unsubscribe`."""
-        self._hand.asked_to_commit()
-        self._consumer.unsubscribe()
-        self._closed()
 
     def close(self, *arguments: Any, **options: Any) -> None:
         """As `KafkaConsumer.close`."""

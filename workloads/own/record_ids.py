@@ -28,7 +28,8 @@ def id_of(
         found = part.hex() if len(part) == spec.bytes_of_value.length else None
     else:
         found = _text(key)
-    return found[:LONGEST_ID] if found else None
+    # Half a surrogate pair, which JSON may hold, can be written into no journal.
+    return found.encode("utf-8", "backslashreplace").decode()[:LONGEST_ID] if found else None
 
 
 def _in_json(fields: tuple[str, ...], value: bytes | None) -> str | None:

@@ -27,10 +27,9 @@ from harness.run.preflight.feasibility import external_cluster_spec
 from harness.run.reads.final_read import FinalReadTarget, final_read
 from harness.tools.interop.run_folder import new_run_folder
 from workloads.own.client_settings import ClientSettings, Judged, corrected
-from workloads.own.journal_files import files_of, target_of
+from workloads.own.journal_files import files_of, take_over_files, target_of
 from workloads.own.log_ids import log_ids
 from workloads.own.producer_folder import ProducerTarget
-from workloads.own.take_over import import_events
 from workloads.records.config.id_spec import IdSpec
 from workloads.records.config.producer_settings import CLIENT_TRANSACTION_TIMEOUT_MS
 from workloads.records.journal.row_journal import RowJournal
@@ -88,7 +87,9 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
     config = None if request.client_config is None else str(request.client_config.resolve())
     spec = external_cluster_spec(request.bootstrap_servers, config)
     ids = request.ids or target.id
-    taken: set[int] = set()
+    told: dict[int, ClientSettings] = {}
+    problems: list[str] = []
+    producers = 0
     transactions = folder / TRANSACTIONS_DIR
     with (
         SendJournal(folder / SENDS_DIR, target.topic) as sends,
@@ -96,12 +97,15 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
         nullcontext() if ids is None else RowJournal(folder / SENT_IDS_DIR, SENT_IDS) as sent_ids,
     ):
         files = [file for path in request.journals for file in files_of(path)]
-        told: dict[int, ClientSettings] = {}
-        results = [
-            import_events(file, target, sends, rows, taken=taken, ids=sent_ids, settings=told)
-            for file in files
-        ]
-    problems = tuple(problem for problem in results if problem is not None)
+        for one in take_over_files(files, target, sends, rows, ids=sent_ids):
+            if isinstance(one.problem, BadInput):
+                raise one.problem
+            if one.problem is not None:
+                problems.append(one.problem)
+            if one.producer is not None:
+                producers += 1
+                if one.settings is not None:
+                    told[one.producer] = one.settings
     transactional = any(table.num_rows for table in journal_batches(transactions))
     if not transactional:
         shutil.rmtree(transactions)
@@ -138,11 +142,11 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
             final_read=final_read(cluster, topic_to_read, folder),
             finished=True,
             ids=None if ids is None else RecordIds(place=ids.words(), times=ids.times),
-            problems=problems,
+            problems=tuple(problems),
             skipped=cluster.remarks(),
         )
     of_command = Judged(target.acks, request.idempotent or transactional, request.max_in_flight)
-    its_own = corrected(of_command, told, producers=len(taken), named="the command")
+    its_own = corrected(of_command, told, producers=producers, named="the command")
     meta = meta.model_copy(update={**its_own, "ended_ns": time.time_ns()})
     meta.save(folder)
     return meta

@@ -52,8 +52,8 @@ class Handler:
             raise Failed
 
 
-class KafkaPython:
-    """Reads with `poll`, and closes its consumer however it ends."""
+class Program:
+    """A member of a group, and after an error of its handler another one."""
 
     def __init__(self, run, fails_at):
         self.run, self.over, self.fails_at = run, threading.Event(), fails_at
@@ -63,6 +63,10 @@ class KafkaPython:
             self.member(Handler(self.fails_at))
         except Failed:
             self.member(Handler())
+
+
+class KafkaPython(Program):
+    """Reads with `poll`, and closes its consumer however it ends."""
 
     def member(self, handle):
         consumer = self.run.delivered(KafkaConsumer(
@@ -77,17 +81,11 @@ class KafkaPython:
             consumer.close()
 
 
-class Aio:
-    def __init__(self, run, fails_at):
-        self.run, self.over, self.fails_at = run, threading.Event(), fails_at
+class Aio(Program):
+    def member(self, handle):
+        asyncio.run(self.read(handle))
 
-    def __call__(self):
-        try:
-            asyncio.run(self.member(Handler(self.fails_at)))
-        except Failed:
-            asyncio.run(self.member(Handler()))
-
-    async def member(self, handle):
+    async def read(self, handle):
         consumer = self.run.delivered(AIOKafkaConsumer(
             self.run.topic, bootstrap_servers=self.run.bootstrap, group_id="aiokafka",
             auto_offset_reset="earliest", session_timeout_ms=9000))
@@ -102,17 +100,8 @@ class Aio:
             await consumer.stop()
 
 
-class Confluent:
+class Confluent(Program):
     members = 0
-
-    def __init__(self, run, fails_at):
-        self.run, self.over, self.fails_at = run, threading.Event(), fails_at
-
-    def __call__(self):
-        try:
-            self.member(Handler(self.fails_at))
-        except Failed:
-            self.member(Handler())
 
     def member(self, handle):
         Confluent.members += 1

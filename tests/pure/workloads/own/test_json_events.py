@@ -100,6 +100,12 @@ def test_the_time_of_a_record_is_a_whole_number_of_milliseconds(tmp_path: Path, 
         imported(tmp_path, BEGIN, sent(0, timestamp_ms=time), END)
 
 
+@pytest.mark.parametrize("given", ["", 7, "x" * 1001, "\ud800"])
+def test_what_is_no_id_of_a_record_is_refused(given: object, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no usable 'id'"):
+        imported(tmp_path, BEGIN, sent(0, id=given), END)
+
+
 def test_without_acks_a_success_is_unconfirmed(tmp_path: Path) -> None:
     imported(tmp_path, BEGIN, sent(0), report("acked", 0, offset=5), acks="0")
     assert [(row["outcome"], row["offset"]) for row in rows(tmp_path)] == [("unconfirmed", None)]

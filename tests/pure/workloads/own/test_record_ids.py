@@ -27,6 +27,7 @@ VALUES: list[tuple[str | list[str], bytes | None, str | None]] = [
     ("order.id", b'{"order": {"id": "a"}}', "a"),
     (["order", "event"], b'{"order": 7, "event": "paid"}', "7/paid"),
     (["order", "event"], b'{"order": 7}', None),
+    ("order", b'{"order": "\\ud800"}', "\\ud800"),
     ("order", b'{"order": null}', None),
     ("order", b'{"order": ""}', None),
     ("order", b'{"order": [1]}', None),
