@@ -250,7 +250,8 @@ class Latency(DelayFault):
     protocol waits, not each packet, so opening a connection and TCP's acknowledgements are not slower, and
     what is in flight is not limited by socket buffers. Proof: the proxies' counters; and the median request
     is answered later than the quickest one before, by 85 to 150 % of the delay, or up to 30 ms more on a busy
-    machine. The kernel that this was developed on has no netem, so only this way was seen to work.
+    machine; or not one request is answered within the delay, where a busy machine was slow before. The kernel
+    that this was developed on has no netem, so only this way was seen to work.
     """
 
     kind: Literal["latency"] = "latency"

@@ -146,6 +146,10 @@ class DelayedMessages(OnMessages):
         directions = ways(self.links, link)
         asked, seen = directions * self.delay_ms, echoes.median_ms - before
         good, what = about(seen, asked), f"requests answered {seen:.0f} ms later, {asked:g} asked"
+        if not self.spread_ms and seen < asked <= echoes.quickest_ms + 1:
+            # A link that was slow before, for want of a processor, hides the delay from the difference alone.
+            good = True
+            what += f"; not one in less than {echoes.quickest_ms:.0f} ms, {before:.0f} before"
         if self.spread_ms:
             wide = _WIDTH[directions] * self.spread_ms
             good = good and about(echoes.width_ms, wide)

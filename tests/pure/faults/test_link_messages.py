@@ -135,6 +135,18 @@ def test_a_busy_machine_before_the_delay_does_not_hide_it(monkeypatch: pytest.Mo
     assert before.judge(LINK, ProbeAnswers(), echoes(101, 103, 105))[0]
 
 
+@pytest.mark.parametrize(
+    ("trips", "seen"), [((200, 215, 230), True), ((20, 215, 230), False), ((150, 180, 190), False)]
+)
+def test_a_machine_that_was_slow_before_proves_a_delay_by_the_quickest_request(
+    trips: tuple[float, ...], seen: bool
+) -> None:
+    injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=200, baseline=((1, 2, 190.0),))
+    good, what = injection.judge(LINK, ProbeAnswers(), echoes(*trips))
+    assert good is seen
+    assert ("not one in less than 200 ms, 190 before" in what) is seen
+
+
 def test_delays_that_do_not_vary_are_no_jitter() -> None:
     injection = DelayedMessages(links=ONE_WAY, rules=DELAY, delay_ms=100, spread_ms=50)
     even = [50 + 100 * number / 199 for number in range(200)]

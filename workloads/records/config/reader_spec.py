@@ -44,7 +44,8 @@ class ReaderSpec(Frozen):
     commits. `auto`: the client commits what it has returned to the application. `manual`: the reader commits
     what is journaled, every `commit_every` seconds and before partitions are revoked. `none`: never, so that
     each rebalance starts from the beginning again. At each time of `restarts` (seconds after the first step
-    began) the next member in turn leaves, and a new client takes its place: two rebalances.
+    began), but not before a member has been given a record, the next member in turn leaves, and a new client
+    takes its place: two rebalances.
 
     `protocol` is group.protocol: `classic`, or `consumer`, in which the broker assigns (KIP-848, from Kafka
     4.0). `assignor` is partition.assignment.strategy of the classic protocol: `range` and `roundrobin` are

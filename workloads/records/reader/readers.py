@@ -208,6 +208,11 @@ class Readers(ClosesAtEnd):
             for number, at in enumerate(spec.restarts)
         )
         for at, member, spec_number in due:
+            members = self._members[spec_number][1]
             if self._stop.wait(max(0.0, began + at - time.monotonic())):
                 return
-            self._members[spec_number][1][member].restart()
+            # Whoever leaves a group that has not been given a record yet gives nothing on.
+            while not any(reader.received for reader in members):
+                if self._stop.wait(_POLL_SECONDS):
+                    return
+            members[member].restart()

@@ -57,6 +57,19 @@ def test_a_reader_by_hand_gets_everything_once_and_in_order(
     )
 
 
+def test_a_member_that_was_given_nothing_is_not_restarted_yet(
+    case: Callable[..., LiveReaders], write: Callable[[int], None]
+) -> None:
+    made = case(ReaderSpec(name="plain", restarts=(0.0,)))
+    made.readers.start()
+    # Long enough for a restart that does not wait: 40 polls.
+    time.sleep(2)
+    assert {row["session"] for row in flushed(made, "assignments")} == {0}
+    write(100)
+    made.until(lambda: any(row["session"] == 1 for row in flushed(made, "assignments")))
+    made.end()
+
+
 def test_a_restarted_reader_goes_on_where_it_was_in_a_new_session(
     case: Callable[..., LiveReaders], write: Callable[[int], None]
 ) -> None:
