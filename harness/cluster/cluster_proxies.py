@@ -87,6 +87,11 @@ class ClusterProxies:
                     total.update({(api, client): count for client, count in clients.items()})
         return dict(total)
 
+    def produced(self) -> tuple[dict[str, Any], ...]:
+        """The first Produce request of each client at each running node, as `proxy.produced` notes it."""
+        statuses = self._each(lambda proxy: proxy.status())
+        return tuple(row for status in statuses.values() for row in status["produced"])
+
     def all_rules(self) -> tuple[str, ...]:
         """Every rule of a running node's proxy, with the node: "kafka-chaos-1-requests-1 at node 2"."""
         by_node = self._each(lambda proxy: tuple(proxy.status()["rules"]))

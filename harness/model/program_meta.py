@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from harness.model.frozen import Frozen
 
 
@@ -21,3 +23,13 @@ class ProgramMeta(Frozen):
     code: int | None = None
     stopped: bool = False
     last_lines: str = ""
+
+
+class WireSettings(Frozen):
+    """What the first Produce request of a client to the topic asks for: its `acks`, and whether its records
+    have a producer id (`idempotent`). `client` is the client.id, `version` that of the request."""
+
+    client: str
+    version: int
+    acks: Literal["0", "1", "all"]
+    idempotent: bool

@@ -9,7 +9,7 @@ from typing import Literal
 from harness.model.application_meta import ApplicationMeta
 from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
-from harness.model.program_meta import ProgramMeta
+from harness.model.program_meta import ProgramMeta, WireSettings
 from harness.model.secrets import redact
 from harness.model.storage import StoragePath, write_whole
 from harness.model.versioned_json import Refusal, VersionedFile
@@ -205,8 +205,9 @@ class RunMeta(Frozen):
     imported), `max_in_flight` the requests per connection (None: the client's default), `order` whether the
     client keeps the order of sends where the settings do ("none": it does not by itself), `promise` the arm's
     promise as written in the experiment. `skipped` names the faults that are not possible on the machine and
-    that the experiment allowed to skip; `programs` are the user's that the run started; `remarks` are
-    sentences that the report shows; `timings` are the seconds of the phases, in order.
+    that the experiment allowed to skip; `programs` are the user's that the run started, `wire` what proxies
+    saw their clients ask for; `remarks` are sentences that the report shows; `timings` are the seconds of the
+    phases, in order.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -241,6 +242,7 @@ class RunMeta(Frozen):
     application: ApplicationMeta | None = None
     ids: RecordIds | None = None
     programs: tuple[ProgramMeta, ...] = ()
+    wire: tuple[WireSettings, ...] = ()
     finished: bool = False
     problems: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()

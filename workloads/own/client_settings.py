@@ -66,10 +66,15 @@ def judged_by(of_arm: Judged, told: Iterable[ClientSettings], *, all_told: bool)
         several.append(of_arm)
     flights = [one.max_in_flight for one in several]
     return Judged(
-        acks=min((one.acks for one in several), key=_WEAKEST_FIRST.index),
+        acks=weakest(one.acks for one in several),
         idempotent=all(one.idempotent for one in several),
         max_in_flight=None if None in flights else max(one for one in flights if one is not None),
     )
+
+
+def weakest(acks: Iterable[Acks]) -> Acks:
+    """The one of these that asks for least."""
+    return min(acks, key=_WEAKEST_FIRST.index)
 
 
 def differences(of_arm: Judged, told: Mapping[int, ClientSettings], named: str = "the arm") -> list[str]:

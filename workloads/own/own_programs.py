@@ -6,19 +6,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any
 
-from harness.model.errors import JournalError
+from harness.model.errors import ClusterError, JournalError
 from harness.model.host.orphans import mark_of
 from harness.model.host.process_group import ProcessGroup
 from harness.model.id_journal import LOG_IDS_DIR, SENT_IDS, SENT_IDS_DIR
 from harness.model.journal import RowSink
+from harness.model.program_meta import WireSettings
 from harness.model.progress import report_notice
 from harness.model.run import RecordIds
 from harness.run.arm_setting import ArmSetting
 from workloads.base import ArmClients, RunningWorkload
 from workloads.own.client_settings import Judged, corrected
 from workloads.own.log_ids import log_ids
+from workloads.own.on_the_wire import weaker_on_the_wire, wire_settings
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 from workloads.own.program_command import commands_of
@@ -94,6 +97,17 @@ class OwnPrograms(RunningWorkload):
         ids = None if place is None else RecordIds(place=place.words(), times=place.times)
         return {"ids": ids, **self._of_programs()}
 
+    def _wire(self) -> tuple[WireSettings, ...]:
+        """What proxies saw of the arm's clients; nothing without proxies."""
+        cluster, topic = self._setting.cluster, self._setting.topic
+        if cluster.proxies is None:
+            return ()
+        try:
+            return wire_settings(cluster.proxies.produced(), {topic, cluster.topic_id(topic)})
+        except ClusterError:
+            # Proxies that do not answer have seen nothing; nothing is judged by them.
+            return ()
+
     def _of_programs(self) -> Mapping[str, Any]:
         if self.producers is None:
             return {}
@@ -101,12 +115,15 @@ class OwnPrograms(RunningWorkload):
         idempotent = settings.enable_idempotence or workload.transactional
         of_arm = Judged(settings.acks, idempotent, settings.max_in_flight)
         known = corrected(of_arm, self.producers.settings, producers=self.producers.opened)
+        said, wire = {**asdict(of_arm), **known}, self._wire()
+        weaker = weaker_on_the_wire(wire, said["acks"], idempotent=said["idempotent"])
+        known = {**known, "wire": wire, "remarks": (*known.get("remarks", ()), *weaker)}
         if self.started is None:
             return known
         programs = self.started.metas()
         # A program whose journal is whole says with its code what it thinks of its own sends.
         failed = () if self.producers.problems else [one for one in programs if one.code and not one.stopped]
-        remarks = (*known.get("remarks", ()), *map(describe_program, failed))
+        remarks = (*known["remarks"], *map(describe_program, failed))
         return {**known, "programs": programs, "remarks": remarks}
 
     def abort(self) -> None:

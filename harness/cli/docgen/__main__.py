@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.docgen import reference, run_folders, suites
+from harness.cli.docgen import clients, reference, run_folders, suites
 
 _PAGES = {
     "faults": reference.FAULT_PAGES,
@@ -23,6 +23,7 @@ _PAGES = {
     "claims": suites.CLAIM_PAGES,
     "bugs": suites.BUG_PAGES,
     "applications": run_folders.APPLICATIONS,
+    "clients": clients.CLIENTS,
     "reference": reference.PAGES,
 }
 
@@ -48,7 +49,7 @@ def main(
         taking = _PAGES[names[0]].take
         if len(names) != 1 or taking is None:
             raise typer.BadParameter(
-                "--take goes with one page that shows results: claims, bugs, findings or applications"
+                "--take goes with one page that shows results: claims, bugs, findings, applications, clients"
             )
         if names[0] in ("claims", "bugs"):  # They are made from files, which may be named by their folder.
             named = [path.rglob(f"{names[0]}.json") if path.is_dir() else [path] for path in take]

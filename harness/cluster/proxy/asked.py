@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from harness.cluster.proxy.fetch_sessions import FetchSessions
 from harness.cluster.proxy.frames import RequestHead
 from harness.cluster.proxy.lane import Budget
+from harness.cluster.proxy.produced import Produced
 from harness.cluster.proxy.rewriting import Addresses
 from harness.cluster.proxy.rule_book import RuleBook
 from harness.model.kafka_protocol import api_name
@@ -47,3 +48,4 @@ class Shared:
     addresses: Addresses | None = None
     sessions: dict[int, FetchSessions] = field(default_factory=lambda: defaultdict(FetchSessions))
     """By the broker's id."""
+    produced: Produced = field(default_factory=Produced)

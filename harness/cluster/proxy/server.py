@@ -78,6 +78,7 @@ async def run(spec: ProxySpec, started: Callable[[], None]) -> None:
             },
             "rules": book.status(),
             "kept_bytes": budget.used,
+            "produced": shared.produced.status(),
         }
 
     def accept(listener: ListenerSpec) -> Callable[[], asyncio.Protocol]:

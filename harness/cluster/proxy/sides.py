@@ -54,7 +54,8 @@ class RequestStream(FrameStream):
         book = pair.shared.book
         api = api_name(head.key)
         fitting = book.fitting(api, "request", head.client, pair.peer, pair.node)
-        return Treatment.COLLECT if fitting or len(pair.requests) else Treatment.PASS
+        collect = fitting or len(pair.requests) or pair.shared.produced.lacks(head)
+        return Treatment.COLLECT if collect else Treatment.PASS
 
     def has_room(self, size: int) -> bool:
         return self._pair.has_room(self, self._pair.requests, size)
@@ -73,6 +74,8 @@ class RequestStream(FrameStream):
             self._pair.traffic.opaque += 1
 
     def collected(self, head: RequestHead, frame: bytes) -> None:
+        if self._pair.shared.produced.lacks(head):
+            self._pair.shared.produced.note(head, frame)
         self._pair.act_on_request(head, frame)
         self.passed()
 

@@ -28,8 +28,13 @@ class NotInRepository(PrerequisiteMissing):
 def jar_cache() -> Path:
     """The folder of fetched jars, with a subfolder per jar set."""
     named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else cache_folder("jars")
+
+
+def cache_folder(kind: str) -> Path:
+    """The folder in which what is fetched of this kind is kept."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(named) if named else base / "kafka-chaos" / "jars"
+    return base / "kafka-chaos" / kind
 
 
 @contextmanager

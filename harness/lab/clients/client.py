@@ -1,0 +1,82 @@
+"""A client library as data: how its program is installed, started and configured; and the built-in ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.model.config.yaml_files import FileKind
+from harness.model.frozen import Frozen
+
+PLACEHOLDERS = ("folder", "python", "version")
+"""What commands may hold in braces: the program's folder, the Python of kafka-chaos, the version."""
+_BRACES = re.compile(r"\{([a-z_]+)\}")
+Command = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class ClientMode(Frozen):
+    """A way to use a client. `says` is what a user would write for it, `default` marks what one gets without
+    a setting. `order: none`: sends may overtake each other inside the client before any fault, so records
+    that are late are counted and break no verdict."""
+
+    says: str
+    default: bool = False
+    order: Literal["sent", "none"] = "sent"
+
+
+class ClientSpec(Frozen):
+    """A client library, and a program that sends with it.
+
+    `package` is its name in its `registry`, of which `version` is installed unless another one is asked for.
+    `needs` are the commands that this machine must have. The files of the program are copied into a folder,
+    with the file for journals of its `language`; there `install` is carried out, command by command, and
+    `command` starts the program. Commands may hold `{folder}`, `{python}` and `{version}`.
+    """
+
+    title: str
+    language: Literal["go", "javascript", "java", "rust", "python"]
+    registry: str
+    package: str
+    version: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,39}$")
+    needs: tuple[str, ...] = ()
+    install: tuple[Command, ...] = ()
+    command: Command
+    env: dict[str, str] = {}
+    modes: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9=-]{0,19}$")], ClientMode] = Field(
+        min_length=1
+    )
+    notes: str = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for text in (
+            *(word for command in self.install for word in command),
+            *self.command,
+            *self.env.values(),
+        ):
+            for name in _BRACES.findall(text):
+                if name not in PLACEHOLDERS:
+                    known = ", ".join(f"{{{one}}}" for one in PLACEHOLDERS)
+                    raise ValueError(f"{text!r} holds {{{name}}}; there are {known}")
+        defaults = [name for name, mode in self.modes.items() if mode.default]
+        if len(defaults) != 1:
+            raise ValueError(f"exactly one mode is the `default`; here {', '.join(defaults) or 'none'}")
+        return self
+
+
+def filled_in(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
+    """The command with the values of its placeholders, by their names."""
+    return tuple(_BRACES.sub(lambda found: values[found[1]], word) for word in command)
+
+
+CLIENT = FileKind(
+    ClientSpec,
+    one="a client",
+    expected="a mapping with title, language, registry, package, version, command and modes",
+    example="`kafka-chaos clients --show kafkajs` prints that of a built-in one",
+    schema="kafka-chaos clients --schema",
+    folder="harness/lab/clients",
+)

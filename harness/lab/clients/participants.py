@@ -1,0 +1,129 @@
+"""Who takes part in a comparison of clients, and under which faults."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from harness.lab.clients.client import CLIENT, ClientSpec
+from harness.lab.clients.comparison import ClientArm, arms_of_client
+from harness.lab.clients.fault import CLIENT_FAULT, USUAL, ClientFault
+from harness.lab.clients.installing import install, missing_tools, named_client
+from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean
+from harness.model.progress import report_progress
+
+ALL = "all"
+
+
+def chosen_faults(names: Sequence[str]) -> dict[str, ClientFault]:
+    """The faults with these names; `all` is every one, none named the usual ones.
+
+    Raises:
+        BadInput: there is no such fault.
+    """
+    known = CLIENT_FAULT.builtin_names()
+    wanted = known if ALL in names else tuple(dict.fromkeys(names)) or USUAL
+    for name in wanted:
+        if name not in known:
+            raise BadInput(
+                f"clients are not compared under {name!r}",
+                where="--fault",
+                expected=f"one of {', '.join(known)}, or {ALL}",
+                next_step=did_you_mean(name, known, "`kafka-chaos clients --list` describes each"),
+            )
+    return {name: CLIENT_FAULT.builtin(name)[0] for name in wanted}
+
+
+def participants(
+    named: Sequence[str], modes: Sequence[str], command: str | None, own: str
+) -> tuple[tuple[ClientArm, ...], dict[str, str]]:
+    """The arms of a comparison, of clients that are installed by now, and why others are left out, by name.
+
+    Without any name and without a `command`, every built-in client takes part. `own` is what the program of
+    `command` is called.
+
+    Raises:
+        BadInput: there is no such client or mode, or nobody is left.
+    """
+    names = tuple(dict.fromkeys(named)) or (() if command is not None else CLIENT.builtin_names())
+    clients = [named_client(name) for name in names]
+    refuse_unknown_modes([client.spec for client in clients], modes)
+    arms: list[ClientArm] = []
+    left_out: dict[str, str] = {}
+    for client in clients:
+        wanted = [mode for mode in modes if mode in client.spec.modes]
+        if modes and not wanted:
+            continue
+        try:
+            arms += arms_of_client(install(client), wanted)
+        except PrerequisiteMissing as error:
+            left_out[client.label] = f"{error.what}: {error.found}"
+            report_progress(f"{client.label} is left out: {error.what}")
+    if command is not None:
+        arms.append(_own(command, own))
+    if not arms:
+        raise BadInput(
+            "no client is left to compare",
+            found="; ".join(f"{name}: {why}" for name, why in left_out.items()) or "none has such a mode",
+            next_step="`kafka-chaos clients --list` says what each client needs",
+        )
+    return tuple(arms), left_out
+
+
+def refuse_unknown_modes(specs: Sequence[ClientSpec], modes: Sequence[str]) -> None:
+    """Refuse a mode that none of these clients has.
+
+    Raises:
+        BadInput: there is one.
+    """
+    known = tuple(dict.fromkeys(mode for spec in specs for mode in spec.modes))
+    for mode in modes:
+        if mode not in known:
+            raise BadInput(
+                f"no client has a mode {mode!r}",
+                where="--mode",
+                expected=f"one of {', '.join(known)}",
+                next_step=did_you_mean(mode, known, "`kafka-chaos clients --list` names those of each"),
+            )
+
+
+def _own(command: str, name: str) -> ClientArm:
+    """The program of a user's own.
+
+    Raises:
+        BadInput: it is no command.
+    """
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise BadInput("this is no command", where=f"--command {command!r}", found=str(error)) from error
+    if not words:
+        raise BadInput("this is no command", where="--command", expected="a program", found="nothing")
+    return ClientArm(name, "default", words)
+
+
+def client_rows() -> list[dict[str, str]]:
+    """Each built-in client with its version, modes, and what this machine lacks for it."""
+    rows = []
+    for name in CLIENT.builtin_names():
+        spec = CLIENT.builtin(name)[0]
+        missing = missing_tools(spec)
+        rows.append(
+            {
+                "client": name,
+                "version": spec.version,
+                "registry": spec.registry,
+                "modes": ", ".join(spec.modes),
+                "needs": ", ".join(spec.needs) or "-",
+                "here": f"no {', '.join(missing)}" if missing else "yes",
+            }
+        )
+    return rows
+
+
+def fault_rows() -> list[dict[str, str]]:
+    """Each fault that clients are compared under."""
+    return [
+        {"fault": name, "what happens": CLIENT_FAULT.builtin(name)[0].title}
+        for name in CLIENT_FAULT.builtin_names()
+    ]

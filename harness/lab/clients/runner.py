@@ -1,0 +1,82 @@
+"""Runs a comparison of clients: fault after fault, all clients side by side, as often as asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.lab.clients.client_run import client_run
+from harness.lab.clients.comparison import ClientArm, Load, experiments_for
+from harness.lab.clients.comparison_result import ClientsResult
+from harness.lab.clients.fault import ClientFault
+from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.progress import report_progress
+from harness.run.executor import Options, execute
+
+
+def new_comparison(
+    faults: Mapping[str, ClientFault],
+    arms: Sequence[ClientArm],
+    left_out: Mapping[str, str],
+    options: Options,
+) -> tuple[Path, ClientsResult]:
+    """A new folder below the results, with a comparison that has no run yet.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    folder = options.results / f"clients-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
+    result = ClientsResult(
+        command=options.command,
+        started_ns=time.time_ns(),
+        repeat=options.repeat,
+        titles={name: fault.title for name, fault in faults.items()},
+        says={f"{arm.client} {arm.mode}": arm.says for arm in arms},
+        left_out=dict(left_out),
+    )
+    with BadInput.for_os_errors(
+        "the results folder cannot be written",
+        where=options.results,
+        next_step="name another folder with --results",
+    ):
+        folder.mkdir(parents=True)
+        result.save(folder)
+    return folder, result
+
+
+def compare_clients(
+    faults: Mapping[str, ClientFault],
+    arms: Sequence[ClientArm],
+    load: Load,
+    options: Options,
+    begun: ClientsResult,
+    folder: Path,
+) -> ClientsResult:
+    """Run each fault `options.repeat` times; returns what is also written as `clients.json` into the folder,
+    after each part anew, so that an interruption keeps what is over.
+
+    Raises:
+        KafkaChaosError: as `execute`; parts that are over are kept.
+        KeyboardInterrupt: passed on; the same holds.
+    """
+    began, result, options = time.monotonic(), begun, replace(options, results=folder)
+    parts = [
+        (name, experiment)
+        for name, fault in faults.items()
+        for experiment in experiments_for(name, fault, arms, load)
+    ]
+    for number, (name, experiment) in enumerate(parts, 1):
+        report_progress(f"part {number} of {len(parts)}: {name}, {len(experiment.arms)} programs")
+        try:
+            ((own, done),) = execute([experiment], options)
+        except KafkaChaosError as error:
+            error.add_note(f"what is over: kafka-chaos clients --from {folder}")
+            raise
+        runs = (client_run(name, arm, own, folder) for arm in done.arms)
+        seconds = round(time.monotonic() - began, 1)
+        result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
+        result.save(folder)
+    return result
