@@ -100,7 +100,8 @@ NOBODY_TOLD = -1
 
 
 def tenures(spans: Sequence[LeaderSpan]) -> dict[int, list[Tenure]]:
-    """By partition, who may have led when; also in epochs between two that were sampled.
+    """By partition, who may have led when; also in epochs between two that were sampled, and in those before
+    the first one: a leader that dies early may never have answered, and the first epoch is 0.
 
     A leader of such an epoch was elected after that of the epoch below, and no more elected when the epoch
     above had begun; that it went on to believe so without ever being sampled is left out.
@@ -111,11 +112,12 @@ def tenures(spans: Sequence[LeaderSpan]) -> dict[int, list[Tenure]]:
         by_partition[span.partition].append(Tenure(span.begun, span.ended, span.broker, span.epoch))
         by_epoch[span.partition][span.epoch].append(span)
     for partition, epochs in by_epoch.items():
-        for low, high in pairwise(sorted(epochs)):
-            if high - low > 1:
-                begun = min(span.begun for span in epochs[low])
-                ended = min(span.certain for span in epochs[high])
-                by_partition[partition].append(Tenure(begun, ended, NOBODY_TOLD, low + 1))
+        for low, high in pairwise((-1, *sorted(epochs))):
+            begun = min((span.begun for span in epochs.get(low, ())), default=INT64_MIN)
+            ended = min(span.certain for span in epochs[high])
+            # Of many, the lowest and the highest, between which all others are counted.
+            for epoch in sorted({low + 1, high - 1} - {low, high}):
+                by_partition[partition].append(Tenure(begun, ended, NOBODY_TOLD, epoch))
     return {partition: sorted(several) for partition, several in by_partition.items()}
 
 

@@ -89,9 +89,10 @@ def tenures(samples: Sequence[Row], topic: str, partition: int) -> Iterator[Tenu
             certain = times[places[0] + 1] if places[0] + 1 < len(times) else EVER
             old = first_told.get(epoch, (EVER, EVER))
             first_told[epoch] = (min(old[0], begun), min(old[1], certain))
-    for low, high in pairwise(sorted(first_told)):
+    for low, high in pairwise([-1, *sorted(first_told)]):
         for epoch in range(low + 1, high):
-            yield Tenure(first_told[low][0], first_told[high][1], None, epoch)
+            begun = first_told[low][0] if low in first_told else -EVER
+            yield Tenure(begun, first_told[high][1], None, epoch)
 
 
 def _claimed(row: Row) -> int:

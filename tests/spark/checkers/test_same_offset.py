@@ -59,6 +59,22 @@ def test_samples_say_in_how_many_epochs_the_reports_came(check: Check) -> None:
     assert summary.same_offset == {"false": 5}
 
 
+def test_a_leader_that_died_before_it_answered_may_have_told_the_truth(check: Check) -> None:
+    """The first leader never answered a sample, so no sample has its epoch."""
+    history = (
+        History().send(0, at=7, sent=1, closed=2).send(1, at=7, sent=12, closed=13).read(1, at=7, epoch=1)
+    )
+    told = [sample(at, 3, 1, 0) for at in range(8)] + [sample(at, 2, 2, 1) for at in range(8, 20)]
+    summary, _ = check(history, meta=run_meta(final_read=ended_in(1)), samples=told)
+    assert summary.same_offset == {}
+    # Long after the second leader's first two answers its predecessor gives nothing away any more.
+    late = (
+        History().send(0, at=7, sent=11, closed=12).send(1, at=7, sent=12, closed=13).read(1, at=7, epoch=1)
+    )
+    summary, _ = check(late, meta=run_meta(final_read=ended_in(1)), samples=told)
+    assert summary.same_offset == {"false": 1}
+
+
 def test_where_nothing_tells_of_epochs_it_says_what_cannot_be(check: Check) -> None:
     """As of the history of another tool, which has neither samples nor epochs."""
     history = History().send(0, at=0).send(1, at=0).read(0, at=0, epoch=None)
