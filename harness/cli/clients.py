@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,8 @@ from harness.model.defaults import DEFAULT_VERSION
 if TYPE_CHECKING:
     from harness.lab.clients.comparison_result import ClientsResult
 
+_PER_PROCESSOR = 4
+"""More programs beside each other measure how long each waits for a processor."""
 OWN = "own"
 """The name of the program of `--command`."""
 
@@ -53,8 +56,13 @@ def clients(
     repeat: Annotated[int, Option(min=1, max=1000, help="Runs of each cell.")] = 5,
     rate: Annotated[int, Option(min=1, max=100_000, help="Records per second of each program.")] = 100,
     at_once: Annotated[
-        int, Option(min=1, max=100, help="The most programs side by side; more are run in parts.")
-    ] = 12,
+        int | None,
+        Option(
+            min=1,
+            max=100,
+            help="The most programs side by side; more are run in parts. Default: four per processor.",
+        ),
+    ] = None,
     kafka_version: Annotated[str, Option(help="Kafka version.")] = DEFAULT_VERSION,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
@@ -104,7 +112,7 @@ def clients(
         results=results, seed=chosen_seed, repeat=repeat, command=typed, engine=EngineChoice(engine)
     )
     folder, begun = new_comparison(faults, arms, left_out, options)
-    load = Load(kafka_version, rate, at_once=at_once)
+    load = Load(kafka_version, rate, at_once=at_once or _PER_PROCESSOR * (os.cpu_count() or 1))
     with interruptible(f"what is over: kafka-chaos clients --from {folder}"), show_progress(ERRORS, quiet):
         result = compare_clients(faults, arms, load, options, begun, folder)
     _finish(result, folder, as_json)

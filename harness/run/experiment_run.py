@@ -28,6 +28,9 @@ from harness.run.steps.step_executor import carry_out_steps
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 
+_MOST_NAMED = 4
+"""Arms that run together and are named in progress."""
+
 
 @dataclass(eq=False)
 class ExperimentRun:
@@ -163,7 +166,8 @@ class ExperimentRun:
 
     def _progress(self) -> AbstractContextManager[None]:
         """Report progress in the `with` block as that of all arms together."""
-        arms = " + ".join(arm_run.arm.name for arm_run in self._arm_runs)
+        names = [arm_run.arm.name for arm_run in self._arm_runs]
+        arms = " + ".join(names) if len(names) <= _MOST_NAMED else f"{len(names)} arms together"
         return progress_under(f"{self.experiment.name} · {arms}")
 
     def _save_so_far(self, steps: StepContext, ledger: FaultLedger) -> None:

@@ -57,7 +57,7 @@ class Load:
     version: str
     rate: int = 100
     close_seconds: int = 45
-    at_once: int = 12
+    at_once: int = 8
 
 
 def arms_of_client(client: InstalledClient, modes: Sequence[str] = ()) -> tuple[ClientArm, ...]:
