@@ -24,9 +24,11 @@ _out = console(100)
 
 def doctor(as_json: JsonOption = False) -> None:
     """Check whether this machine has what is needed, and which faults its kernel allows."""
+    from harness.lab.clients.participants import toolchains
     from harness.run.preflight import doctor as examination
 
-    raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
+    found = (*examination.examine(), toolchains())
+    raise typer.Exit(examination.report(found, as_json=as_json, console=_out))
 
 
 def heal(

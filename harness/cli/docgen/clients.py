@@ -11,7 +11,7 @@ from harness.lab.clients.client import CLIENT
 from harness.lab.clients.client_run import ClientCell
 from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult, load_comparison
 from harness.lab.clients.fault import CLIENT_FAULT
-from harness.lab.clients.page import doubts, row_texts
+from harness.lab.clients.page import doubts, row_texts, shares_of
 from harness.report.page.blocks import moment
 from harness.report.page.markdown import cell, table
 
@@ -25,9 +25,10 @@ def clients_page() -> dict[str, str]:
     cells = result.cells if result is not None else ()
     by_fault = {fault: list(same) for fault, same in groupby(cells, key=lambda one: one.fault)}
     seen = {(one.client, one.mode): one for one in by_fault.get(_NO_FAULT, ())}
-    tables = {
-        CLIENT_FAULT.builtin(fault)[0]: table(*_fault_table(same), cell) for fault, same in by_fault.items()
-    }
+    tables = [
+        (CLIENT_FAULT.builtin(fault)[0], table(*_fault_table(same), cell), list(shares_of(same)))
+        for fault, same in by_fault.items()
+    ]
     return {
         "clients.md": files.render(
             "clients.md.j2",

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as Xml
 
 from harness.lab.clients.client_run import ClientCell
 from harness.lab.clients.comparison_result import ClientsResult
+from harness.many.matrix.table import interval_of
 from harness.model.result import VerdictWord
 from harness.report.ci import add_outcome, set_counts, xml_text
 from harness.report.page import html, markdown
@@ -36,6 +37,7 @@ NOTE = (
     "longest time in seconds without a report of success. acks has an i where the producer is idempotent."
 )
 _MOST_ERRORS = 3
+_WORDS = {"absent": "lost", "duplicates": "twice", "reordered": "late"}
 _STATUS: dict[bool, Status] = {True: "bad", False: "good"}
 
 
@@ -62,7 +64,9 @@ def headline(result: ClientsResult) -> str:
 def blocks(result: ClientsResult) -> Iterator[Block]:
     """A table for each fault, and what it must be known with."""
     for fault, cells in groupby(result.cells, key=lambda cell: cell.fault):
-        yield section(result.titles.get(fault, fault), fault_table(list(cells)), id=f"fault-{fault}")
+        same = list(cells)
+        shares = Lines(list(shares_of(same)), only="html markdown")
+        yield section(result.titles.get(fault, fault), fault_table(same), shares, id=f"fault-{fault}")
     yield Text(NOTE, note=True)
     yield Lines([f"`{name}`: {says}" for name, says in result.says.items()], only="html markdown")
     yield Lines(list(doubts(result)))
@@ -76,6 +80,15 @@ def fault_table(cells: Sequence[ClientCell]) -> Table:
         heads=2,
         cards=True,
     )
+
+
+def shares_of(cells: Sequence[ClientCell]) -> Iterator[str]:
+    """In how many runs a client lost, doubled or reordered anything, with the interval at 95 %."""
+    for cell in cells:
+        shares = {word: cell.share_with(what) for what, word in _WORDS.items()}
+        seen = [f"{word} in {share} runs ({interval_of(share)})" for word, share in shares.items() if share.k]
+        if seen:
+            yield f"{cell.client}, {cell.mode}: {', '.join(seen)}"
 
 
 def row_texts(cell: ClientCell) -> dict[str, str]:

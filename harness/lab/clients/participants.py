@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Sequence
 
 from harness.lab.clients.client import CLIENT, ClientSpec
 from harness.lab.clients.comparison import ClientArm, arms_of_client
 from harness.lab.clients.fault import CLIENT_FAULT, USUAL, ClientFault
-from harness.lab.clients.installing import install, missing_tools, named_client
+from harness.lab.clients.installing import TOOLCHAINS, install, missing_tools, named_client
 from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean
 from harness.model.progress import report_progress
+from harness.run.preflight.doctor import Prerequisite
 
 ALL = "all"
 
@@ -97,9 +99,29 @@ def _own(command: str, name: str) -> ClientArm:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise BadInput("this is no command", where=f"--command {command!r}", found=str(error)) from error
-    if not words:
+    if not any(words):
         raise BadInput("this is no command", where="--command", expected="a program", found="nothing")
     return ClientArm(name, "default", words)
+
+
+def toolchains() -> Prerequisite:
+    """What the built-in clients are installed and built with, as a row of `kafka-chaos doctor`."""
+    needed: dict[str, list[str]] = {}
+    for name in CLIENT.builtin_names():
+        for tool in CLIENT.builtin(name)[0].needs:
+            needed.setdefault(tool, []).append(name)
+    here = {tool: shutil.which(tool) is not None for tool in needed}
+    found = ", ".join(tool for tool, there in here.items() if there) or "none"
+    missing = [tool for tool, there in here.items() if not there]
+    without = dict.fromkeys(name for tool in missing for name in needed[tool])
+    packages = " ".join(TOOLCHAINS[tool] for tool in missing)
+    return Prerequisite(
+        name="toolchains",
+        state="limited" if missing else "ok",
+        found=found + (f"; no {', '.join(missing)}" if missing else ""),
+        needed_for="kafka-chaos clients",
+        remedy=f"install {packages}; without: no {', '.join(without)}" if missing else "",
+    )
 
 
 def client_rows() -> list[dict[str, str]]:

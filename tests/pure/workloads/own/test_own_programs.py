@@ -43,7 +43,7 @@ class Arm:
     def __init__(self, folder: Path, own: OwnProducerSpec, producers: int, stack: ExitStack) -> None:
         setting: Any = SimpleNamespace(
             arm=SimpleNamespace(name="ours", producer=ProducerSettings()),
-            cluster=SimpleNamespace(name=f"kc-{uuid.uuid4().hex[:8]}", bootstrap="127.0.0.1:1"),
+            cluster=SimpleNamespace(name=f"kc-{uuid.uuid4().hex[:8]}", bootstrap="127.0.0.1:1", proxies=None),
             folder=folder,
             run_id=5,
             topic="orders",

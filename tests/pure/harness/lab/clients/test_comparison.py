@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -76,6 +77,17 @@ def test_a_client_that_cannot_be_installed_is_left_out(monkeypatch: pytest.Monke
     assert left_out == {"kafka-python": "the client kafka-python needs go: no go on PATH"}
     with pytest.raises(BadInput, match="no client is left to compare"):
         participants.participants(["kafka-python"], [], None, "own")
+
+
+def test_doctor_names_the_tools_and_who_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "go" else f"/bin/{tool}")
+    row = participants.toolchains()
+    assert row.state == "limited"
+    assert not row.required
+    assert "no go" in row.found
+    assert row.remedy == "install golang-go; without: no franz-go, kafka-go, sarama"
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/bin/{tool}")
+    assert (participants.toolchains().state, participants.toolchains().remedy) == ("ok", "")
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,11 @@ def test_the_page_says_what_is_left_out_and_which_offsets_were_wrong() -> None:
     assert "`one default`: One()" in page
 
 
+def test_shares_of_runs_have_their_interval() -> None:
+    page = markdown.render(comparison_page(compared(*(ran(lost=lost, duplicates=1) for lost in (0, 3, 0)))))
+    assert "one, default: lost in 1 of 3 runs (1% to 91%), twice in 3 of 3 runs (from 37%)" in page
+
+
 def test_loss_without_a_confirmation_stands_in_brackets() -> None:
     page = markdown.render(
         comparison_page(compared(ran(acks="0", idempotent=False, unconfirmed_absent=1297)))
