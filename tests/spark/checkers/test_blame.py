@@ -17,6 +17,9 @@ from tests.support.history import T0, Check, History, run_meta, sample, window
 
 pytestmark = pytest.mark.spark
 
+LED_BY_1 = [sample(at, 1, 1, 3) for at in (1, 2)]
+"""Broker 1 leads in epoch 3, and had done so by its second answer."""
+
 
 def test_faults_that_began_after_the_last_acknowledgement_are_told_apart(check: Check) -> None:
     history = History()
@@ -29,7 +32,7 @@ def test_faults_that_began_after_the_last_acknowledgement_are_told_apart(check: 
         window("kill-2", 11.300000001, 20),  # Begins 1 ns after it.
         window("partition-1", 30, None),
     )
-    summary, rows = check(history, meta=run_meta(windows=windows), samples=[sample(1, 1, 1, 3)])
+    summary, rows = check(history, meta=run_meta(windows=windows), samples=LED_BY_1)
     assert summary.blame == (
         "4 lost: sent in write to partition 0, acknowledged by broker 1 in epoch 3 during pause-1, "
         "not in the log, gone after kill-2 + partition-1",
@@ -45,7 +48,7 @@ def test_records_of_one_sentence_had_the_same_faults_open(check: Check) -> None:
         history.send(seq, at=seq, sent=10, closed=at)
     history.send(5, at=5, sent=12.000000001, closed=13)
     meta = run_meta(windows=(window("pause-1", 11, 12), window("kill-1", 20, 21)))
-    summary, _ = check(history, meta=meta, samples=[sample(1, 1, 1, 3)])
+    summary, _ = check(history, meta=meta, samples=LED_BY_1)
     start = "sent in write to partition 0, acknowledged by broker 1 in epoch 3"
     assert summary.blame == (
         f"2 lost: {start} during pause-1, not in the log, gone after kill-1",
