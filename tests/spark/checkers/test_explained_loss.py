@@ -19,6 +19,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.spark
 
 PAGE = (ROOT / "docs/explanation/checks.md").read_text()
+SAMPLES = [*(sample(at, 1, 1, 1) for at in (0, 1)), sample(13, 2, 2, 2)]
 META = run_meta(acks="1", windows=(window("partition-1", 10, 14), window("kill-1", 12, 16)))
 
 
@@ -34,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
         history.send(seq, at=seq - 10, sent=20, closed=20.5).read(seq, at=seq - 10, epoch=2)
         for broker in (1, 2, 3):
             history.replica(broker, seq, at=seq - 10, epoch=2)
-    return write_run(tmp_path, history, meta=META, samples=[sample(0, 1, 1, 1), sample(13, 2, 2, 2)])
+    return write_run(tmp_path, history, meta=META, samples=SAMPLES)
 
 
 def row_of(column: str) -> str:
