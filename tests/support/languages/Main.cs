@@ -24,7 +24,8 @@ internal static class Program
         journal.WaitBegun(TimeSpan.FromMinutes(1));
 
         long first = Sent(journal.Sent(
-            Encoding.UTF8.GetBytes("schlüssel"), Encoding.UTF8.GetBytes("grüße"), 2, timestampMs: 1699999999123));
+            Encoding.UTF8.GetBytes("schlüssel"), Encoding.UTF8.GetBytes("grüße"), 2, timestampMs: 1699999999123,
+            id: "order \"ü\" 7"));
         journal.Acked(first, 2, 41);
         journal.Acked(Sent(journal.Sent(null, null)));
         journal.Failed(Sent(journal.Sent(new byte[] { 0, 0, 0, 0, 0, 0, 0, 7 }, null)), "timed out: ü");

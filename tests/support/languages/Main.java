@@ -16,14 +16,15 @@ class Main {
         System.out.println("begun " + journal.waitBegun(Duration.ofMillis(1)) + " over " + journal.over());
         journal.waitBegun(Duration.ofMinutes(1));
 
-        long first = send(journal.sent(bytes("schl\u00fcssel"), bytes("gr\u00fc\u00dfe"), 2, null, 1699999999123L));
+        long first = send(journal.sent(bytes("schl\u00fcssel"), bytes("gr\u00fc\u00dfe"), 2, null, 1699999999123L,
+                "order \"\u00fc\" 7"));
         journal.acked(first, 2, 41);
         journal.acked(send(journal.sent(null, null)), -1, -1);
         journal.failed(send(journal.sent(new byte[] {0, 0, 0, 0, 0, 0, 0, 7}, null)), new T\u00fcmeout());
         journal.refused(send(journal.sent(null, new byte[] {0, -1})), new IllegalArgumentException("too \"large\""));
         List<IntConsumer> ends = List.of(journal::committed, journal::aborted, journal::indeterminate);
         for (int transaction = 0; transaction < ends.size(); transaction++) {
-            send(journal.sent(null, null, null, transaction, null));
+            send(journal.sent(null, null, null, transaction, null, null));
             ends.get(transaction).accept(transaction);
         }
 

@@ -44,6 +44,7 @@ func main() {
 	partition, timestamp := int32(2), int64(1699999999123)
 	seq := send(kafkachaos.Record{
 		Key: []byte("schlüssel"), Value: []byte("grüße"), Partition: &partition, TimestampMs: &timestamp,
+		ID: `order "ü" 7`,
 	})
 	check(journal.Acked(seq, 2, 41))
 	check(journal.Acked(send(kafkachaos.Record{}), -1, -1))

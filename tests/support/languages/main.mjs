@@ -22,7 +22,7 @@ const send = record => {
   show(identity)
   return seq
 }
-const first = send({key: 'schlüssel', value: 'grüße', partition: 2, timestampMs: 1699999999123n})
+const first = send({key: 'schlüssel', value: 'grüße', partition: 2, timestampMs: 1699999999123n, id: 'order "ü" 7'})
 journal.acked(first, {partition: 2, offset: '41'})
 journal.acked(send({key: null, value: null}), {partition: undefined, offset: null})
 journal.failed(send({key: Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 7)}), 'timed out: ü')

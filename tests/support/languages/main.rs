@@ -50,6 +50,7 @@ fn main() -> std::io::Result<()> {
         value: Some(value),
         partition: Some(2),
         timestamp_ms: Some(1699999999123),
+        id: Some("order \"ü\" 7"),
         ..Record::default()
     })?;
     journal.acked(first, 2, 41)?;

@@ -85,14 +85,17 @@ namespace KafkaChaos
 
         /// <summary>
         /// Journals a record before it is handed to the client. Without a partition the client chooses one; without a
-        /// timestamp (milliseconds since the epoch) it takes the time of the send.
+        /// timestamp (milliseconds since the epoch) it takes the time of the send. The id is the record's own
+        /// ("order-11"), by which it is judged, too, where the run says that records have one.
         /// </summary>
         public Send Sent(
-            byte[] key, byte[] value, int? partition = null, int? transaction = null, long? timestampMs = null)
+            byte[] key, byte[] value, int? partition = null, int? transaction = null, long? timestampMs = null,
+            string id = null)
         {
             byte[] content = value ?? new byte[0];
             string more = key == null ? "" : $", \"key_base64\": \"{Convert.ToBase64String(key)}\"";
             more += Field("partition", partition) + Field("txn", transaction) + Field("timestamp_ms", timestampMs);
+            more += id == null ? "" : $", \"id\": {Quoted(id)}";
             lock (_lock)
             {
                 if (_ended)

@@ -146,15 +146,16 @@ public final class Journal implements AutoCloseable {
 
     /** As the other {@code sent}, for a record whose partition and time the client chooses. */
     public Send sent(byte[] key, byte[] value) {
-        return sent(key, value, null, null, null);
+        return sent(key, value, null, null, null, null);
     }
 
     /**
      * Journals a record before it is handed to the client. Each argument may be null: a record without key or value,
-     * whose partition the client chooses, which belongs to no transaction, and whose time is that of the send.
+     * whose partition the client chooses, which belongs to no transaction, whose time is that of the send, and which
+     * has no id of its own ("order-11"), by which it is judged, too, where the run says that records have one.
      */
     public synchronized Send sent(
-            byte[] key, byte[] value, Integer partition, Integer transaction, Long timestampMs) {
+            byte[] key, byte[] value, Integer partition, Integer transaction, Long timestampMs, String id) {
         if (ended) {
             throw new IllegalStateException("the journal of this producer is closed");
         }
@@ -173,6 +174,9 @@ public final class Journal implements AutoCloseable {
         }
         if (timestampMs != null) {
             line.append(", \"timestamp_ms\": ").append(timestampMs);
+        }
+        if (id != null) {
+            line.append(", \"id\": ").append(quoted(id));
         }
         writeOrThrow(line.append('}').toString());
         long seq = next++;

@@ -51,12 +51,14 @@ type Settings struct {
 }
 
 // Record is what is sent. Without a Partition the client chooses one; without a TimestampMs (since the epoch) it
-// takes the time of the send. Transaction is the number of the transaction that the record belongs to.
+// takes the time of the send. Transaction is the number of the transaction that the record belongs to. ID is the
+// record's own id ("order-11"), by which it is judged, too, where the run says that records have one.
 type Record struct {
 	Key, Value  []byte
 	Partition   *int32
 	Transaction *int32
 	TimestampMs *int64
+	ID          string
 }
 
 // Journal of one producer. Goroutines may share it. If they share the producer too and the order of its records
@@ -142,6 +144,13 @@ func (j *Journal) Sent(record Record) (seq int64, identity []byte, err error) {
 	}
 	if record.TimestampMs != nil {
 		fmt.Fprintf(&more, `, "timestamp_ms": %d`, *record.TimestampMs)
+	}
+	if record.ID != "" {
+		id, err := json.Marshal(record.ID)
+		if err != nil {
+			return 0, nil, err
+		}
+		fmt.Fprintf(&more, `, "id": %s`, id)
 	}
 	j.mutex.Lock()
 	defer j.mutex.Unlock()

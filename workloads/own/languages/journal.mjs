@@ -36,7 +36,8 @@ const POLL_MS = 50
 
 /**
  * What is sent. Without `partition` the client chooses one; without `timestampMs` (since the epoch) it takes the time
- * of the send. `transaction` is the number of the transaction that the record belongs to.
+ * of the send. `transaction` is the number of the transaction that the record belongs to. `id` is the record's own id
+ * ('order-11'), by which it is judged, too, where the run says that records have one.
  *
  * @typedef {object} JournalRecord
  * @property {string | Uint8Array | null} [key]
@@ -44,6 +45,7 @@ const POLL_MS = 50
  * @property {number} [partition]
  * @property {number} [transaction]
  * @property {number | bigint} [timestampMs]
+ * @property {string | number | bigint} [id]
  */
 
 /**
@@ -117,7 +119,7 @@ export class Journal {
    * @param {JournalRecord} record
    * @returns {{seq: number, identity: Buffer}} The number of the send and the value of the header IDENTITY_HEADER.
    */
-  sent({key, value, partition, transaction, timestampMs} = {}) {
+  sent({key, value, partition, transaction, timestampMs, id} = {}) {
     if (this.#closed) throw new Error('the journal of this producer is closed')
     const content = bytes(value)
     const seq = this.#next
@@ -126,6 +128,7 @@ export class Journal {
     if (partition != null) more += `, "partition": ${partition}`
     if (transaction != null) more += `, "txn": ${transaction}`
     if (timestampMs != null) more += `, "timestamp_ms": ${timestampMs}`
+    if (id != null) more += `, "id": ${JSON.stringify(String(id))}`
     this.#write(`{"event": "sent", "seq": ${seq}, "time_ms": ${Date.now()}, "size": ${content.length}${more}}`)
     this.#next += 1
     return {seq, identity: identityOf(this.#run, this.producer, seq, content)}

@@ -44,7 +44,8 @@ pub struct Settings<'a> {
 }
 
 /// What is sent. Without `partition` the client chooses one; without `timestamp_ms` (since the epoch) it takes the time
-/// of the send. `transaction` is the number of the transaction that the record belongs to.
+/// of the send. `transaction` is the number of the transaction that the record belongs to. `id` is the record's own
+/// ("order-11"), by which it is judged, too, where the run says that records have one.
 #[derive(Clone, Debug, Default)]
 pub struct Record<'a> {
     pub key: Option<&'a [u8]>,
@@ -52,6 +53,7 @@ pub struct Record<'a> {
     pub partition: Option<i32>,
     pub transaction: Option<i32>,
     pub timestamp_ms: Option<i64>,
+    pub id: Option<&'a str>,
 }
 
 /// The number of a send, and the value of the header [`IDENTITY_HEADER`] of its record.
@@ -143,6 +145,7 @@ impl Journal {
         append_field(&mut more, "partition", record.partition);
         append_field(&mut more, "txn", record.transaction);
         append_field(&mut more, "timestamp_ms", record.timestamp_ms);
+        append_field(&mut more, "id", record.id.map(quoted));
         let mut open = self.lock();
         let seq = open.next;
         let Some(file) = &open.file else {

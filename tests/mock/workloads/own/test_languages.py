@@ -6,6 +6,7 @@ out.
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -174,6 +175,8 @@ def test_a_program_is_journaled_as_a_run_reads_it(program: tuple[str, Path], own
         written = (own.path / "1.jsonl").read_text().splitlines(keepends=True)
         assert sum('"sent"' in line for line in written) == len(VALUES) + THREADS
         assert written[-1].endswith("}\n")
+        events = [json.loads(line) for line in written if '"sent"' in line]
+        assert [event.get("id") for event in events[:2]] == ['order "ü" 7', None]
         own.end()
         assert process.wait(60) == 0
     target, (_, checked) = check_journals(own.path)
