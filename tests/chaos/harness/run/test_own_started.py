@@ -101,8 +101,9 @@ def test_programs_that_the_run_starts_are_accounted_for(started: Started, result
         (told,) = arm.meta.programs
         assert told.stopped is False, (name, told)
         assert (folder / name / told.output).is_file()
-    # Lines of the client about a broker that dies may follow.
-    assert arms["careful"].meta.programs[0].last_lines.startswith("the shop opens: well")
+    # Lines of the client about a broker that dies follow, on a busy machine more than the report shows.
+    (careful,) = arms["careful"].meta.programs
+    assert (folder / "careful" / careful.output).read_text().startswith("the shop opens: well")
     assert applications_of(os.getpid()) == [], "no program is left"
     page = write_report(result, folder).read_text()
     assert "no configuration for the shop" in page

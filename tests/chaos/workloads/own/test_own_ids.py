@@ -86,11 +86,12 @@ def test_an_order_that_was_sent_again_is_found_by_its_number(cluster: ManagedClu
     (folder,) = {path.parent for path in results.rglob(f"{again.folder}/run.json")}
     found = [row for row in findings_of(folder) if row["finding"] == "duplicate_id"]
     assert len(found) == again.summary.findings[FindingClass.DUPLICATE_ID]
-    for row in found:
-        assert row["id"].startswith("order-")
-        assert row["count"] >= 2
-        assert row["copies"] >= 2
+    assert all(row["id"].startswith("order-") and row["copies"] >= 2 for row in found)
+    # A send that the client itself has repeated, which is not idempotent here, may be there twice, too.
+    sent_again = [row for row in found if row["count"] >= 2]
+    assert sent_again
+    for row in sent_again:
         assert "_MSG_TIMED_OUT after" in row["detail"], "the sends are told side by side"
         assert "; sent again: producer 0 seq " in row["detail"]
     # Some were sent when the leader had just gone on, and had to work through what had waited.
-    assert "pause-1" in {row["windows"] for row in found}
+    assert "pause-1" in {row["windows"] for row in sent_again}
