@@ -17,13 +17,15 @@ _BRACES = re.compile(r"\{([a-z_]+)\}")
 Command = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
+DEFAULT_MODE = "default"
+"""The mode that every client has: with the settings that one gets without a word."""
+
+
 class ClientMode(Frozen):
-    """A way to use a client. `says` is what a user would write for it, `default` marks what one gets without
-    a setting. `order: none`: sends may overtake each other inside the client before any fault, so records
-    that are late are counted and break no verdict."""
+    """A way to use a client. `says` is what a user would write for it. `order: none`: sends may overtake each
+    other inside the client before any fault, so records that are late are counted and break no verdict."""
 
     says: str
-    default: bool = False
     order: Literal["sent", "none"] = "sent"
 
 
@@ -61,9 +63,8 @@ class ClientSpec(Frozen):
                 if name not in PLACEHOLDERS:
                     known = ", ".join(f"{{{one}}}" for one in PLACEHOLDERS)
                     raise ValueError(f"{text!r} holds {{{name}}}; there are {known}")
-        defaults = [name for name, mode in self.modes.items() if mode.default]
-        if len(defaults) != 1:
-            raise ValueError(f"exactly one mode is the `default`; here {', '.join(defaults) or 'none'}")
+        if DEFAULT_MODE not in self.modes:
+            raise ValueError(f"no mode is called `{DEFAULT_MODE}`: that is what one gets without a setting")
         return self
 
 

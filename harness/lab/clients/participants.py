@@ -134,7 +134,7 @@ def client_rows() -> list[dict[str, str]]:
             {
                 "client": name,
                 "version": spec.version,
-                "registry": spec.registry,
+                "package": f"{spec.package} ({spec.registry})",
                 "modes": ", ".join(spec.modes),
                 "needs": ", ".join(spec.needs) or "-",
                 "here": f"no {', '.join(missing)}" if missing else "yes",
