@@ -62,6 +62,19 @@ def journal_rows(
         yield from table.to_pylist()
 
 
+def count_rows(folder: Path, journal: pa.Schema, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """How many rows of the journal in a folder have the same values in these columns: a row for each, with
+    `count_all`.
+
+    Raises:
+        JournalError: a file is damaged, or lacks one of `columns`.
+    """
+    none = journal.empty_table().select(list(columns))
+    table = pa.concat_tables([none, *journal_batches(folder, columns)])
+    counted: list[dict[str, Any]] = table.group_by(list(columns)).aggregate([([], "count_all")]).to_pylist()
+    return counted
+
+
 def fault_events(folder: Path) -> list[dict[str, Any]]:
     """The rows of the journal of faults of the run in `folder`.
 

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from harness.model.errors import BadInput
 from harness.model.journal import SENDS, SENDS_DIR, SendOutcome
-from harness.model.journal_reader import JournalRow, journal_batches
+from harness.model.journal_reader import JournalRow, count_rows
 from workloads.own.client_settings import ClientSettings
 from workloads.own.journal_files import TakenOver, files_of, take_over_files, target_of
 from workloads.own.producer_folder import FOLDER_VARIABLE, PRODUCERS_DIR, ProducerTarget
@@ -72,9 +70,7 @@ def check_journals(path: Path) -> tuple[ProducerTarget, list[CheckedJournal]]:
         sends = Path(scratch) / SENDS_DIR
         with SendJournal(sends, target.topic) as journal:
             taken = list(take_over_files(files, target, journal, None))
-        none = SENDS.empty_table().select(_COLUMNS)
-        table = pa.concat_tables([none, *journal_batches(sends, _COLUMNS)])
-        counts = table.group_by(_COLUMNS).aggregate([([], "count_all")]).to_pylist()
+        counts = count_rows(sends, SENDS, _COLUMNS)
     return target, [_checked(one, counts) for one in taken]
 
 

@@ -9,6 +9,8 @@ from harness.model.program_meta import WireSettings
 from workloads.own.client_settings import weakest
 from workloads.own.producer_folder import Acks
 
+_NO_ID = "no producer id, though it is said to be idempotent"
+
 
 def wire_settings(
     rows: Sequence[Mapping[str, Any]], topics: Collection[str | None]
@@ -27,7 +29,11 @@ def weaker_on_the_wire(seen: Sequence[WireSettings], acks: Acks, *, idempotent: 
     for one in seen:
         less = [
             *([f"acks={one.acks}, though acks={acks} was said"] if weakest([one.acks, acks]) != acks else []),
-            *(["no producer id, though it is said to be idempotent"] if idempotent > one.idempotent else []),
+            *(
+                ["no producer id, though it is said to be idempotent"]
+                if idempotent and not one.idempotent
+                else []
+            ),
         ]
         if less:
             yield f"on the wire, client {one.client or 'without an id'} asks for {', and for '.join(less)}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from harness.cli.docgen import files
 from harness.lab.clients.client import CLIENT
 from harness.lab.clients.client_run import ClientCell
 from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult, load_comparison
 from harness.lab.clients.fault import CLIENT_FAULT
-from harness.lab.clients.page import doubts, row_texts, shares_of
+from harness.lab.clients.page import NOTE, doubts, row_texts, shares_of
+from harness.many.run_store import RunStore
 from harness.report.page.blocks import moment
 from harness.report.page.markdown import cell, table
 
@@ -34,6 +36,7 @@ def clients_page() -> dict[str, str]:
             "clients.md.j2",
             clients=table(("client", "mode", "what a user writes", "asks for"), _modes(seen), cell),
             tables=tables,
+            note=NOTE,
             kafka=", ".join(sorted({run.kafka for run in result.runs})) if result is not None else "",
             day="" if result is None else moment(result.started_ns)[:10],
             repeat=0 if result is None else result.repeat,
@@ -72,7 +75,7 @@ def _take(results: Sequence[Path], *, more: bool) -> None:
     # Faults in the order of the page, clients as they are listed.
     order = [*CLIENT_FAULT.builtin_names()]
     cells = sorted(merged.values(), key=lambda one: order.index(one.fault))
-    ClientsResult(
+    merged_result = ClientsResult(
         command=last.command,
         started_ns=last.started_ns,
         repeat=last.repeat,
@@ -80,7 +83,8 @@ def _take(results: Sequence[Path], *, more: bool) -> None:
         says={name: says for result in (*before, *found) for name, says in result.says.items()},
         left_out=last.left_out,
         runs=tuple(run for one in cells for run in one.runs),
-    ).save(files.DOCS)
+    )
+    RunStore[Any](files.DOCS).write(CLIENTS_FILE, merged_result)
 
 
 CLIENTS = files.Pages(files.DOCS, clients_page, take=_take)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -10,10 +9,10 @@ from pydantic import Field, model_validator
 
 from harness.model.config.yaml_files import FileKind
 from harness.model.frozen import Frozen
+from workloads.records.config.own_producer_spec import filled, placeholders_of
 
 PLACEHOLDERS = ("folder", "python", "version")
 """What commands may hold in braces: the program's folder, the Python of kafka-chaos, the version."""
-_BRACES = re.compile(r"\{([a-z_]+)\}")
 Command = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
@@ -59,7 +58,7 @@ class ClientSpec(Frozen):
             *self.command,
             *self.env.values(),
         ):
-            for name in _BRACES.findall(text):
+            for name in placeholders_of(text):
                 if name not in PLACEHOLDERS:
                     known = ", ".join(f"{{{one}}}" for one in PLACEHOLDERS)
                     raise ValueError(f"{text!r} holds {{{name}}}; there are {known}")
@@ -70,7 +69,7 @@ class ClientSpec(Frozen):
 
 def filled_in(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
     """The command with the values of its placeholders, by their names."""
-    return tuple(_BRACES.sub(lambda found: values[found[1]], word) for word in command)
+    return tuple(filled(word, values) for word in command)
 
 
 CLIENT = FileKind(

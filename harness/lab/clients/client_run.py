@@ -7,14 +7,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from checkers import Share, share_of
 from harness.lab.clients.comparison import client_of
 from harness.model.finding_class import FindingClass
 from harness.model.frozen import Frozen
 from harness.model.journal import SENDS, SENDS_DIR, SendOutcome
-from harness.model.journal_reader import journal_batches
+from harness.model.journal_reader import count_rows
 from harness.model.program_meta import WireSettings
 from harness.model.result import ArmResult, VerdictWord
 from workloads.records.producer.outcomes import NO_REPORT
@@ -118,9 +116,7 @@ def _asked(wire: WireSettings) -> str:
 
 def _sends(folder: Path) -> dict[tuple[str, str | None], int]:
     """The number of sends by outcome and error."""
-    none = SENDS.empty_table().select(_REPORTED)
-    table = pa.concat_tables([none, *journal_batches(folder / SENDS_DIR, _REPORTED)])
-    rows = table.group_by(_REPORTED).aggregate([([], "count_all")]).to_pylist()
+    rows = count_rows(folder / SENDS_DIR, SENDS, _REPORTED)
     return {(row["outcome"], row["error"]): row["count_all"] for row in rows}
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from harness.lab.clients.client_run import ClientCell, ClientRun, cells_of
 from harness.model.frozen import Frozen
-from harness.model.secrets import redact
-from harness.model.storage import write_whole
 from harness.model.versioned_json import Refusal, VersionedFile
 
 CLIENTS_FILE = "clients.json"
@@ -40,10 +38,6 @@ class ClientsResult(Frozen):
         if any(run.verdict == "invalid" for run in self.runs if run.client in judged):
             return 1
         return 0 if self.runs and not self.left_out and all(cell.proved for cell in self.cells) else 3
-
-    def save(self, folder: Path) -> None:
-        """Write it as `clients.json` in this folder."""
-        write_whole(folder / CLIENTS_FILE, redact(self.model_dump_json(indent=2)) + "\n")
 
 
 def load_comparison(path: Path) -> ClientsResult:

@@ -24,7 +24,7 @@ class ClientFault(Frozen):
 
 CLIENT_FAULT = FileKind(
     ClientFault,
-    one="a fault for clients",
+    one="a fault",
     expected="a mapping with title, description and steps",
     example="`kafka-chaos clients --list` names the built-in ones",
     schema="kafka-chaos schema",

@@ -122,10 +122,10 @@ def install(named: NamedClient) -> InstalledClient:
     if not folder.is_dir():
         report_progress(f"installing {what}")
         with fetching(folder) as fetched:
+            fetched.mkdir()
             for path, content in files.items():
                 (fetched / path).parent.mkdir(parents=True, exist_ok=True)
                 (fetched / path).write_bytes(content)
-            fetched.mkdir(exist_ok=True)
             for command in spec.install:
                 _carry_out(filled_in(command, values_for(fetched, named.version)), fetched, what)
     return InstalledClient(named, folder)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.lab.clients.client_run import client_run
 from harness.lab.clients.comparison import ClientArm, Load, experiments_for
-from harness.lab.clients.comparison_result import ClientsResult
+from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult
 from harness.lab.clients.fault import ClientFault
-from harness.model.errors import BadInput, KafkaChaosError
+from harness.many.run_store import RunStore
+from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.run.executor import Options, execute
 
@@ -28,7 +29,6 @@ def new_comparison(
     Raises:
         BadInput: it cannot be written.
     """
-    folder = options.results / f"clients-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
     result = ClientsResult(
         command=options.command,
         started_ns=time.time_ns(),
@@ -37,14 +37,9 @@ def new_comparison(
         says={f"{arm.client} {arm.mode}": arm.says for arm in arms},
         left_out=dict(left_out),
     )
-    with BadInput.for_os_errors(
-        "the results folder cannot be written",
-        where=options.results,
-        next_step="name another folder with --results",
-    ):
-        folder.mkdir(parents=True)
-        result.save(folder)
-    return folder, result
+    store = RunStore[Any].created(options.results, "clients")
+    store.write(CLIENTS_FILE, result)
+    return store.folder, result
 
 
 def compare_clients(
@@ -63,6 +58,7 @@ def compare_clients(
         KeyboardInterrupt: passed on; the same holds.
     """
     began, result, options = time.monotonic(), begun, replace(options, results=folder)
+    store = RunStore[Any](folder)
     parts = [
         (name, experiment)
         for name, fault in faults.items()
@@ -78,5 +74,5 @@ def compare_clients(
         runs = (client_run(name, arm, own, folder) for arm in done.arms)
         seconds = round(time.monotonic() - began, 1)
         result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
-        result.save(folder)
+        store.write(CLIENTS_FILE, result)
     return result

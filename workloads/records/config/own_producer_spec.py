@@ -77,7 +77,7 @@ class OwnProducerSpec(Frozen):
             raise ValueError("`command` begins with the program, and it is empty")
         check_passable(self.command, self.env)
         for text in self.texts:
-            for name in _names(text):
+            for name in placeholders_of(text):
                 if name in OWN_PLACEHOLDERS:
                     continue
                 meant = _OTHER_NAMES.get(name) or closest(name, OWN_PLACEHOLDERS)
@@ -98,7 +98,7 @@ class OwnProducerSpec(Frozen):
     @property
     def one_each(self) -> bool:
         """Whether each producer has a process of its own, since the command names its number."""
-        return any("producer" in _names(text) for text in self.texts)
+        return any("producer" in placeholders_of(text) for text in self.texts)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -116,6 +116,6 @@ def _doubled(found: re.Match[str]) -> bool:
     return len(found["open"]) == len(found["close"]) == 2
 
 
-def _names(text: str) -> list[str]:
-    """The names of the placeholders of a text."""
+def placeholders_of(text: str) -> list[str]:
+    """The names of the placeholders of a text, those of doubled braces left out."""
     return [found["name"] for found in _BRACES.finditer(text) if not _doubled(found)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.lab.clients.client import CLIENT
-from harness.lab.clients.comparison_result import ClientsResult
+from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult
+from harness.many.run_store import RunStore
 from tests.support.command_line import call
 
 pytestmark = pytest.mark.pure
@@ -65,9 +67,8 @@ def test_an_earlier_comparison_is_printed_again(
 ) -> None:
     folder = tmp_path / "clients-1"
     folder.mkdir()
-    ClientsResult(command="c", started_ns=1, repeat=1, titles={}, says={}, left_out={"x": "no go"}).save(
-        folder
-    )
+    result = ClientsResult(command="c", started_ns=1, repeat=1, titles={}, says={}, left_out={"x": "no go"})
+    RunStore[Any](folder).write(CLIENTS_FILE, result)
     assert call(monkeypatch, "clients", "--from", str(folder)) == 3
     assert "x was left out: no go" in capsys.readouterr().out
     assert (folder / "report.html").is_file()

@@ -9,8 +9,9 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from harness.lab.clients.client_run import ClientRun, cells_of, client_run, span_of
-from harness.lab.clients.comparison_result import ClientsResult, load_comparison
+from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult, load_comparison
 from harness.lab.clients.page import comparison_page, junit_text, write_pages
+from harness.many.run_store import RunStore
 from harness.model.errors import JournalError
 from harness.model.finding_class import FindingClass
 from harness.model.journal import SENDS, SENDS_DIR
@@ -144,7 +145,7 @@ def test_junit_has_a_case_for_each_run() -> None:
 
 def test_a_result_is_read_again_and_its_pages_written(tmp_path: Path) -> None:
     result = compared(ran(), ran("two", "pause", duplicates=3))
-    result.save(tmp_path)
+    RunStore[Any](tmp_path).write(CLIENTS_FILE, result)
     assert load_comparison(tmp_path) == result
     assert load_comparison(tmp_path / "clients.json") == result
     assert write_pages(result, tmp_path).name == "report.html"
