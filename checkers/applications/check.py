@@ -49,6 +49,9 @@ CHECK = SubjectCheck(
             known={"state": frozenset({*journal.ReadState, application_journal.UNMAPPED})},
             names_topics=True,
         ),
+        "handler_failures": JournalSpec(
+            application_journal.HANDLER_FAILURES_DIR, application_journal.HANDLER_FAILURES
+        ),
         "application": JournalSpec(
             application_journal.APPLICATION_DIR, application_journal.APPLICATION_EVENTS
         ),

@@ -71,7 +71,8 @@ def _early(r: Facts) -> Column:
 
 def _unprocessed_detail(r: Facts) -> Column:
     number = when(r.outputs > 0, " has {outputs} of {per_input} outputs", " has no output")
-    return say(_input(), number, when(r.in_log, "", "; it has been deleted since"), _passed(), _checkpoint())
+    deleted = when(r.in_log, "", "; it has been deleted since")
+    return say(_input(), number, deleted, _passed(), _checkpoint(), if_null("{because}", ""))
 
 
 @_output_class(_unprocessed_detail)

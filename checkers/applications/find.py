@@ -23,6 +23,8 @@ from checkers.applications.inputs import (
     outputs_of_run,
     sends_of,
 )
+from checkers.applications.members import handled_by_members
+from checkers.applications.not_handled import with_cause
 from checkers.applications.passing import PLACE, passing_times, times_are_known, with_times
 from checkers.classes.classify import attempt, findings_of
 from checkers.evidence.findings import is_of
@@ -65,11 +67,16 @@ class ApplicationHistory(NamedTuple):
 
 def find(views: Views, scratch: Scratch) -> Found:
     """Findings about the outputs of a run's application, if it has one. Of the summary: `inputs`, the number
-    of inputs that it had to process, and `processed`: of those, the number that have as many outputs as they
-    should, or more (None: no output names its input, so it is not known)."""
+    of inputs that it had to process, `processed`: of those, the number that have as many outputs as they
+    should, or more (None: no output names its input, so it is not known), and `handled`."""
     application = views.meta.application
     if application is None:
         return Found()
+    handled, problem = attempt("what members handled", lambda: handled_by_members(views, application))
+    return _find(views, application, scratch).with_problems(problem).with_summary(handled=handled)
+
+
+def _find(views: Views, application: ApplicationMeta, scratch: Scratch) -> Found:
     sends = sends_of(views, repeated=views.repeated_sends != 0)
     inputs = inputs_of(views, application, sends)
     overview = _overview(views, application, inputs)
@@ -105,7 +112,8 @@ def find(views: Views, scratch: Scratch) -> Found:
         columns = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
         all_facts = all_facts.unionByName(as_facts(_late(first, application), application, columns))
     history, problem = attempt("the application's restarts and checkpoints", lambda: read_application(views))
-    found = _findings(all_facts, sends, views, history or ApplicationHistory()).with_problems(problem)
+    found = _findings(all_facts, sends, views, application, history or ApplicationHistory())
+    found = found.with_problems(problem)
     return found.with_summary(inputs=overview["inputs"], processed=processed)
 
 
@@ -189,7 +197,13 @@ def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
     return first.join(of_input, list(INPUT)).select(*_FIRST_OUTPUTS)
 
 
-def _findings(facts: DataFrame, sends: DataFrame, views: Views, history: ApplicationHistory) -> Found:
+def _findings(
+    facts: DataFrame,
+    sends: DataFrame,
+    views: Views,
+    application: ApplicationMeta,
+    history: ApplicationHistory,
+) -> Found:
     """Findings about inputs and their outputs (rows of `checkers.applications.facts.FACTS`); `sends` are of
     `checkers.applications.inputs.sends_of`."""
     rows = facts.join(sends.select(*INPUT, *_OF_SEND), list(INPUT), "left")
@@ -211,11 +225,14 @@ def _findings(facts: DataFrame, sends: DataFrame, views: Views, history: Applica
             "copies": F.col("outputs"),
             "place": F.when(invented, F.col("place"))
             .when(is_of(FindingClass.PREMATURE), early)
-            .when(unprocessed & ~F.col("in_log"), F.lit("expired")),
+            .when(unprocessed & ~F.col("in_log"), F.lit("expired"))
+            .otherwise(F.col("cause")),
             "reader": F.col("instance"),
             "windows": open_windows(views.meta.windows, F.col("from_ns"), F.col("until_ns"), F.lit(False)),
         },
-        evidence=lambda classified: _with_history(with_times(classified, views.meta), history),
+        evidence=lambda classified: with_cause(
+            _with_history(with_times(classified, views.meta), history), views, application
+        ),
     )
 
 

@@ -113,6 +113,11 @@ def summarise(counts: FindingCounts, meta: RunMeta, reports: Reports, **fields: 
         premature_places=_sums(
             (place, number) for finding, place, _, _, number in rows if finding is FindingClass.PREMATURE
         ),
+        unprocessed_places=_sums(
+            (place, number)
+            for finding, place, _, _, number in rows
+            if finding is FindingClass.UNPROCESSED and place is not None
+        ),
         **fields,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harness.model.journal_format import NS_MEANING, Column, define_journal, identity_columns
+from harness.model.journal_format import NS_MEANING, TOPIC_PARTITION, Column, define_journal, identity_columns
 
 OUTPUTS = define_journal(
     "outputs/part-*.parquet",
@@ -48,7 +48,19 @@ APPLICATION_EVENTS = define_journal(
     Column("detail", pa.string(), "process id, exit code, offsets of the checkpoint and so on, as JSON"),
 )
 
+HANDLER_FAILURES = define_journal(
+    "handler-failures/part-*.parquet",
+    "One row per record on which the handler of an application has failed. Only runs with an `application` "
+    "of `output: {table: deliveries}` have this journal.",
+    Column("at_ns", pa.int64(), NS_MEANING),
+    Column("member", pa.int32(), "number of its file of deliveries, as `partition` of its outputs"),
+    *TOPIC_PARTITION,
+    Column("offset", pa.int64(), "offset of the record"),
+    Column("error", pa.string(), "the program's name for the error", "it has none"),
+)
+
 OUTPUTS_DIR = "outputs"
 APPLICATION_DIR = "application"
+HANDLER_FAILURES_DIR = "handler-failures"
 UNMAPPED = "unmapped"
 """State of an output that maps to no input."""

@@ -31,8 +31,9 @@ class ApplicationMeta(Frozen):
     to its end, and twice alike. `drained`: the application had nothing left to do when it was stopped.
     `failed`: it ended by itself with an error, as its `must_fail` asks; it then owes no output for what it
     had not processed. `exits` are the ends of instances that no fault and no step caused, in order of time,
-    with `at_ns`, `instance`, `code`, `last_lines`, and `again` (it was started again). `problems` say why one
-    of these is not so.
+    with `at_ns`, `instance`, `code`, `last_lines`, and `again` (it was started again). `deliveries`: the
+    table is a journal of what it has handled, and `markers` counts the ends of transactions that its client
+    handed out as if they were records. `problems` say why one of these is not so.
     """
 
     output: str
@@ -50,4 +51,6 @@ class ApplicationMeta(Frozen):
     drained: bool = False
     failed: bool = False
     exits: tuple[ApplicationExit, ...] = ()
+    deliveries: bool = False
+    markers: int = 0
     problems: tuple[str, ...] = ()

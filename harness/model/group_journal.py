@@ -81,6 +81,12 @@ OFFSETS = define_journal(
     Column("leader_epoch", pa.int32(), "leader epoch of the commit (KIP-320)", "the commit has none"),
     Column("log_offset", pa.int64(), "the record's own offset in `__consumer_offsets`", "`fetch`"),
     Column("error", pa.string(), "Kafka's name for the error: the offset is not known", "no error"),
+    Column(
+        "commit_ms",
+        pa.int64(),
+        "when it was committed, ms since the epoch by the coordinator's clock",
+        "`fetch`, or the folder is from before this column",
+    ),
 )
 
 ASSIGNMENTS_DIR = "assignments"

@@ -19,6 +19,17 @@ INPUT_NOT_IN_LOG = "not in the log"
 """The values of `place` for a premature output: what is wrong with its input."""
 
 
+class NotHandled(StrEnum):
+    """Why an application that journals what it handles has left a record out, as `place` of the finding: its
+    group committed a later offset before; its handler failed, and it went on; it handled a later record
+    though none of these; or nothing shows that it came so far."""
+
+    COMMITTED = "committed before it was handled"
+    FAILED = "handler failed"
+    JUMPED = "jumped over"
+    NOT_REACHED = "not reached"
+
+
 class VerdictWord(StrEnum):
     """The three-valued verdict of a run."""
 
@@ -102,6 +113,29 @@ class ShareCount(Frozen):
     unanswered: int
 
 
+class MemberRecords(Frozen):
+    """What one process of an application handled of one partition: `records` between `first_ns` and
+    `last_ns`, `next_offset` behind the highest one. `member` is the number of its file. `committed` is what
+    its group had committed when the next process began there, or at the end (None: nothing)."""
+
+    member: int
+    partition: int
+    records: int
+    first_ns: int
+    last_ns: int
+    next_offset: int
+    committed: int | None
+
+
+class HandledRecords(Frozen):
+    """How an application handled its input, in seconds: the `longest_gap` between two records (None: fewer
+    than two), and for how long two processes handled one partition at once."""
+
+    members: tuple[MemberRecords, ...] = ()
+    longest_gap: float | None = None
+    shared_seconds: float = 0.0
+
+
 class Summary(Frozen):
     """Counts of one run; its size does not depend on the number of records.
 
@@ -122,7 +156,9 @@ class Summary(Frozen):
     for and no reader was given anything. `shares` has an entry for each share group. Of an application under
     test: `inputs` is the number of inputs that it had to process, `processed` how many of them have the
     outputs that they should have (None: there is no application), `premature_places` counts premature outputs
-    by what is wrong with the input. `engine` is what counted, with its version ("": not known).
+    by what is wrong with the input, and where it journals what it handles, `unprocessed_places` counts by
+    `NotHandled`, and `handled` says how its processes shared the input. `engine` is what counted, with its
+    version ("": not known).
     """
 
     sent: int
@@ -147,6 +183,8 @@ class Summary(Frozen):
     inputs: int | None = None
     processed: int | None = None
     premature_places: dict[str, int] = Field(default_factory=dict)
+    unprocessed_places: dict[str, int] = Field(default_factory=dict)
+    handled: HandledRecords | None = None
     same_offset: dict[str, int] = Field(default_factory=dict)
     indeterminate_present: int | None = None
     engine: str = ""

@@ -199,15 +199,15 @@ class Experiment(Frozen):
     @property
     def shape(self) -> ClusterShape:
         """The shape of cluster, topic and application, which faults check before a run."""
-        applications = [self.application_of(arm) for arm in self.arms]
+        # Faults cannot tell the instances of arms in one run apart.
+        applications = [] if self.together else [self.application_of(arm) for arm in self.arms]
         return replace(
             shape_of(self.cluster, self.topic),
             applications=min(
                 (application.instances if application else 0 for application in applications), default=0
             ),
-            application_in_container=all(
-                application is not None and application.in_container for application in applications
-            ),
+            application_in_container=bool(applications)
+            and all(application is not None and application.in_container for application in applications),
             own_ids=self._own_ids(),
         )
 
@@ -253,7 +253,8 @@ class Experiment(Frozen):
         workload = self.workload_of(arm)
         if workload.transactional:
             return "transactional.id"
-        if self.application is not None or arm.application is not None:
+        application = self.application_of(arm)
+        if application is not None and not application.has_names_of_the_run:
             return "application"
         if any(reader.group for reader in self.readers_of(arm)):
             return "consumer group"

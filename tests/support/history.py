@@ -10,7 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.model.application_journal import APPLICATION_DIR, APPLICATION_EVENTS, OUTPUTS, OUTPUTS_DIR
+from harness.model.application_journal import (
+    APPLICATION_DIR,
+    APPLICATION_EVENTS,
+    HANDLER_FAILURES,
+    HANDLER_FAILURES_DIR,
+    OUTPUTS,
+    OUTPUTS_DIR,
+)
 from harness.model.application_meta import ApplicationMeta
 from harness.model.group_journal import (
     ASSIGNMENTS,
@@ -159,6 +166,7 @@ class History:
     commits: list[Row] = field(default_factory=list)
     owners: list[Row] = field(default_factory=list)
     outputs: list[Row] = field(default_factory=list)
+    failures: list[Row] = field(default_factory=list)
     answers: list[Row] = field(default_factory=list)
     sent_ids: list[Row] = field(default_factory=list)
     log_ids: list[Row] = field(default_factory=list)
@@ -341,6 +349,21 @@ class History:
         )
         return self
 
+    def logged(self, offset: int, *, at: float, group: str = "g", partition: int = 0) -> History:
+        """A commit in the coordinator's log, after all that it holds, as two of its replicas have it."""
+        of_group = {"group": group, "topic": TOPIC, "partition": self.partition + partition}
+        log_offset = sum(row["source"] == "logged" for row in self.answers) // 2
+        committed = {"offset": offset, "log_offset": log_offset, "commit_ms": (ns(at) or 0) // 1_000_000}
+        asked = {"asked_ns": ns(FINISHED), "at_ns": ns(FINISHED), "source": "logged"}
+        self.answers += [of_group | asked | committed | {"broker": broker} for broker in (1, 2)]
+        return self
+
+    def handler_failed(self, offset: int, *, at: float, member: int = 0, partition: int = 0) -> History:
+        """The handler of a member failed on the record at this offset."""
+        where = {"topic": TOPIC, "partition": self.partition + partition, "offset": offset}
+        self.failures.append({"at_ns": ns(at), "member": member, "error": "HandlerFailed", **where})
+        return self
+
     def _row(
         self,
         reader: str,
@@ -508,6 +531,7 @@ def write_run(
         (ASSIGNMENTS_DIR, "owners", ASSIGNMENTS, False),
         (OFFSETS_DIR, "answers", OFFSETS, False),
         (OUTPUTS_DIR, "outputs", OUTPUTS, meta.application is not None),
+        (HANDLER_FAILURES_DIR, "failures", HANDLER_FAILURES, False),
         (SENT_IDS_DIR, "sent_ids", SENT_IDS, False),
         (LOG_IDS_DIR, "log_ids", LOG_IDS, meta.ids is not None),
     ):

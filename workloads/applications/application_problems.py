@@ -47,6 +47,12 @@ def application_problems(
             f"{where}.output.topic.replication_factor",
             f"it is {replicas}, but the cluster has {cluster.brokers} broker(s)",
         )
+    if application.output.table == "deliveries" and readers:
+        yield Problem(
+            f"{where}.output.table",
+            f"`deliveries` keeps what one group has committed, and arm {arm!r} has readers beside it: leave "
+            "them out",
+        )
     if application.group in {reader.group for reader in readers} - {None}:
         yield Problem(
             f"{where}.group",

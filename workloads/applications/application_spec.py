@@ -76,14 +76,14 @@ class OutputTopic(TopicSettings):
 class ApplicationOutput(Frozen):
     """Where the output goes: a topic that we create, or a table in files below `{state}`.
 
+    With `table: deliveries` it is a journal of what was handled (`workloads.applications.deliveries`).
     `per_input` is the number of outputs that an input has when nothing is doubled. `cluster` is a second
-    cluster, whose brokers are `{output_bootstrap}`: the output topic is there, and what else the application
-    writes.
+    cluster, whose brokers are `{output_bootstrap}`: the output topic is there, and what else it writes.
     """
 
     topic: OutputTopic | None = None
-    table: Literal["parquet", "lines"] | None = Field(
-        None, description="format of a table: Parquet files, or files with one record per line"
+    table: Literal["parquet", "lines", "deliveries"] | None = Field(
+        None, description="Parquet files, lines with a record each, or a journal of what was handled"
     )
     path: str = Field("output", pattern=_PATH, description="folder of a table, below the state folder")
     per_input: int = Field(1, ge=1, le=1000)
@@ -224,6 +224,8 @@ class ApplicationSpec(Frozen):
                 raise ValueError(
                     "`output` has a second cluster: give its brokers to the application as {output_bootstrap}"
                 )
+        if self.output.table == "deliveries" and (self.identity, self.order) != ("value", "none"):
+            raise ValueError("with `table: deliveries` leave `identity` and `order` out: there is no output")
         if self.output.table is not None and self.order == "partition":
             raise ValueError(
                 "a table has no partitions whose order could be kept: use `order: none` or `key`"
@@ -257,6 +259,12 @@ class ApplicationSpec(Frozen):
     def knows_group(self) -> bool:
         """Whether it is known in which consumer group a process or container is."""
         return self.group is not None or any("{group}" in text for text in self.texts)
+
+    @property
+    def has_names_of_the_run(self) -> bool:
+        """Whether runs beside each other may each have one: processes in a group that has its name from the
+        run, with nothing that only one can have."""
+        return self.run.process is not None and (self.group, self.input, self.output.cluster) == (None,) * 3
 
     @property
     def in_container(self) -> bool:

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Literal
 
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.running_cluster import running_cluster
-from harness.model.application_journal import APPLICATION_DIR, APPLICATION_EVENTS
+from harness.model.application_journal import (
+    APPLICATION_DIR,
+    APPLICATION_EVENTS,
+    HANDLER_FAILURES,
+    HANDLER_FAILURES_DIR,
+)
 from harness.model.application_meta import ApplicationMeta
 from harness.model.errors import KafkaChaosError
 from harness.model.frozen import Setting
+from harness.model.group_journal import OFFSETS, OFFSETS_DIR
 from harness.model.run import FinalRead
 from harness.run.arm_setting import ArmSetting
 from harness.run.reads.final_read import FinalReadTarget
 from harness.spec.cluster import output_cluster_spec
 from harness.spec.wait_conditions import ApplicationState
 from workloads.applications.application_spec import ApplicationSpec
+from workloads.applications.deliveries import DeliveryFiles
 from workloads.applications.launch import Prepared, Surroundings, group_of, identity_of, launch, prepare
 from workloads.applications.output_read import (
     TRANSACTION_SECONDS,
     OutputRead,
+    line_rows,
+    parquet_rows,
     read_output_table,
     read_output_topic,
 )
@@ -31,6 +41,7 @@ from workloads.applications.running_application import RunningApplication
 from workloads.applications.source_input import open_source
 from workloads.applications.source_read import source_read
 from workloads.base import RunningWorkload
+from workloads.groups.offset_rows import journal_logged_commits
 from workloads.records.journal.row_journal import RowJournal
 
 _TIMESTAMPS = "message.timestamp.type"
@@ -63,6 +74,7 @@ class ArmApplication(RunningWorkload):
         self._output_cluster: LiveCluster = setting.cluster
         self.running: RunningApplication | None = None
         self._problems: list[str] = []
+        self._deliveries = DeliveryFiles()
         self._read: OutputRead | None = None
 
     @classmethod
@@ -111,9 +123,9 @@ class ArmApplication(RunningWorkload):
         await_isr(self._output_cluster, self.topic, self.partitions, self.replicas, seconds)
 
     def groups(self) -> dict[str, str]:
-        """The consumer group that a run creates."""
+        """The consumer group that a run creates; one without a name in the experiment is `application`."""
         group = self.spec.group or group_of(self._setting.topic)
-        return {group: group} if self._prepared.reads_in_group else {}
+        return {self.spec.group or "application": group} if self._prepared.reads_in_group else {}
 
     def open(self, stack: ExitStack) -> None:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
@@ -168,7 +180,21 @@ class ArmApplication(RunningWorkload):
         """Read what it has written to its end, into the run's folder. What goes wrong is told with its
         metadata."""
         self._read = self._read_output()
+        if self.spec.output.table == "deliveries":
+            self._journal_deliveries()
         return []
+
+    def _journal_deliveries(self) -> None:
+        """Journal what judges deliveries beside them: failures of the handler, and what its group has
+        committed."""
+        setting = self._setting
+        with RowJournal(setting.folder / HANDLER_FAILURES_DIR, HANDLER_FAILURES) as failures:
+            for failure in self._deliveries.failures:
+                failures.append({"topic": setting.topic, **asdict(failure)})
+        group = self.running.group.group if self.running else None
+        if group is not None:
+            with RowJournal(setting.folder / OFFSETS_DIR, OFFSETS) as offsets:
+                journal_logged_commits(setting.cluster, {group}, (setting.topic,), offsets)
 
     def _read_output(self) -> OutputRead:
         spec, run_id, folder = self.spec, self._setting.run_id, self._setting.folder
@@ -176,8 +202,9 @@ class ArmApplication(RunningWorkload):
         if self.topic is None:
             states = [self._folder / f"state-{number}" for number in range(spec.instances)]
             tables = [state / spec.output.path for state in states]
+            rows_of = {"parquet": parquet_rows, "lines": line_rows, "deliveries": self._deliveries.rows}
             form = spec.output.table or "lines"
-            return read_output_table(tables, form, spec.output.path, identity, run_id, folder)
+            return read_output_table(tables, rows_of[form], spec.output.path, identity, run_id, folder)
         seconds = TRANSACTION_SECONDS if spec.guarantee == "exactly-once" else None
         target = FinalReadTarget(self.topic, self.partitions, self.replicas, run_id, seconds)
         return read_output_topic(self._output_cluster, target, identity, folder)
@@ -213,6 +240,8 @@ class ArmApplication(RunningWorkload):
             drained=self.running is not None and self.running.drained,
             failed=self.running is not None and self.running.failed,
             exits=tuple(self.running.exits) if self.running else (),
+            deliveries=spec.output.table == "deliveries",
+            markers=self._deliveries.markers,
             records=self._read.records if self._read else 0,
             read_complete=self._read is not None and self._read.complete,
             problems=self._reasons(),

@@ -108,6 +108,8 @@ def identity_of(spec: ApplicationSpec, workload: WorkloadSpec | None = None) -> 
     Raises:
         BadInput: the path cannot be read, the function cannot be imported, or a table has no headers.
     """
+    if spec.output.table == "deliveries":
+        return OutputIdentity("delivery")
     match spec.identity:
         case HeaderIdentity():
             if spec.output.table is not None:

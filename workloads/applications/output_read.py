@@ -9,7 +9,7 @@ of a table are listed before and after they are read.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,11 +106,20 @@ class _Rows:
         return np.asarray(got, np.bool_)
 
 
+TableRows = Iterator[list[tuple[dict[str, Any], int | None]]]
+"""The rows of a file in batches: the columns of each, and the time that it has (ms since the epoch)."""
+
+
 def read_output_table(
-    folders: Sequence[Path], form: str, name: str, identity: OutputIdentity, run_id: int, folder: Path
+    folders: Sequence[Path],
+    rows_of: Callable[[Path], TableRows],
+    name: str,
+    identity: OutputIdentity,
+    run_id: int,
+    folder: Path,
 ) -> OutputRead:
-    """Read the files of a table into `folder`/outputs. `folders` has the table's folder of each instance;
-    `form` is "parquet", or "lines": one record per line of text; `name` is that of the table in the rows."""
+    """Read the files of a table into `folder`/outputs. `folders` has the table's folder of each instance,
+    `rows_of` reads a file, and `name` is that of the table in the rows."""
     report_progress("reading the application's output")
     try:
         before = _listed(folders)
@@ -118,15 +127,18 @@ def read_output_table(
         records = 0
         for number, (path, _) in enumerate(before):
             first = 0
-            for columns in (_parquet if form == "parquet" else _lines)(path):
-                rows = [TableRow(name, number, first + row, fields) for row, fields in enumerate(columns)]
+            for batch in rows_of(path):
+                rows = [TableRow(name, number, first + row, *told) for row, told in enumerate(batch)]
                 first += len(rows)
                 got = np.ones(len(rows), np.bool_)
                 file.add(output_rows(rows, identity.map(rows, run_id), got, time.time_ns()))
             records += first
         file.close()
         after = _listed(folders)
-    except (OSError, pa.ArrowException, JournalError) as error:
+    except JournalError as error:
+        why = f"{error.where}: {error.what}: {error.found}, expected {error.expected}"
+        return OutputRead(0, (f"the application's output could not be read: {why}",))
+    except (OSError, pa.ArrowException) as error:
         return OutputRead(0, (f"the application's output could not be read: {error}",))
     changed = ("the application's output changed while it was read",) if before != after else ()
     return OutputRead(records, changed)
@@ -143,17 +155,19 @@ def _listed(folders: Sequence[Path]) -> list[tuple[Path, int]]:
     return files
 
 
-def _parquet(path: Path) -> Iterator[list[dict[str, Any]]]:
+def parquet_rows(path: Path) -> TableRows:
+    """The rows of a Parquet file."""
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_ROWS):
-            yield batch.to_pylist()
+            yield [(columns, None) for columns in batch.to_pylist()]
 
 
-def _lines(path: Path) -> Iterator[list[dict[str, Any]]]:
-    rows: list[dict[str, Any]] = []
+def line_rows(path: Path) -> TableRows:
+    """The lines of a file, each the column `value` of a row."""
+    rows: list[tuple[dict[str, Any], int | None]] = []
     with path.open("rb") as file:
         while line := file.readline(_MOST_LINE_BYTES):
-            rows.append({"value": line.rstrip(b"\r\n")})
+            rows.append(({"value": line.rstrip(b"\r\n")}, None))
             if len(rows) == _ROWS:
                 yield rows
                 rows = []

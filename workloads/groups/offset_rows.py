@@ -93,4 +93,4 @@ def journal_logged_commits(
                     row = _row(
                         commit.group, (commit.topic, commit.partition), source, broker, commit, times_ns
                     )
-                    sink.append(row | {"log_offset": commit.log_offset})
+                    sink.append(row | {"log_offset": commit.log_offset, "commit_ms": commit.timestamp_ms})

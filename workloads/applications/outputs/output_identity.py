@@ -29,7 +29,7 @@ from workloads.records.config.payload_spec import import_function
 from workloads.records.reader.read_rows import KEPT_BYTES
 from workloads.records.record.identity import CORRUPT, OK, STATES, UNDECODABLE, Decoded, decode_keys
 
-IdentityKind = Literal["value", "key", "header", "json", "callable"]
+IdentityKind = Literal["value", "key", "header", "json", "callable", "delivery"]
 
 UNMAPPED_CODE = 4
 """State of an output that names no input, beside those of `workloads.records.record.identity.STATES`."""
@@ -59,7 +59,7 @@ class OutputIdentity:
     """How the outputs of an application name their inputs.
 
     Args:
-        kind: where the identity is.
+        kind: where the identity is; "delivery": the value is its 28 bytes alone.
         name: name of the header, path into the JSON document, or "module:function".
         by_template: recognises values by what they hold (`workloads.applications.outputs.templated_values`);
         kind "value".

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Message
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,15 @@ class OutputRecord:
 
 
 class TableRow(Message):
-    """One row of a table, as a message: its columns `key` and `value`, if it has them, are the record's."""
+    """One row of a table, as a message: its columns `key` and `value`, if it has them, are the record's, and
+    `time_ms` its timestamp (None: it has none)."""
 
-    def __init__(self, table: str, file: int, row: int, columns: Mapping[str, Any]) -> None:
+    def __init__(
+        self, table: str, file: int, row: int, columns: Mapping[str, Any], time_ms: int | None = None
+    ) -> None:
         key, value = _as_bytes(columns.get("key")), _as_bytes(columns.get("value"))
-        super().__init__(topic=table, partition=file, offset=row, key=key, value=value)
+        stamp = (TIMESTAMP_NOT_AVAILABLE, 0) if time_ms is None else (TIMESTAMP_CREATE_TIME, time_ms)
+        super().__init__(topic=table, partition=file, offset=row, key=key, value=value, timestamp=stamp)
         self.columns = columns
 
 

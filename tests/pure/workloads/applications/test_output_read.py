@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,15 @@ import pytest
 
 from tests.support.history import RUN
 from workloads.applications import output_read
-from workloads.applications.output_read import OutputRead, _Rows, read_output_table
-from workloads.applications.outputs.output_identity import OutputIdentity
+from workloads.applications.output_read import (
+    OutputRead,
+    TableRows,
+    _Rows,
+    line_rows,
+    parquet_rows,
+    read_output_table,
+)
+from workloads.applications.outputs.output_identity import IdentityKind, OutputIdentity
 from workloads.applications.table_files import SPARK_LOG
 from workloads.records.reader.digest import PartitionDigest
 from workloads.records.record.identity import ValueBuilder
@@ -23,9 +31,13 @@ pytestmark = pytest.mark.pure
 VALUES = [ValueBuilder(RUN, 0, 60, seed=1)(seq) for seq in range(8)]
 
 
-def _read(folder: Path, form: str = "parquet", identity: str = "value") -> OutputRead:
+def _read(
+    folder: Path,
+    rows_of: Callable[[Path], TableRows] = parquet_rows,
+    identity: IdentityKind = "value",
+) -> OutputRead:
     tables = [folder / "state-0" / "output", folder / "state-1" / "output"]
-    return read_output_table(tables, form, "output", OutputIdentity(identity), RUN, folder)  # type: ignore[arg-type]
+    return read_output_table(tables, rows_of, "output", OutputIdentity(identity), RUN, folder)
 
 
 def _rows(folder: Path) -> list[tuple[int, int, str, int | None]]:
@@ -71,7 +83,7 @@ def test_a_line_is_a_record(tmp_path: Path) -> None:
     path = tmp_path / "state-0" / "output" / "part.txt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"\n".join(value.hex().encode() for value in VALUES[:2]) + b"\r\nmade up")
-    assert _read(tmp_path, "lines") == OutputRead(3)
+    assert _read(tmp_path, line_rows) == OutputRead(3)
     assert _rows(tmp_path) == [(0, 0, "ok", 0), (0, 1, "ok", 1), (0, 2, "undecodable", None)]
 
 
@@ -90,17 +102,15 @@ def test_a_damaged_file_makes_the_read_incomplete(tmp_path: Path) -> None:
 
 
 def test_a_table_that_grows_while_it_is_read_is_incomplete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     _write(tmp_path / "state-0" / "output" / "a.parquet", VALUES[:1])
-    reading = output_read._parquet
 
-    def growing(path: Path) -> object:
+    def growing(path: Path) -> TableRows:
         _write(tmp_path / "state-0" / "output" / "b.parquet", VALUES[1:2])
-        return reading(path)
+        return parquet_rows(path)
 
-    monkeypatch.setattr(output_read, "_parquet", growing)
-    assert _read(tmp_path).reasons == ("the application's output changed while it was read",)
+    assert _read(tmp_path, growing).reasons == ("the application's output changed while it was read",)
 
 
 def _digest(end: int, *gaps: tuple[int, int]) -> PartitionDigest:
