@@ -20,7 +20,7 @@ SHARDS := 8
 # Random histories for each oracle.
 HISTORIES ?= 500
 
-.PHONY: help setup swept demo test test-rules test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs clients findings bench nightly spark-jars class-data compose lock clean distclean
+.PHONY: help setup swept demo test test-rules test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs clients consumers findings bench nightly spark-jars class-data compose lock clean distclean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -124,6 +124,11 @@ clients: swept ## compare Kafka's clients under all faults and write docs/client
 	rm -rf results/clients-docs
 	$(BIN)/kafka-chaos clients --fault all --results results/clients-docs || [[ $$? = 3 ]]  # a client is left out
 	$(BIN)/python -m harness.cli.docgen clients --write --take "$$(ls -d results/clients-docs/clients-* | tail -1)"
+
+consumers: swept ## compare the consumers of Kafka's clients in all situations and write docs/clients.md with the results
+	rm -rf results/consumers-docs
+	$(BIN)/kafka-chaos clients --consumers --fault all --repeat 3 --results results/consumers-docs || [[ $$? = 3 ]]  # a client is left out
+	$(BIN)/python -m harness.cli.docgen clients --write --take "$$(ls -d results/consumers-docs/consumers-* | tail -1)"
 
 findings: ## run the scripts of findings/, or FINDING=name alone: whether other software still does what they say
 	@findings/run $(FINDING)

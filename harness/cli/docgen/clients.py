@@ -1,4 +1,5 @@
-"""The page that compares Kafka's clients: `docs/clients.md`, from the runs in `docs/clients.json`."""
+"""The page that compares Kafka's clients: `docs/clients.md`, from the runs in `docs/clients.json`, and of
+consumers from those in `docs/consumers.json`."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.docgen import files
+from harness.cli.docgen.consumers import consumers_of_page, take_consumers
 from harness.lab.clients.client import CLIENT
 from harness.lab.clients.client_run import ClientCell
 from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult, load_comparison
 from harness.lab.clients.fault import CLIENT_FAULT
 from harness.lab.clients.page import NOTE, doubts, row_texts, shares_of
+from harness.lab.consumers.consumer_result import CONSUMERS_FILE
 from harness.many.run_store import RunStore
 from harness.report.page.blocks import moment
 from harness.report.page.markdown import cell, table
@@ -42,6 +45,7 @@ def clients_page() -> dict[str, str]:
             repeat=0 if result is None else result.repeat,
             doubts=[] if result is None else list(doubts(result)),
             notes=[(name, CLIENT.builtin(name)[0].notes) for name in CLIENT.builtin_names()],
+            consumers=consumers_of_page(),
         )
     }
 
@@ -65,8 +69,15 @@ def _fault_table(cells: Sequence[ClientCell]) -> tuple[Sequence[str], list[tuple
 
 def _take(results: Sequence[Path], *, more: bool) -> None:
     """Show the runs of these comparisons, the later ones in place of earlier ones of the same cells; beside
-    those that the page shows already if `more`."""
-    found = [load_comparison(path) for path in results]
+    those that the page shows already if `more`. Those of consumers are shown beside, each alone."""
+    of_consumers = [
+        path for path in results if (path / CONSUMERS_FILE).exists() or path.name == CONSUMERS_FILE
+    ]
+    for path in of_consumers:
+        take_consumers(path, more=more)
+    found = [load_comparison(path) for path in results if path not in of_consumers]
+    if not found:
+        return
     before = [load_comparison(_SAVED)] if more and _SAVED.exists() else []
     merged: dict[tuple[str, str, str], ClientCell] = {}
     for result in (*before, *found):

@@ -28,13 +28,34 @@ class ClientMode(Frozen):
     order: Literal["sent", "none"] = "sent"
 
 
+Modes = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9=-]{0,19}$")]
+
+
+class ConsumerMode(Frozen):
+    """A way to consume with a client. `says` is what a user would write for it, `commits` who commits: the
+    client by itself, or the program."""
+
+    says: str
+    commits: Literal["client", "program"] = "client"
+
+
+class ConsumerSpec(Frozen):
+    """A program that consumes with a client library; its members are given up `session_seconds` after they
+    have died, by the client's defaults."""
+
+    command: Command
+    session_seconds: float = Field(gt=0, le=300)
+    modes: dict[Modes, ConsumerMode] = Field(min_length=1)
+
+
 class ClientSpec(Frozen):
     """A client library, and a program that sends with it.
 
     `package` is its name in its `registry`, of which `version` is installed unless another one is asked for.
     `needs` are the commands that this machine must have. The files of the program are copied into a folder,
     with the file for journals of its `language`; there `install` is carried out, command by command, and
-    `command` starts the program. Commands may hold `{folder}`, `{python}` and `{version}`.
+    `command` starts the program, and that of `consumer` one that consumes. Commands may hold `{folder}`,
+    `{python}` and `{version}`.
     """
 
     title: str
@@ -46,9 +67,8 @@ class ClientSpec(Frozen):
     install: tuple[Command, ...] = ()
     command: Command
     env: dict[str, str] = {}
-    modes: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9=-]{0,19}$")], ClientMode] = Field(
-        min_length=1
-    )
+    modes: dict[Modes, ClientMode] = Field(min_length=1)
+    consumer: ConsumerSpec | None = None
     notes: str = ""
 
     @model_validator(mode="after")
@@ -56,13 +76,15 @@ class ClientSpec(Frozen):
         for text in (
             *(word for command in self.install for word in command),
             *self.command,
+            *(self.consumer.command if self.consumer is not None else ()),
             *self.env.values(),
         ):
             for name in placeholders_of(text):
                 if name not in PLACEHOLDERS:
                     known = ", ".join(f"{{{one}}}" for one in PLACEHOLDERS)
                     raise ValueError(f"{text!r} holds {{{name}}}; there are {known}")
-        if DEFAULT_MODE not in self.modes:
+        of_consumer = self.consumer.modes if self.consumer is not None else self.modes
+        if DEFAULT_MODE not in self.modes or DEFAULT_MODE not in of_consumer:
             raise ValueError(f"no mode is called `{DEFAULT_MODE}`: that is what one gets without a setting")
         return self
 

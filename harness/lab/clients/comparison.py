@@ -62,12 +62,13 @@ class Load:
 
 def arms_of_client(client: InstalledClient, modes: Sequence[str] = ()) -> tuple[ClientArm, ...]:
     """The arms of a client in these modes; none named: in all that it has."""
+    python = importable() if client.named.spec.language == "python" else {}
     return tuple(
         ClientArm(
             client.named.label,
             mode,
             client.command,
-            {**_importable(client), **client.env, "KAFKA_CHAOS_MODE": mode},
+            {**python, **client.env, "KAFKA_CHAOS_MODE": mode},
             how.order,
             how.says,
         )
@@ -76,10 +77,8 @@ def arms_of_client(client: InstalledClient, modes: Sequence[str] = ()) -> tuple[
     )
 
 
-def _importable(client: InstalledClient) -> dict[str, str]:
+def importable() -> dict[str, str]:
     """What lets a program in Python import `kafka_chaos`, installed or not."""
-    if client.named.spec.language != "python":
-        return {}
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))}
 
 

@@ -63,13 +63,16 @@ class InstalledClient:
     @property
     def command(self) -> tuple[str, ...]:
         """What starts the program."""
-        return filled_in(self.named.spec.command, values_for(self.folder, self.named.version))
+        return self.filled(self.named.spec.command)
+
+    def filled(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """A command of the client with its placeholders filled in."""
+        return filled_in(command, values_for(self.folder, self.named.version))
 
     @property
     def env(self) -> dict[str, str]:
         """Environment variables of the program, beside those of the run."""
-        values = values_for(self.folder, self.named.version)
-        return {name: filled_in((text,), values)[0] for name, text in self.named.spec.env.items()}
+        return {name: self.filled((text,))[0] for name, text in self.named.spec.env.items()}
 
 
 def named_client(text: str) -> NamedClient:

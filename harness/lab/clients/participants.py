@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from harness.lab.clients.client import CLIENT, ClientSpec
 from harness.lab.clients.comparison import ClientArm, arms_of_client
 from harness.lab.clients.fault import CLIENT_FAULT, USUAL, ClientFault
-from harness.lab.clients.installing import TOOLCHAINS, install, missing_tools, named_client
+from harness.lab.clients.installing import (
+    TOOLCHAINS,
+    InstalledClient,
+    NamedClient,
+    install,
+    missing_tools,
+    named_client,
+)
 from harness.model.errors import BadInput, PrerequisiteMissing, did_you_mean
 from harness.model.progress import report_progress
 from harness.run.preflight.doctor import Prerequisite
 
 ALL = "all"
+_Arm = TypeVar("_Arm", bound=ClientArm)
 
 
 def chosen_faults(names: Sequence[str]) -> dict[str, ClientFault]:
@@ -40,36 +49,60 @@ def participants(
     """
     names = tuple(dict.fromkeys(named)) or (() if command is not None else CLIENT.builtin_names())
     clients = [named_client(name) for name in names]
-    refuse_unknown_modes([client.spec for client in clients], modes)
-    arms: list[ClientArm] = []
+    arms, left_out = installed_arms(clients, modes, lambda spec: tuple(spec.modes), arms_of_client)
+    if command is not None:
+        arms.append(_own(command, own))
+    refuse_nobody(arms, left_out)
+    return tuple(arms), left_out
+
+
+def installed_arms(
+    clients: Sequence[NamedClient],
+    modes: Sequence[str],
+    modes_of: Callable[[ClientSpec], tuple[str, ...]],
+    arms_of: Callable[[InstalledClient, Sequence[str]], Iterable[_Arm]],
+) -> tuple[list[_Arm], dict[str, str]]:
+    """The arms of these clients in these modes, and why clients are left out, by name.
+
+    Raises:
+        BadInput: none of them has such a mode.
+    """
+    refuse_unknown_modes([mode for client in clients for mode in modes_of(client.spec)], modes)
+    arms: list[_Arm] = []
     left_out: dict[str, str] = {}
     for client in clients:
-        wanted = [mode for mode in modes if mode in client.spec.modes]
+        wanted = [mode for mode in modes if mode in modes_of(client.spec)]
         if modes and not wanted:
             continue
         try:
-            arms += arms_of_client(install(client), wanted)
+            arms += arms_of(install(client), wanted)
         except PrerequisiteMissing as error:
             left_out[client.label] = f"{error.what}: {error.found}"
             report_progress(f"{client.label} is left out: {error.what}")
-    if command is not None:
-        arms.append(_own(command, own))
+    return arms, left_out
+
+
+def refuse_nobody(arms: Sequence[ClientArm], left_out: Mapping[str, str]) -> None:
+    """Refuse a comparison without an arm.
+
+    Raises:
+        BadInput: there is none.
+    """
     if not arms:
         raise BadInput(
             "no client is left to compare",
             found="; ".join(f"{name}: {why}" for name, why in left_out.items()) or "none has such a mode",
             next_step="`kafka-chaos clients --list` says what each client needs",
         )
-    return tuple(arms), left_out
 
 
-def refuse_unknown_modes(specs: Sequence[ClientSpec], modes: Sequence[str]) -> None:
-    """Refuse a mode that none of these clients has.
+def refuse_unknown_modes(of_clients: Sequence[str], modes: Sequence[str]) -> None:
+    """Refuse a mode that is none of those of the clients.
 
     Raises:
         BadInput: there is one.
     """
-    known = tuple(dict.fromkeys(mode for spec in specs for mode in spec.modes))
+    known = tuple(dict.fromkeys(of_clients))
     for mode in modes:
         if mode not in known:
             raise BadInput(
@@ -127,6 +160,7 @@ def client_rows() -> list[dict[str, str]]:
                 "version": spec.version,
                 "package": f"{spec.package} ({spec.registry})",
                 "modes": ", ".join(spec.modes),
+                "consumes": ", ".join(spec.consumer.modes) if spec.consumer is not None else "-",
                 "needs": ", ".join(spec.needs) or "-",
                 "here": f"no {', '.join(missing)}" if missing else "yes",
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from harness.lab.clients.fault import ClientFault
 from harness.many.run_store import RunStore
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
+from harness.model.result import ExperimentResult
 from harness.run.executor import Options, execute
+from harness.spec.experiment import Experiment
 
 
 def new_comparison(
@@ -57,22 +59,35 @@ def compare_clients(
         KafkaChaosError: as `execute`; parts that are over are kept.
         KeyboardInterrupt: passed on; the same holds.
     """
-    began, result, options = time.monotonic(), begun, replace(options, results=folder)
+    began, result = time.monotonic(), begun
     store = RunStore[Any](folder)
     parts = [
         (name, experiment)
         for name, fault in faults.items()
         for experiment in experiments_for(name, fault, arms, load)
     ]
-    for number, (name, experiment) in enumerate(parts, 1):
-        report_progress(f"part {number} of {len(parts)}: {name}, {len(experiment.arms)} programs")
-        try:
-            ((own, done),) = execute([experiment], options)
-        except KafkaChaosError as error:
-            error.add_note(f"what is over: kafka-chaos clients --from {folder}")
-            raise
+    for name, own, done in carried_out(parts, replace(options, results=folder), "kafka-chaos clients"):
         runs = (client_run(name, arm, own, folder) for arm in done.arms)
         seconds = round(time.monotonic() - began, 1)
         result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
         store.write(CLIENTS_FILE, result)
     return result
+
+
+def carried_out(
+    parts: Sequence[tuple[str, Experiment]], options: Options, command: str
+) -> Iterator[tuple[str, Path, ExperimentResult]]:
+    """Run named experiments one after the other; yields the name of each with its folder and its result.
+    `command` prints what is over, with `--from`.
+
+    Raises:
+        KafkaChaosError: as `execute`.
+    """
+    for number, (name, experiment) in enumerate(parts, 1):
+        report_progress(f"part {number} of {len(parts)}: {name}, {len(experiment.arms)} programs")
+        try:
+            ((own, done),) = execute([experiment], options)
+        except KafkaChaosError as error:
+            error.add_note(f"what is over: {command} --from {options.results}")
+            raise
+        yield name, own, done

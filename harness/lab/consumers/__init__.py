@@ -1,0 +1,1 @@
+"""Consumers of Kafka's clients compared: what each skips or repeats when it ends, joins or meets odd logs."""

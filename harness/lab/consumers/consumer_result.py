@@ -1,0 +1,65 @@
+"""The result of a comparison of consumers: `consumers.json` in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.lab.consumers.consumer_run import ConsumerCell, ConsumerRun, consumer_cells
+from harness.model.frozen import Frozen
+from harness.model.versioned_json import Refusal, VersionedFile
+
+CONSUMERS_FILE = "consumers.json"
+CONSUMERS_VERSION = 1
+
+
+class ConsumersResult(Frozen):
+    """All runs of a comparison of consumers. `left_out` says why clients that were asked for are not in it,
+    by their name; `titles` has what each situation is called, `says` what a user writes for each mode
+    ("client mode")."""
+
+    schema_version: int = CONSUMERS_VERSION
+    command: str
+    started_ns: int
+    repeat: int
+    seconds: float = 0.0
+    titles: dict[str, str]
+    says: dict[str, str]
+    left_out: dict[str, str] = {}
+    runs: tuple[ConsumerRun, ...] = ()
+
+    @property
+    def cells(self) -> tuple[ConsumerCell, ...]:
+        """The runs by situation, client and mode."""
+        return consumer_cells(self.runs)
+
+    def exit_code(self) -> int:
+        """3: a cell has no run that proves anything, or a client was left out; else 0."""
+        return 0 if self.runs and not self.left_out and all(cell.proved for cell in self.cells) else 3
+
+
+def load_consumers(path: Path) -> ConsumersResult:
+    """Read the result of a comparison of consumers: its folder, or the file.
+
+    Raises:
+        JournalError: no such file, not of this kind, or written by another version.
+    """
+    return _FILE.read(path / CONSUMERS_FILE if path.is_dir() else path)
+
+
+_FILE = VersionedFile(
+    ConsumersResult,
+    CONSUMERS_VERSION,
+    absent=Refusal(
+        "there is no comparison of consumers here",
+        expected=f"a folder holding {CONSUMERS_FILE}, as `kafka-chaos clients --consumers` leaves it",
+        next_step="name such a folder",
+    ),
+    damaged=Refusal(
+        "the comparison of consumers cannot be read",
+        next_step="restore the file, or run `kafka-chaos clients --consumers` again",
+    ),
+    another=Refusal(
+        "the comparison of consumers was written by another version of kafka-chaos",
+        next_step="use the version that wrote it, or run `kafka-chaos clients --consumers` again",
+    ),
+)
