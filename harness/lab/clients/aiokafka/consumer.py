@@ -56,6 +56,8 @@ def is_over() -> bool:
 
 async def handle(record: Any) -> None:
     global handled, failed
+    if ends == "kill" and handled == after:  # With this record in hand.
+        os.kill(os.getpid(), signal.SIGKILL)
     await asyncio.sleep(handle_seconds)
     at = {"partition": record.partition, "offset": record.offset}
     if ends.startswith("error") and handled == after and not failed:
@@ -66,8 +68,6 @@ async def handle(record: Any) -> None:
         at["key"] = (record.key or b"").hex()
     tell("handled", **at, value=value[:IDENTITY_BYTES].hex())
     handled += 1
-    if ends == "kill" and handled == after:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def process(consumer: AIOKafkaConsumer) -> None:

@@ -31,6 +31,10 @@ final class RecordHandler {
     }
 
     void handle(ConsumerRecord<byte[], byte[]> record) throws InterruptedException, IOException {
+        if (ends.equals("kill") && handled == after) { // with this record in hand
+            String self = Long.toString(ProcessHandle.current().pid());
+            new ProcessBuilder("kill", "-KILL", self).start().waitFor();
+        }
         Thread.sleep(Long.parseLong(variable("HANDLE_MS")));
         String at = "\"partition\":" + record.partition() + ",\"offset\":" + record.offset();
         if (ends.startsWith("error") && handled == after && !failed) {
@@ -46,10 +50,6 @@ final class RecordHandler {
             tell("handled", at, identity);
         }
         handled++;
-        if (ends.equals("kill") && handled == after) {
-            String self = Long.toString(ProcessHandle.current().pid());
-            new ProcessBuilder("kill", "-KILL", self).start().waitFor();
-        }
     }
 
     /** Whether the program shall leave its loop now. */

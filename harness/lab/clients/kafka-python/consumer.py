@@ -59,6 +59,8 @@ def is_over() -> bool:
 
 def handle(record: Any) -> None:
     global handled, failed
+    if ends == "kill" and handled == after:  # With this record in hand.
+        os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(handle_seconds)
     at = {"partition": record.partition, "offset": record.offset}
     if ends.startswith("error") and handled == after and not failed:
@@ -69,8 +71,6 @@ def handle(record: Any) -> None:
         at["key"] = (record.key or b"").hex()
     tell("handled", **at, value=value[:IDENTITY_BYTES].hex())
     handled += 1
-    if ends == "kill" and handled == after:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def process(record: Any) -> None:

@@ -31,6 +31,7 @@ function tell(event, more = {}) {
 }
 
 async function handle(partition, message) {
+  if (ends === 'kill' && handled === after) process.kill(process.pid, 'SIGKILL') // with this record in hand
   await sleep(handleMs)
   const at = {partition, offset: Number(message.offset)}
   if (ends.startsWith('error') && handled === after && !failed) {
@@ -43,7 +44,6 @@ async function handle(partition, message) {
   const key = value.length < IDENTITY_BYTES ? {key: message.key?.toString('hex') ?? ''} : {}
   tell('handled', {...at, value: value.subarray(0, IDENTITY_BYTES).toString('hex'), ...key})
   handled += 1
-  if (ends === 'kill' && handled === after) process.kill(process.pid, 'SIGKILL')
 }
 
 async function attempt(partition, message) {

@@ -35,6 +35,7 @@ function tell(event, more = {}) {
 }
 
 async function handle(message) {
+  if (ends === 'kill' && handled === after) process.kill(process.pid, 'SIGKILL') // with this record in hand
   await sleep(handleMs)
   const at = {partition: message.partition, offset: Number(message.offset)}
   if (ends.startsWith('error') && handled === after && !failed) {
@@ -47,7 +48,6 @@ async function handle(message) {
   const key = value.length < IDENTITY_BYTES ? {key: message.key?.toString('hex') ?? ''} : {}
   tell('handled', {...at, value: value.subarray(0, IDENTITY_BYTES).toString('hex'), ...key})
   handled += 1
-  if (ends === 'kill' && handled === after) process.kill(process.pid, 'SIGKILL')
 }
 
 async function attempt(message) {

@@ -59,6 +59,9 @@ func (h *handler) handle(partition int32, offset int64, key, value []byte) error
 	time.Sleep(h.takes)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	if h.ends == "kill" && h.handled == h.after { // with this record in hand
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
 	at := map[string]any{"partition": partition, "offset": offset}
 	if strings.HasPrefix(h.ends, "error") && h.handled == h.after && !h.failed {
 		h.failed = true
@@ -72,9 +75,6 @@ func (h *handler) handle(partition int32, offset int64, key, value []byte) error
 	at["value"] = hex.EncodeToString(value[:min(len(value), identityBytes)])
 	h.tell("handled", at)
 	h.handled++
-	if h.ends == "kill" && h.handled == h.after {
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	}
 	return nil
 }
 
