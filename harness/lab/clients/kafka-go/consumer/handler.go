@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// identityBytes at the begin of a value say which record it is.
+// identityBytes at the beginning of a value say which record it is.
 const identityBytes = 28
 
 var errHandlerFailed = errors.New("HandlerFailed")
@@ -23,8 +23,8 @@ var errHandlerFailed = errors.New("HandlerFailed")
 type handler struct {
 	journal *os.File
 	takes   time.Duration // for a record
-	ends    string        // what happens after so many records: kill, stop, error-raised, error-caught, error-closed
-	after   int
+	ends    string        // "", kill, stop, error-raised, error-caught or error-closed
+	after   int           // so many records
 
 	mutex   sync.Mutex // for clients that have a goroutine per partition
 	handled int

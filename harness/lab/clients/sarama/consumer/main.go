@@ -33,8 +33,9 @@ func (c *consumer) Cleanup(session sarama.ConsumerGroupSession) error {
 	return nil
 }
 
-// ConsumeClaim handles the records of one partition. What is marked is committed each second, and at the end of
-// the session. sarama drops the error that it returns: the session ends, and the next one has the record again.
+// ConsumeClaim handles the records of one partition. What is marked is committed each second, and at the end
+// of the session. sarama drops the error that it returns: the session ends, and the next one has the record
+// again.
 func (c *consumer) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	for {
 		select {
@@ -66,13 +67,14 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
 	handler := newHandler("sarama " + version)
-	if err := consume(ctx, &consumer{handler: handler, topic: os.Getenv("KAFKA_CHAOS_TOPIC"), stop: cancel}); err != nil {
+	consumer := &consumer{handler: handler, topic: os.Getenv("KAFKA_CHAOS_TOPIC"), stop: cancel}
+	if err := consumer.run(ctx); err != nil {
 		log.Fatal(err)
 	}
 	handler.tell("end", nil)
 }
 
-func consume(ctx context.Context, consumer *consumer) (err error) {
+func (c *consumer) run(ctx context.Context) (err error) {
 	config := sarama.NewConfig()
 	if os.Getenv("KAFKA_CHAOS_ISOLATION") == "read_committed" {
 		config.Consumer.IsolationLevel = sarama.ReadCommitted
@@ -85,11 +87,11 @@ func consume(ctx context.Context, consumer *consumer) (err error) {
 	defer func() { err = errors.Join(err, group.Close()) }()
 	for ctx.Err() == nil {
 		// It returns when a rebalance has ended the session, also without an error.
-		if err := group.Consume(ctx, []string{consumer.topic}, consumer); err != nil {
+		if err := group.Consume(ctx, []string{c.topic}, c); err != nil {
 			return err
 		}
-		if consumer.ends == "error-closed" && consumer.err != nil {
-			return consumer.err
+		if c.ends == "error-closed" && c.err != nil {
+			return c.err
 		}
 	}
 	return nil
