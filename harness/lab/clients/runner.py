@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.cluster.running_cluster import ClusterHolder, running_cluster
 from harness.lab.clients.client_run import client_run
 from harness.lab.clients.comparison import ClientArm, Load, experiments_for
 from harness.lab.clients.comparison_result import CLIENTS_FILE, ClientsResult
@@ -16,7 +18,7 @@ from harness.many.run_store import RunStore
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
-from harness.run.executor import Options, execute
+from harness.run.executor import Options, run_on, with_engine
 from harness.spec.experiment import Experiment
 
 
@@ -66,28 +68,35 @@ def compare_clients(
         for name, fault in faults.items()
         for experiment in experiments_for(name, fault, arms, load)
     ]
-    for name, own, done in carried_out(parts, replace(options, results=folder), "kafka-chaos clients"):
-        runs = (client_run(name, arm, own, folder) for arm in done.arms)
-        seconds = round(time.monotonic() - began, 1)
-        result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
-        store.write(CLIENTS_FILE, result)
+    with closing(carried_out(parts, replace(options, results=folder), "kafka-chaos clients")) as done_parts:
+        for name, own, done in done_parts:
+            runs = (client_run(name, arm, own, folder) for arm in done.arms)
+            seconds = round(time.monotonic() - began, 1)
+            result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
+            store.write(CLIENTS_FILE, result)
     return result
 
 
 def carried_out(
     parts: Sequence[tuple[str, Experiment]], options: Options, command: str
-) -> Iterator[tuple[str, Path, ExperimentResult]]:
-    """Run named experiments one after the other; yields the name of each with its folder and its result.
-    `command` prints what is over, with `--from`.
+) -> Generator[tuple[str, Path, ExperimentResult]]:
+    """Run named experiments one after the other, those with equal cluster specs on one cluster; yields the
+    name of each with its folder and its result. `command` prints what is over, with `--from`. To be closed:
+    the cluster is removed then.
 
     Raises:
         KafkaChaosError: as `execute`.
     """
-    for number, (name, experiment) in enumerate(parts, 1):
-        report_progress(f"part {number} of {len(parts)}: {name}, {len(experiment.arms)} programs")
-        try:
-            ((own, done),) = execute([experiment], options)
-        except KafkaChaosError as error:
-            error.add_note(f"what is over: {command} --from {options.results}")
-            raise
-        yield name, own, done
+    specs = [experiment.cluster for _, experiment in parts]
+    options = with_engine(options, [experiment for _, experiment in parts])
+    with ClusterHolder(running_cluster) as clusters:
+        in_turn = sorted(parts, key=lambda part: specs.index(part[1].cluster))
+        for number, (name, experiment) in enumerate(in_turn, 1):
+            report_progress(f"part {number} of {len(parts)}: {name}, {len(experiment.arms)} programs")
+            try:
+                cluster = clusters.get(experiment.cluster, options.results / "logs")
+                own, done = run_on(cluster, experiment, options)
+            except KafkaChaosError as error:
+                error.add_note(f"what is over: {command} --from {options.results}")
+                raise
+            yield name, own, done

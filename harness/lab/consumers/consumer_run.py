@@ -78,10 +78,14 @@ def consumer_run(
     counts: dict[str, object] = {}
     if summary is not None and summary.handled is not None:
         first = next((one for one in summary.handled.members if one.partition == 0), None)
+        # What retention has deleted is not the consumer's to handle.
+        skipped_by = {
+            place: number for place, number in summary.unprocessed_places.items() if place in set(NotHandled)
+        }
         counts = {
             "handled": sum(one.records for one in summary.handled.members),
-            "skipped": summary.count(FindingClass.UNPROCESSED),
-            "skipped_by": summary.unprocessed_places,
+            "skipped": sum(skipped_by.values()),
+            "skipped_by": skipped_by,
             "twice": summary.count(FindingClass.REPROCESSED),
             "aborted": summary.premature_places.get(ABORTED_INPUT, 0),
             "markers": application.markers if application is not None else 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,13 +66,14 @@ def compare_consumers(
     ]
     by_name = {arm.name: arm for arm in arms}
     command = "kafka-chaos clients --consumers"
-    for name, own, done in carried_out(parts, replace(options, results=folder), command):
-        committed = situations[name].read_committed
-        runs = [
-            consumer_run(name, one, own, folder, by_name[one.meta.arm].commits, committed)
-            for one in done.arms
-        ]
-        seconds = round(time.monotonic() - began, 1)
-        result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
-        store.write(CONSUMERS_FILE, result)
+    with closing(carried_out(parts, replace(options, results=folder), command)) as done_parts:
+        for name, own, done in done_parts:
+            committed = situations[name].read_committed
+            runs = [
+                consumer_run(name, one, own, folder, by_name[one.meta.arm].commits, committed)
+                for one in done.arms
+            ]
+            seconds = round(time.monotonic() - began, 1)
+            result = result.model_copy(update={"runs": (*result.runs, *runs), "seconds": seconds})
+            store.write(CONSUMERS_FILE, result)
     return result
