@@ -1,19 +1,13 @@
 """Findings about the outputs of an application. A first query finds out whether there can be any.
 
-Their evidence: when instances were started again, and what had been checkpointed, from the application's
-journal.
-"""
-
 from __future__ import annotations
-
-import json
-from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from checkers.applications import classes
 from checkers.applications.facts import as_facts, facts_of_inputs, outputs_of, unsent_outputs
+from checkers.applications.history import ApplicationHistory, read_application, with_history
 from checkers.applications.inputs import (
     INPUT,
     counted_outputs,
@@ -30,14 +24,13 @@ from checkers.classes.classify import attempt, findings_of
 from checkers.evidence.findings import is_of
 from checkers.evidence.windows import open_windows
 from checkers.found import Found
-from checkers.int64 import INT64_MAX, INT64_MIN
-from checkers.journals.topic_partition import name_of, number_of, partition_of
+from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Scratch, Views
 from checkers.records.facts import OUTCOMES
-from checkers.sql import case, comparable
+from checkers.sql import comparable
 from harness.model.application_meta import ApplicationMeta
 from harness.model.finding_class import FindingClass
-from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG
+from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, HandledRecords
 
 _FIRST_OUTPUTS = (
     *(*INPUT, "key", "in_topic_partition", "in_offset"),
@@ -52,17 +45,6 @@ _NAMES = {
     "last_output": "last_topic_partition",
     "sent_to_name": "sent_to",
 }
-_INTEGERS = range(INT64_MIN, INT64_MAX + 1)
-_BY_OFFSET, _PARTITION, _BOUND, _ROW = "by_offset__", "partition__", "bound__", "row__"
-
-
-class ApplicationHistory(NamedTuple):
-    """`restarts` are times (ns) and instances, in order of time; `checkpoints` are the partition of the input
-    (`topic_partition`), the time (ns) and the offset of each. Their numbers do not grow with the number of
-    records."""
-
-    restarts: tuple[tuple[int, int], ...] = ()
-    checkpoints: tuple[tuple[int, int, int], ...] = ()
 
 
 def find(views: Views, scratch: Scratch) -> Found:
@@ -72,8 +54,15 @@ def find(views: Views, scratch: Scratch) -> Found:
     application = views.meta.application
     if application is None:
         return Found()
-    handled, problem = attempt("what members handled", lambda: handled_by_members(views, application))
-    return _find(views, application, scratch).with_problems(problem).with_summary(handled=handled)
+    found = _find(views, application, scratch)
+    if not application.deliveries:
+        return found
+    handled, problem = attempt("what members handled", lambda: _handled(views, application))
+    return found.with_problems(problem).with_summary(handled=handled)
+
+
+def _handled(views: Views, application: ApplicationMeta) -> HandledRecords:
+    return handled_by_members(views, application, [at for at, _ in read_application(views).restarts])
 
 
 def _find(views: Views, application: ApplicationMeta, scratch: Scratch) -> Found:
@@ -231,66 +220,6 @@ def _findings(
             "windows": open_windows(views.meta.windows, F.col("from_ns"), F.col("until_ns"), F.lit(False)),
         },
         evidence=lambda classified: with_cause(
-            _with_history(with_times(classified, views.meta), history), views, application
+            with_history(with_times(classified, views.meta), history), views, application
         ),
     )
-
-
-def _with_history(rows: DataFrame, history: ApplicationHistory) -> DataFrame:
-    """The rows with `instance` (string), the one that was started again last between the send (of a
-    reprocessed input: its first output) and the last output, and `checkpoint` (bigint): the last offset of
-    the input's partition that had been checkpointed before that output, of an unprocessed input the highest
-    one that is not beyond it. Null where none is known."""
-    unprocessed, written = is_of(FindingClass.UNPROCESSED), F.col("written_ns")
-    begin = F.when(is_of(FindingClass.REPROCESSED), F.col("from_ns")).otherwise(F.col("sent_ns"))
-    restarted = [
-        ((begin <= at) & (written >= at), F.lit(instance)) for at, instance in reversed(history.restarts)
-    ]
-    number = case(restarted).cast("int").cast("string")
-    instance = F.when(~unprocessed, F.concat(F.lit("instance "), number))
-    rows = rows.withColumns({"instance": instance, "checkpoint": F.lit(None).cast("bigint")})
-    if not history.checkpoints:
-        return rows
-    known = [(True, at, offset, offset) for at, _, offset in history.checkpoints]
-    known += [(False, at, time, offset) for at, time, offset in history.checkpoints]
-    checkpoints = rows.sparkSession.createDataFrame(
-        known, f"{_BY_OFFSET} boolean, {_PARTITION} bigint, {_BOUND} bigint, checkpoint bigint"
-    )
-    # The checkpoints are put among the rows, so that the checkpoint of a row is the last one before it,
-    # without a join of each row with all checkpoints.
-    bound = F.when(unprocessed, F.col("in_offset")).otherwise(written)
-    keyed = rows.withColumns(
-        {_BY_OFFSET: unprocessed, _PARTITION: F.col("in_topic_partition"), _BOUND: bound}
-    )
-    together = keyed.unionByName(checkpoints, allowMissingColumns=True)
-    together = together.withColumn(_ROW, F.col("checkpoint").isNull())
-    order = [F.col(_BOUND).asc_nulls_first(), F.col(_ROW).asc(), F.col("checkpoint").asc_nulls_last()]
-    before = Window.partitionBy(_BY_OFFSET, _PARTITION).orderBy(*order)
-    last = F.last("checkpoint", ignorenulls=True).over(
-        before.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    return together.withColumn("checkpoint", last).where(F.col(_ROW)).select(*rows.columns)
-
-
-def read_application(views: Views) -> ApplicationHistory:
-    """The history of a run's application.
-
-    The detail of an event may have a checkpoint: the next offset to read by partition of the input, such as
-    `{"checkpoint": {"0": 120}}`.
-
-    Raises:
-        ValueError: a detail is not as above.
-        PySparkException: the journal cannot be read.
-    """
-    restarts, checkpoints = [], []
-    for row in views.journal("application").collect():
-        if row["event"] == "restarted":
-            restarts.append((row["at_ns"], row["instance"]))
-        offsets = json.loads(row["detail"] or "{}").get("checkpoint", {})
-        for partition, offset in offsets.items() if isinstance(offsets, dict) else ():
-            number = number_of(views.topics, views.meta.topic, int(partition))
-            checkpoints.append((number, row["at_ns"], int(offset)))
-    for checkpoint in checkpoints:
-        if any(number not in _INTEGERS for number in checkpoint):
-            raise ValueError(f"a checkpoint with a number of more than 64 bits: {checkpoint}")
-    return ApplicationHistory(restarts=tuple(sorted(restarts)), checkpoints=tuple(sorted(checkpoints)))

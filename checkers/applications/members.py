@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from checkers.applications.not_handled import commits_of, handled_records
+from checkers.int64 import INT64_MAX
 from checkers.journals.views import Views
 from harness.model.application_meta import ApplicationMeta
 from harness.model.result import HandledRecords, MemberRecords
@@ -15,15 +17,18 @@ from harness.model.result import HandledRecords, MemberRecords
 _MOST_MEMBERS = 200
 
 
-def handled_by_members(views: Views, application: ApplicationMeta) -> HandledRecords | None:
-    """What each member handled of each partition, and what its group had committed when the next member began
-    there; None: the application journals no deliveries."""
-    if not application.deliveries:
-        return None
+def handled_by_members(
+    views: Views, application: ApplicationMeta, restarted_ns: Sequence[int]
+) -> HandledRecords:
+    """What each member of an application that journals deliveries handled of each partition, and what its
+    group had committed when the next member began there. `restarted_ns` is when processes were started
+    again."""
     handled = handled_records(views, application)
+    rows = [row.asDict() for row in _members(handled).collect()]
+    committed = _committed(rows, restarted_ns, commits_of(views, application))
     members = tuple(
-        MemberRecords.model_validate(row.asDict())
-        for row in _members(handled, commits_of(views, application)).collect()
+        MemberRecords.model_validate(row | {"committed": committed.get(number)})
+        for number, row in enumerate(rows)
     )
     longest = _longest_gap(handled)
     return HandledRecords(
@@ -44,26 +49,38 @@ def shared_ns(members: tuple[MemberRecords, ...]) -> int:
     return max((0, *both))
 
 
-def _members(handled: DataFrame, commits: DataFrame) -> DataFrame:
-    """A row of `MemberRecords` for each member and partition, in the order in which they began."""
+def _members(handled: DataFrame) -> DataFrame:
+    """A row of `MemberRecords`, without `committed`, for each member and partition, in the order in which
+    they began."""
     members = handled.groupBy("member", "partition").agg(
         F.count("*").alias("records"),
         F.min("handled_ns").alias("first_ns"),
         F.max("handled_ns").alias("last_ns"),
         (F.max("offset") + 1).alias("next_offset"),
     )
-    next_began = F.lead("first_ns").over(Window.partitionBy("partition").orderBy("first_ns", "member"))
-    members = members.withColumn("until_ns", next_began)
-    known = commits.select(
-        F.col("partition").alias("of__"), "commit_ns", F.col("offset").alias("committed__"), "log_offset"
-    )
-    before = (F.col("of__") == F.col("partition")) & (
-        F.col("until_ns").isNull() | (F.col("commit_ns") < F.col("until_ns"))
-    )
-    columns = ("member", "partition", "records", "first_ns", "last_ns", "next_offset")
-    joined = members.join(known, before, "left").groupBy(*columns)
-    last = joined.agg(F.max_by("committed__", "log_offset").alias("committed"))
-    return last.orderBy("first_ns", "member", "partition").limit(_MOST_MEMBERS)
+    return members.orderBy("first_ns", "member", "partition").limit(_MOST_MEMBERS)
+
+
+def _committed(
+    rows: Sequence[Mapping[str, int]], restarted_ns: Sequence[int], commits: DataFrame
+) -> dict[int, int]:
+    """What had been committed of the partition of each of these rows (by their number) when the next one of
+    it began: a process that takes its place may commit before it has handled anything, so it begins when it
+    is started."""
+    bounds = []
+    for number, row in enumerate(rows):
+        later = (one["first_ns"] for one in rows[number + 1 :] if one["partition"] == row["partition"])
+        until = next(later, INT64_MAX)
+        started = [at for at in restarted_ns if row["last_ns"] < at < until]
+        bounds.append((number, row["partition"], min(started, default=until)))
+    if not bounds:
+        return {}
+    ends = commits.sparkSession.createDataFrame(bounds, "row int, in_partition int, until_ns bigint")
+    before = (F.col("in_partition") == F.col("partition")) & (F.col("commit_ns") < F.col("until_ns"))
+    last = commits.join(F.broadcast(ends), before).groupBy("row")
+    return {
+        row["row"]: row["last"] for row in last.agg(F.max_by("offset", "log_offset").alias("last")).collect()
+    }
 
 
 def _longest_gap(handled: DataFrame) -> int | None:

@@ -22,6 +22,8 @@ from workloads.own.language_files import LANGUAGES, language_file
 
 _JOURNAL_FOLDERS = {"go": "kafkachaos", "rust": "src"}
 """Where the file for journals goes, if its language wants it below the program's folder."""
+_HANDLERS = {"go": "consumer/handler.go", "javascript": "handler.mjs", "python": "handler.py"}
+"""The file that programs that consume share with others of their language, and where it goes."""
 _INSTALL_SECONDS = 3600
 TOOLCHAINS = {
     "go": "golang-go",
@@ -140,13 +142,17 @@ def values_for(folder: Path, version: str) -> Mapping[str, str]:
 
 
 def _files(named: NamedClient) -> Iterator[tuple[str, bytes]]:
-    """The files of a program by their path in its folder, with the file for journals of its language."""
+    """The files of a program by their path in its folder, with those that all of its language have: the file
+    for journals, and the handler of records."""
     language = named.spec.language
     if named.files.is_dir():
         yield from _below(named.files, "")
     if language in LANGUAGES:
         file = "/".join(filter(None, (_JOURNAL_FOLDERS.get(language), LANGUAGES[language])))
         yield file, language_file(language).encode()
+    if named.spec.consumer is not None and (handler := _HANDLERS.get(language)) is not None:
+        shared = built_in_files("harness/lab/clients/handling") / handler.rpartition("/")[2]
+        yield handler, shared.read_bytes()
 
 
 def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:

@@ -16,6 +16,8 @@ _STARTING = "harness.lab.consumers.starting"
 _QUIET_SECONDS = 3.0
 _DRAINED_SECONDS = 120.0
 _READY_SECONDS = 1.0
+_LATER = ({"write": {"name": "later", "records": 20, "rate": 100}}, {"sleep": {"seconds": 5.0}})
+"""A few records at the end show that a consumer's position is behind what it has passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def _experiment(
             "topic": {"partitions": situation.partitions},
             "workload": situation.workload,
             "together": situation.beside,
-            "steps": [*steps, {"sleep": {"seconds": waits}}],
+            "steps": [*steps, {"sleep": {"seconds": waits}}, *(_LATER if situation.beside else ())],
             "arms": [_arm(arm, situation) for arm in arms],
         }
     )

@@ -23,7 +23,8 @@ class ConsumerSituation(Frozen):
     `after` records it `ends` once, and is started again. Member N joins N times `join_ms` after the start.
     `read_committed`: isolation.level=read_committed, where a client has it. After the steps the run waits
     `handled_in` seconds, and with `session` also for the longest session of its clients, after which a group
-    gives up a member that has died. `beside`: all clients at once, else one run for each.
+    gives up a member that has died. `beside`: all clients at once, to which 20 more records are written at
+    the end; else one run for each.
     """
 
     title: str

@@ -44,7 +44,10 @@ def _commit_start(bootstrap: str, group: str, partitions: list[TopicPartition]) 
     while True:
         try:
             for answer in admin.alter_consumer_group_offsets(wanted).values():
-                answer.result(_REQUEST_SECONDS)
+                # A partition may have an error of its own though the answer has none.
+                for place in answer.result(_REQUEST_SECONDS).topic_partitions:
+                    if place.error is not None:
+                        raise KafkaException(place.error)
             return
         except (KafkaException, TimeoutError):
             # The coordinator of a first group is still being made.

@@ -17,7 +17,7 @@ from checkers.journals.views import Scratch, Views
 from checkers.registry import load_whole_run
 from harness.model.result import HandledRecords, MemberRecords, NotHandled
 from harness.model.run import Deletion, RunMeta
-from tests.support.history import T0, TOPIC, History, application, ns, run_meta, write_run
+from tests.support.history import T0, TOPIC, History, application, event, ns, run_meta, write_run
 from tests.support.random_histories import many
 
 pytestmark = pytest.mark.spark
@@ -52,17 +52,21 @@ def _handle(history: History, *offsets: int, since: float = 10, member: int = 0)
 def handled(spark: SparkSession, tmp_path: Path) -> Any:
     """handled(history, meta) -> causes by offset, sentences by offset, and what members handled."""
 
-    def run(history: History, meta: RunMeta | None = None) -> tuple[dict[int, str], dict[int, str], Any]:
+    def run(
+        history: History, meta: RunMeta | None = None, restarted: float | None = None
+    ) -> tuple[dict[int, str], dict[int, str], Any]:
         number = len(list(tmp_path.iterdir()))
         folder, scratch = tmp_path / f"run-{number}", tmp_path / f"scratch-{number}"
         scratch.mkdir()
-        views = Views.of(spark, load_whole_run(write_run(folder, history, meta=meta or _meta())))
+        events = () if restarted is None else (event(restarted, "restarted"),)
+        write_run(folder, history, meta=meta or _meta(), events=events)
+        views = Views.of(spark, load_whole_run(folder))
         found = find(views, Scratch(spark, scratch))
         assert not found.problems
         rows = [] if found.findings is None else found.findings.collect()
         missing = [row for row in rows if row["finding"] == "unprocessed"]
         causes = {row["seq"]: row["place"] for row in missing}
-        return causes, {row["seq"]: row["detail"] for row in missing}, found.summary["handled"]
+        return causes, {row["seq"]: row["detail"] for row in missing}, found.summary.get("handled")
 
     return run
 
@@ -159,6 +163,15 @@ def test_members_share_a_partition(handled: Any) -> None:
     assert (second.member, second.records, second.next_offset, second.committed) == (1, 6, 8, 8)
     assert members.shared_seconds == 1.0
     assert members.longest_gap == 1.0
+
+
+def test_what_a_process_commits_before_it_handles_anything_is_its_own(handled: Any) -> None:
+    history = _handle(_handle(_log(), 0, 1), 2, 3, since=20, member=1)
+    history.logged(2, at=11.5).logged(3, at=19)
+
+    _, _, members = handled(history, restarted=15)
+
+    assert [one.committed for one in members.members] == [2, 3]
 
 
 def test_members_one_after_the_other_share_nothing(handled: Any) -> None:

@@ -2,98 +2,57 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 import threading
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "packages"))
 
 from confluent_kafka import Consumer
+from handler import Handler, HandlerFailed
 
-sys.tracebacklimit = 0  # What the handler raises is in the journal.
-IDENTITY_BYTES = 28
 IDLE_SECONDS = 0.5  # How often the loop looks whether it shall end while there are no records.
 
-instance, mode = os.environ["KAFKA_CHAOS_INSTANCE"], os.environ["KAFKA_CHAOS_MODE"]
-handle_seconds = float(os.environ["KAFKA_CHAOS_HANDLE_MS"]) / 1000
-folder = Path(os.environ["KAFKA_CHAOS_DELIVERIES"])
-folder.mkdir(parents=True, exist_ok=True)
-is_first = instance == "0" and not any(folder.glob("0-*.jsonl"))
-ends = os.environ["KAFKA_CHAOS_ENDS"] if is_first else ""
-after = int(os.environ["KAFKA_CHAOS_AFTER"] or 0)
-path = folder / f"{instance}-{time.time_ns() // 1_000_000}.jsonl"
-journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-handled, failed, terminated = 0, False, threading.Event()
-
-
-class HandlerFailed(Exception): ...
-
-
-def tell(event: str, **more: Any) -> None:
-    line = json.dumps({"event": event, "time_ms": time.time_ns() // 1_000_000, **more})
-    os.write(journal, line.encode() + b"\n")
-
-
-def is_over() -> bool:
-    return terminated.is_set() or (ends == "stop" and handled == after)
-
-
-def handle(record: Any) -> None:
-    global handled, failed
-    if ends == "kill" and handled == after:  # With this record in hand.
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(handle_seconds)
-    at = {"partition": record.partition(), "offset": record.offset()}
-    if ends.startswith("error") and handled == after and not failed:
-        failed = True
-        tell("failed", **at, error="HandlerFailed")
-        raise HandlerFailed
-    if len(value := record.value() or b"") < IDENTITY_BYTES:  # The key may tell what the record is.
-        at["key"] = (record.key() or b"").hex()
-    tell("handled", **at, value=value[:IDENTITY_BYTES].hex())
-    handled += 1
+handler, terminated = Handler("confluent-kafka"), threading.Event()
 
 
 def process(record: Any) -> None:
     try:
-        handle(record)
+        handler.handle(record.partition(), record.offset(), record.key(), record.value())
     except HandlerFailed:
-        if ends != "error-caught":
+        if handler.ends != "error-caught":
             raise
         print(f"offset {record.offset()} could not be handled", file=sys.stderr)
 
 
-def told(event: str) -> Any:
+def journals(event: str) -> Any:
     """A callback that journals what the group gives to this member, or takes away."""
-    return lambda _, partitions: tell(event, partitions=[one.partition for one in partitions])
+    return lambda _, partitions: handler.tell_partitions(event, partitions)
 
 
-tell("begin", client=f"confluent-kafka {version('confluent-kafka')}")
 signal.signal(signal.SIGTERM, lambda *_: terminated.set())
-time.sleep(int(instance) * int(os.environ["KAFKA_CHAOS_JOIN_MS"]) / 1000)
+time.sleep(handler.join_seconds)
 config = {
     "bootstrap.servers": os.environ["KAFKA_CHAOS_BOOTSTRAP"],
     "group.id": os.environ["KAFKA_CHAOS_GROUP"],
 }
-if mode == "consumer-protocol":
+if os.environ["KAFKA_CHAOS_MODE"] == "consumer-protocol":
     config["group.protocol"] = "consumer"
 if isolation := os.environ["KAFKA_CHAOS_ISOLATION"]:
     config["isolation.level"] = isolation
 consumer = Consumer(config)
 consumer.subscribe(
     [os.environ["KAFKA_CHAOS_TOPIC"]],
-    on_assign=told("assigned"),
-    on_revoke=told("revoked"),
-    on_lost=told("lost"),
+    on_assign=journals("assigned"),
+    on_revoke=journals("revoked"),
+    on_lost=journals("lost"),
 )
 try:
-    while not is_over():
+    while not (terminated.is_set() or handler.stops):
         record = consumer.poll(IDLE_SECONDS)
         if record is None:
             continue
@@ -102,6 +61,6 @@ try:
             continue
         process(record)
 finally:
-    if ends != "error-raised":
+    if handler.ends != "error-raised":
         consumer.close()
-tell("end")
+handler.tell("end")
