@@ -1,4 +1,4 @@
-"""Findings about the outputs of an application. A first query finds out whether there can be any.
+"""Findings about the outputs of an application. A first query finds out whether there can be any."""
 
 from __future__ import annotations
 

@@ -31,10 +31,12 @@ def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
         return Found()
     log = scratch.materialize("log-ids", ids_in_the_log(views))
     sent = scratch.materialize("sent-ids", sent_with_ids(views, log, findings))
-    if sent.isEmpty() and log.isEmpty():
+    numbers = different_ids(sent)
+    if not numbers["ids"] and log.isEmpty():
+        nothing = Found(summary=numbers)
         if views.sends.isEmpty():
-            return Found()
-        return Found().with_problems(
+            return nothing
+        return nothing.with_problems(
             f"no record has an id ({ids.place}): name the place where it is, or journal it as `id` of `sent`"
         )
     facts = facts_of(sent, log, ids.times)
@@ -45,7 +47,16 @@ def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
         "partition": partition_of(F.col("topic_partition")),
         "windows": open_windows(views.meta.windows, F.col("sent_ns"), F.col("closed_ns"), F.lit(False)),
     }
-    return findings_of(CLASSES, wrong, columns)
+    return findings_of(CLASSES, wrong, columns).with_summary(**numbers)
+
+
+def different_ids(sent: DataFrame) -> dict[str, int]:
+    """The numbers of different ids that were sent (`ids`), and acknowledged (`acked_ids`)."""
+    acked = F.col("outcome") == SendOutcome.ACKED.value
+    row = sent.agg(
+        F.count_distinct("id").alias("ids"), F.count_distinct(F.when(acked, F.col("id"))).alias("acked_ids")
+    ).collect()[0]
+    return row.asDict()
 
 
 def sent_with_ids(views: Views, log: DataFrame, findings: DataFrame) -> DataFrame:

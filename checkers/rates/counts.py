@@ -10,13 +10,22 @@ from harness.model.journal import SendOutcome
 COUNTS = (
     *("acked", "lost", "unconfirmed", "unconfirmed_absent", "sent", "duplicates"),
     *("inputs", "unprocessed", "reprocessed"),
+    *("ids", "acked_ids", "lost_id", "duplicate_id"),
 )
 
 
 def counts_of(
-    sent: int, outcomes: Mapping[str, int], findings: Mapping[FindingClass, int], inputs: int = 0
+    sent: int,
+    outcomes: Mapping[str, int],
+    findings: Mapping[FindingClass, int],
+    inputs: int = 0,
+    ids: tuple[int, int] = (0, 0),
 ) -> dict[str, int]:
-    """The COUNTS of one run."""
+    """The COUNTS of one run; `ids` are the numbers of different ids that were sent and acknowledged.
+
+    Findings about ids count only where these are known, since a rate without them would be too high.
+    """
+    of_ids = findings if any(ids) else {}
     return {
         "sent": sent,
         "acked": outcomes.get(SendOutcome.ACKED, 0),
@@ -27,4 +36,8 @@ def counts_of(
         "inputs": inputs,
         "unprocessed": findings.get(FindingClass.UNPROCESSED, 0),
         "reprocessed": findings.get(FindingClass.REPROCESSED, 0),
+        "ids": ids[0],
+        "acked_ids": ids[1],
+        "lost_id": of_ids.get(FindingClass.LOST_ID, 0),
+        "duplicate_id": of_ids.get(FindingClass.DUPLICATE_ID, 0),
     }

@@ -15,8 +15,11 @@ RATES = {
     "duplicates": "sent",
     "unprocessed": "inputs",
     "reprocessed": "inputs",
+    "lost_id": "acked_ids",
+    "duplicate_id": "ids",
 }
-"""What is counted per million of what. Inputs are those of applications under test."""
+"""What is counted per million of what. Inputs are those of applications under test, ids the different ones
+that records of the user's own have."""
 CountedRun = Mapping[str, Any]
 """A run: its COUNTS, its `problem` (None: it counts), and its `unavailable` seconds (None: not known)."""
 

@@ -112,9 +112,10 @@ def rate_row(
         return row | {"problem": f"it cannot be read: {first_line(error)}"}
     if judgement.verdict is VerdictWord.UNKNOWN:
         row["problem"] = "; ".join(judgement.reasons)
+    ids = counts.ids or 0, counts.acked_ids or 0
     return (
         row
-        | counts_of(counts.sent, counts.outcomes, counts.findings, counts.inputs or 0)
+        | counts_of(counts.sent, counts.outcomes, counts.findings, counts.inputs or 0, ids)
         | {"unavailable": counts.unavailable_seconds}
     )
 

@@ -157,7 +157,9 @@ class Summary(Frozen):
     test: `inputs` is the number of inputs that it had to process, `processed` how many of them have the
     outputs that they should have (None: there is no application), `premature_places` counts premature outputs
     by what is wrong with the input, and where it journals what it handles, `unprocessed_places` counts by
-    `NotHandled`, and `handled` says how its processes shared the input. `engine` is what counted, with its
+    `NotHandled`, and `handled` says how its processes shared the input. `ids` is the number of different ids
+    of their own that the records sent have, `acked_ids` that of those with an acknowledged record (None: the
+    run's records have none, or the check is of an earlier version). `engine` is what counted, with its
     version ("": not known).
     """
 
@@ -187,6 +189,8 @@ class Summary(Frozen):
     handled: HandledRecords | None = None
     same_offset: dict[str, int] = Field(default_factory=dict)
     indeterminate_present: int | None = None
+    ids: int | None = None
+    acked_ids: int | None = None
     engine: str = ""
 
     def count(self, finding: FindingClass) -> int:

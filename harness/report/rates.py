@@ -17,6 +17,8 @@ _RATES = {
     "duplicates": ("duplicates", "records sent"),
     "unprocessed": ("unprocessed", "inputs of applications: they have no output"),
     "reprocessed": ("reprocessed", "inputs of applications: they have more outputs than they should"),
+    "lost_id": ("lost ids", "different ids that were acknowledged: no record in the log has them"),
+    "duplicate_id": ("duplicate ids", "different ids sent: they are in the log more often than meant"),
 }
 """What is counted, in words, and of what."""
 _NARROW = (

@@ -70,6 +70,7 @@ def test_an_order_that_was_sent_again_is_found_with_its_sends_side_by_side(check
     assert (row["copies"], row["count"], row["offsets"], row["windows"]) == (2, 2, [41, 57], "kill-1")
     assert summary.findings[FindingClass.DUPLICATE_ID] == 1
     assert FindingClass.DUPLICATE not in summary.findings, "each send is in the log once"
+    assert (summary.ids, summary.acked_ids) == (2, 2)
     verdict = judge(meta_of(), summary)
     assert verdict.verdict is VerdictWord.INVALID
     assert "1 duplicate_id" in str(verdict.reasons) or "id" in str(verdict.reasons)
@@ -82,6 +83,15 @@ def test_without_ids_the_same_run_is_valid(check: Check) -> None:
     summary, rows = check(history, meta=run_meta())
     assert not of_ids(rows)
     assert judge(run_meta(), summary).verdict is VerdictWord.VALID
+    assert (summary.ids, summary.acked_ids) == (None, None)
+
+
+def test_the_different_ids_that_were_sent_and_acknowledged_are_counted(check: Check) -> None:
+    history = story().send(3, "indeterminate", record_id="order-12", sent=5, closed=None, error="x")
+    history.send(4, at=60, sent=6, closed=7).read(4, at=60)
+    history.read(None, at=61, producer=None, state="undecodable", run=None, value=b"{}", record_id="nobody's")
+    summary, _ = check(history, meta=meta_of())
+    assert (summary.ids, summary.acked_ids) == (3, 2)
 
 
 def test_the_evidence_of_other_findings_names_the_id(check: Check) -> None:

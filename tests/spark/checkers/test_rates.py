@@ -96,6 +96,16 @@ def test_unprocessed_and_reprocessed_inputs_of_an_application(spark: SparkSessio
     assert (row["unprocessed_per_million"], row["reprocessed_per_million"]) == (3_000, 1_000)
 
 
+def test_ids_of_records(spark: SparkSession, tmp_path: Path) -> None:
+    path = add(tmp_path / "r" / "one") / SUMMARY_FILE
+    found = {FindingClass.LOST_ID: 1, FindingClass.DUPLICATE_ID: 3}
+    summary = summary_of().model_copy(update={"ids": 2_000, "acked_ids": 1_000, "findings": found})
+    path.write_text(summary.model_dump_json())
+    (row,) = rates_of_runs(spark, tmp_path / "r", ["acks"], latencies=False).rows
+    assert (row["ids"], row["acked_ids"], row["lost_id"], row["duplicate_id"]) == (2_000, 1_000, 1, 3)
+    assert (row["lost_id_per_million"], row["duplicate_id_per_million"]) == (1_000, 1_500)
+
+
 def encoded(path: Path, types: dict[str, pa.DataType]) -> None:
     """Write a journal file again with these types of columns."""
     table = pq.read_table(path)

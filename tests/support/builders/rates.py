@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from checkers.rates.aggregate import Rates, columns_of
+from checkers.rates.counts import COUNTS
 
 LOST = (0, 40, 200, 0)
 
-ZEROS = ("lost", "unconfirmed", "unconfirmed_absent", "duplicates", "inputs", "unprocessed", "reprocessed")
-
-NOTHING = dict.fromkeys(ZEROS, 0) | {"problem": None, "sent": 10_000, "acked": 10_000, "unavailable": 1.0}
+NOTHING = dict.fromkeys(COUNTS, 0) | {"problem": None, "sent": 10_000, "acked": 10_000, "unavailable": 1.0}
 
 BY = ("experiment", "arm")
 

@@ -9,7 +9,9 @@ import pytest
 from rich.console import Console
 
 from checkers.rates.aggregate import Rates, columns_of
+from checkers.rates.counts import counts_of
 from checkers.statistics.rates import per_million
+from harness.model.finding_class import FindingClass
 from harness.report.arms_table import three_digits
 from harness.report.page import html
 from harness.report.page.terminal import print_table
@@ -17,6 +19,8 @@ from harness.report.rates import rates_page, rates_table
 from tests.support.builders.rates import BY, GROUPS, LOST, NOTHING, rates
 
 pytestmark = pytest.mark.pure
+
+OF_IDS = ("ids", "acked_ids", "lost_id", "duplicate_id")
 
 
 def printed(width: int, *, as_cards: bool = False) -> str:
@@ -71,6 +75,25 @@ def test_unprocessed_and_reprocessed_are_rates_of_inputs() -> None:
     assert (row["inputs"], row["unprocessed"], row["reprocessed"]) == (2_000, 3, 6)
     assert (row["unprocessed_per_million"], row["reprocessed_per_million"]) == (1_500, 3_000)
     assert columns_of([NOTHING])["unprocessed_per_million"] is None, "it has no application"
+
+
+def test_lost_ids_are_a_rate_of_those_acknowledged_and_duplicate_ids_of_those_sent() -> None:
+    counts = {"ids": 1_000, "acked_ids": 500, "lost_id": 1, "duplicate_id": 2}
+    row = columns_of([NOTHING | counts, NOTHING])
+    assert (row["lost_id_per_million"], row["duplicate_id_per_million"]) == (2_000, 2_000)
+    assert columns_of([NOTHING])["lost_id_per_million"] is None, "its records have no ids"
+    of_ids = Rates(("arm",), [{"arm": "ours", **row}], [])
+    assert {"lost ids per million", "duplicate ids per million"} <= {*rates_table(of_ids).columns}
+    assert "Duplicate ids per million" in html.render(rates_page(of_ids, "results"))
+    assert not [name for name in rates_table(rates()).columns if "ids" in name], "no run has ids"
+
+
+def test_findings_about_ids_count_only_where_the_number_of_ids_is_known() -> None:
+    found = {FindingClass.LOST_ID: 3, FindingClass.DUPLICATE_ID: 4}
+    counts = counts_of(10, {}, found, ids=(8, 7))
+    assert {name: counts[name] for name in OF_IDS} == dict(zip(OF_IDS, (8, 7, 3, 4), strict=True))
+    before = counts_of(10, {}, found)
+    assert {name: before[name] for name in OF_IDS} == dict.fromkeys(OF_IDS, 0), "checked by a version before"
 
 
 def test_the_page_draws_each_rate_with_its_interval() -> None:
