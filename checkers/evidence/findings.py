@@ -45,6 +45,7 @@ FINDINGS = pa.schema(
         ("checkpoint", pa.int64()),
         ("cycle", pa.list_(pa.string())),
         ("id", pa.string()),
+        ("key_text", pa.string()),
     ]
 )
 """The findings journal, one row per finding; columns that do not apply are null.
@@ -77,7 +78,8 @@ Of a finding about transactions, `count` is the number of transactions in the co
 are the first of its shortest cycle, and `cycle` has one text per edge of that, such as "0/3 wr t-0@7": the
 transaction (producer/number), the kind of the edge to the next one, and what it is about.
 
-`id` is the id that the record has of its own. Of a finding about an id, `producer`, `seq`, `step` and
+`id` is the id that the record has of its own, and `key_text` the key of a record of the user's own producers,
+as text (`harness.model.id_journal`). Of a finding about an id, `producer`, `seq`, `step` and
 `sent_ns` are of its first send, `closed_ns` of its last report, `count` is the number of its sends, `copies`
 that of its records in the log, and `offsets` and `partition` say where they are.
 """

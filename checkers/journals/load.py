@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from checkers.journals.footers import JournalFile, distinct_values, row_count
 from checkers.journals.journal import Files, JournalSpec, Readable
-from harness.model import group_journal, journal
+from harness.model import group_journal, id_journal, journal
 from harness.model.errors import JournalError, first_line
 from harness.model.journal import ReadState, SendOutcome
 from harness.model.run import ReaderInfo, RunMeta
@@ -169,7 +169,10 @@ def _opened(path: StoragePath) -> JournalFile | str:
 
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
-    added_to = (journal.SENDS, group_journal.COMMITS, group_journal.ASSIGNMENTS, journal.TRANSACTIONS)
+    added_to = (
+        *(journal.SENDS, group_journal.COMMITS, group_journal.ASSIGNMENTS, journal.TRANSACTIONS),
+        id_journal.SENT_IDS,
+    )
     may_lack = journal.ADDED_COLUMNS if schema in added_to else ()
     for field in schema:
         index = found.get_field_index(field.name)

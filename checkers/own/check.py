@@ -1,4 +1,4 @@
-"""The check of ids, as the registry lists it, with their journals."""
+"""The check of ids, as the registry lists it, with their journals, and what gives all evidence its names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from checkers.base import SubjectCheck
 from checkers.found import Found
 from checkers.journals.journal import JournalSpec, Readable
 from checkers.own.classes import CLASSES
-from checkers.own.find import find, with_ids
+from checkers.own.find import find, with_names
 from harness.model import id_journal
 from harness.model.run import RunMeta
 
@@ -30,6 +30,6 @@ CHECK = SubjectCheck(
     CLASSES,
     journals=_JOURNALS,
     missing=_missing,
-    evidence=with_ids,
+    evidence=with_names,
     afterwards=find,
 )

@@ -15,7 +15,7 @@ from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import Scratch, Views
 from checkers.own.classes import CLASSES
 from checkers.own.stories import with_locations, with_story
-from checkers.records.ids import ids_in_the_log, ids_of_records
+from checkers.records.ids import have_names, ids_in_the_log, ids_of_records, names_of_records
 from checkers.sql import comparable
 from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
@@ -125,16 +125,21 @@ def _wrong() -> Column:
     return F.col("sends").isNull() | absent | (copies > F.col("meant")) | F.col("late")
 
 
-def with_ids(views: Views, scratch: Scratch) -> Callable[[DataFrame], DataFrame]:
-    """Adds to findings the `id` of the record that they are about, if this run sent it."""
-    if views.meta.ids is None:
+_CLAIMED = (FindingClass.PHANTOM, FindingClass.CORRUPT, FindingClass.INVENTED)
+"""Classes whose findings may have the identity of a record that this run has not sent."""
+
+
+def with_names(views: Views, scratch: Scratch) -> Callable[[DataFrame], DataFrame]:
+    """Adds to findings the `id` and the `key_text` of the record that they are about, if this run sent it."""
+    if not have_names(views):
         return lambda findings: findings
-    ids = scratch.materialize("ids-of-records", ids_of_records(views, ids_in_the_log(views)))
-    ids = ids.withColumnRenamed("id", "own_id")
+    names = scratch.materialize("names-of-records", names_of_records(views))
+    names = names.select(*_RECORD, F.col("id").alias("own_id"), F.col("key_text").alias("own_key"))
+    sent = F.col("sent_ns").isNotNull() | ~F.col("finding").isin(*(one.value for one in _CLAIMED))
 
     def named(findings: DataFrame) -> DataFrame:
-        rows = findings.join(ids, [*_RECORD], "left")
-        sent = F.when(F.col("sent_ns").isNotNull(), F.col("own_id"))
-        return as_findings(rows, {"id": F.coalesce("id", sent)})
+        rows = findings.join(names, [*_RECORD], "left")
+        own_id, own_key = (F.when(sent, F.col(name)) for name in ("own_id", "own_key"))
+        return as_findings(rows, {"id": F.coalesce("id", own_id), "key_text": own_key})
 
     return named

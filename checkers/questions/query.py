@@ -33,7 +33,7 @@ VIEW_DESCRIPTIONS = {
     "replicas": "one row per record in a replica's own files",
     "checkpoints": "one row per entry of a broker's checkpoint files",
     "answers": "one row per answer of a broker to a question of an ask step",
-    "sent_ids": "one row per send whose record has an id of its own",
+    "sent_ids": "one row per send of your own producers whose record has an id of its own or a key",
     "log_ids": "one row per record of the final read that has an id of its own",
     "outputs": "one row per output of the application",
     "application": "one row per event in the life of an application's instance",

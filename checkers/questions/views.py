@@ -30,7 +30,7 @@ from checkers.questions.query import (
 )
 from checkers.records.classes import CLASSES
 from checkers.records.facts import facts_of_records, with_txn_outcome
-from checkers.records.ids import ids_in_the_log, ids_of_records
+from checkers.records.ids import have_names, names_of_records
 from checkers.registry import load_whole_run
 from checkers.sql import comparable, ddl
 from harness.model.errors import CheckError
@@ -217,7 +217,7 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
     `times_sent`, the journal's rows of it; `times_read` by the final read; `times_read_committed` by that of
     committed records; `times_read_live` by live readers.
 
-    Of a run whose records have ids of their own: `id` (string).
+    Of a run of the user's own producers: `id` and `key_text` (string; null: it has none).
 
     Of a run that was checked (`findings` are rows of `FINDINGS`, else None): `finding`, `windows` and
     `detail` (string, of the finding about the record; null: there is none).
@@ -238,11 +238,9 @@ def records_of(views: Views, findings: DataFrame | None) -> DataFrame:
         F.col("committed_rows").alias("times_read_committed"),
         F.col("live_rows").alias("times_read_live"),
     )
-    if views.meta.ids is not None:
-        ids = ids_of_records(views, ids_in_the_log(views)).withColumn(
-            "run", F.lit(views.meta.run_id).cast("bigint")
-        )
-        rows = rows.join(ids, ["run", "producer", "seq"], "left").select(*rows.columns, "id")
+    if have_names(views):
+        named = names_of_records(views).withColumn("run", F.lit(views.meta.run_id).cast("bigint"))
+        rows = rows.join(named, ["run", "producer", "seq"], "left").select(*rows.columns, "id", "key_text")
     if findings is None:
         return rows
     # A phantom of another run may have the number of a record of this one. Damaged values name a record

@@ -58,7 +58,8 @@ class Example(Frozen):
 
     `reader` is the live reader or group concerned, `count` how many deliveries or offsets one finding stands
     for, `txn` the number of the producer's transaction (None: does not apply). `cycle` has the edges of a
-    cycle of transactions (`checkers.evidence.findings.FINDINGS`), `id` is the record's own id.
+    cycle of transactions (`checkers.evidence.findings.FINDINGS`), `id` is the record's own id and
+    `key_text` its key.
     """
 
     finding: FindingClass
@@ -79,13 +80,15 @@ class Example(Frozen):
     txn: int | None = None
     cycle: tuple[str, ...] = ()
     id: str | None = None
+    key_text: str | None = None
 
     @property
     def record(self) -> str:
-        """The record that it is about, in words: "producer 0, seq 11, id order-11"; empty: none."""
+        """The record that it is about, in words: "producer 0, seq 11, key 7, id order-11"; empty: none."""
         record = f"producer {self.producer}, seq {self.seq}" if self.seq is not None else ""
+        key = f"key {self.key_text}" if self.key_text not in (None, self.id) else ""
         own = f"id {self.id}" if self.id is not None else ""
-        return ", ".join(filter(None, (record, own)))
+        return ", ".join(filter(None, (record, key, own)))
 
 
 class OwnerlessTime(Frozen):

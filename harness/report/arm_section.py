@@ -206,7 +206,7 @@ def _findings(arm: ArmResult, summary: Summary, *classes: FindingClass) -> tuple
     names = [finding.value for finding in classes]
     rows = [row for row in arm_tables.counts(summary, arm.meta).rows if row[0] in names]
     examples = [
-        f"Producer {example.producer}, seq {example.seq}: {example.detail}"
+        ": ".join(filter(None, (f"{example.record[:1].upper()}{example.record[1:]}", example.detail)))
         for example in summary.examples
         if example.finding in classes
     ]

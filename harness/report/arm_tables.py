@@ -106,11 +106,13 @@ def counts(summary: Summary, meta: RunMeta) -> Table:
 def examples(summary: Summary, meta: RunMeta) -> Table:
     """A few findings with their evidence."""
     read = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
+    keyed = any(example.key_text is not None for example in summary.examples)
     rows = (
         {
             "class": example.finding.value,
             "what it means": example.detail,
             "producer / seq": f"{_text_or(example.producer, '?')} / {_text_or(example.seq, '?')}",
+            **({"key": _text_or(example.key_text, "none")} if keyed else {}),
             **({"id": _text_or(example.id, "none")} if meta.ids is not None else {}),
             "partition": _partition(example.partition, "?"),
             "acked offset": _text_or(example.acked_offset, "none"),

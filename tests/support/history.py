@@ -189,11 +189,13 @@ class History:
         txn: int | None = None,
         stamp: float | None = None,
         record_id: str | None = None,
+        key_text: str | None = None,
     ) -> History:
         """A send; `stamp` is the time that the producer gave the record (None: it gave none), `record_id` the
-        record's own id."""
-        if record_id is not None:
-            self.sent_ids.append({"producer": self.producer + producer, "seq": seq, "id": record_id})
+        record's own id and `key_text` its key, of a producer of the user's own."""
+        if record_id is not None or key_text is not None:
+            names = {"id": record_id, "key_text": key_text}
+            self.sent_ids.append({"producer": self.producer + producer, "seq": seq, **names})
         (self.opened if still_open else self.sends).append(
             {
                 "producer": self.producer + producer,

@@ -33,8 +33,8 @@ class OwnProducers:
 
     `expected` is the number of producers that must open a journal in `folder`. A write step ends after its
     `seconds`, or as soon as all have closed, or none of the `programs` that the run has started is left.
-    `close` ends these, and moves the journals into the run's; `ids` takes the ids that records have of their
-    own (rows of SENT_IDS).
+    `close` ends these, and moves the journals into the run's; `ids` takes the keys of records and
+    the ids that they have of their own (rows of SENT_IDS).
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class OwnPrograms(RunningWorkload):
         self._spec = setting.workload_spec.own or OwnProducerSpec()
         self._folder = ProducerFolder(setting.folder / PRODUCERS_DIR)
         self.ids: RowSink | None = None
-        """Takes rows of SENT_IDS, if records have an id of their own."""
+        """Takes rows of SENT_IDS, once the workload is connected."""
         self.producers: OwnProducers | None = None
         """Once they are waited for."""
         self.started: StartedPrograms | None = None
@@ -61,8 +61,7 @@ class OwnPrograms(RunningWorkload):
         """Start the programs, or tell the user with which variables to start them; leaving the stack ends
         them."""
         arm, spec, variables = self._setting, self._spec, self._folder.environment()
-        if spec.id is not None:
-            self.ids = stack.enter_context(RowJournal(arm.folder / SENT_IDS_DIR, SENT_IDS))
+        self.ids = stack.enter_context(RowJournal(arm.folder / SENT_IDS_DIR, SENT_IDS))
         commands = commands_of(spec, variables, arm.workload_spec.producers)
         if not commands:
             report_notice(block(arm.arm.name, arm.workload_spec.producers, variables))

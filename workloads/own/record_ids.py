@@ -1,4 +1,4 @@
-"""The id that a record of the user's has of its own, found where `IdSpec` says."""
+"""The id that a record of the user's has of its own, found where `IdSpec` says, and its key as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from workloads.records.config.id_spec import IdSpec
 
 LONGEST_ID = 1_000
-"""Characters of an id; a longer one is cut off."""
+"""Characters of an id, and of a key as text; a longer one is cut off."""
 _JOIN = "/"
 
 
@@ -30,6 +30,18 @@ def id_of(
         found = _text(key)
     # Half a surrogate pair, which JSON may hold, can be written into no journal.
     return found.encode("utf-8", "backslashreplace").decode()[:LONGEST_ID] if found else None
+
+
+def key_text(key: bytes | None) -> str | None:
+    """A key as people read it: its text, or the hexadecimal digits of bytes that are none; None: there is no
+    key, or an empty one."""
+    if not key:
+        return None
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        text = ""
+    return (text if text.isprintable() and text else f"0x{key.hex()}")[:LONGEST_ID]
 
 
 def _in_json(fields: tuple[str, ...], value: bytes | None) -> str | None:

@@ -22,6 +22,7 @@ from workloads.own.json_events import (
 )
 from workloads.own.own_journal import ANY_PARTITION
 from workloads.own.producer_folder import ProducerTarget
+from workloads.own.record_ids import key_text
 from workloads.records.producer.outcomes import classify
 from workloads.records.producer.send_journal import NO_KEY, NO_OFFSET, NO_TXN, SendBatch, SendJournal
 from workloads.records.record.identity import MAX_PRODUCER, decode_keys
@@ -74,10 +75,11 @@ class _Replay:
         at_ns = line.time()
         partition = line.number_of("partition", 2**31 - 1, ANY_PARTITION, least=ANY_PARTITION)
         size = line.number_of("size", 2**31 - 1, 0)
-        record_id = line.record_id()
-        if record_id is not None and self.ids is not None:
-            self.ids.append({"producer": self.number, "seq": seq, "id": record_id})
-        self.sends.append((at_ns, partition, line.key(), size, txn, line.timestamp_ms()))
+        key, record_id = line.key(), line.record_id()
+        names = {"id": record_id, "key_text": key_text(key)}
+        if self.ids is not None and any(names.values()):
+            self.ids.append({"producer": self.number, "seq": seq, **names})
+        self.sends.append((at_ns, partition, key, size, txn, line.timestamp_ms()))
         self.next_seq += 1
         self.open.add(seq)
         if txn != NO_TXN:
@@ -195,7 +197,7 @@ def import_events(
 
     Args:
         taken: numbers of the producers that the journals have already; that of the file is added.
-        ids: takes rows of SENT_IDS, of the records that have an id of their own.
+        ids: takes rows of SENT_IDS, of the records that have an id of their own or a key.
         steps: the write steps of sends, from their times (ns).
         settings: by producer, what its client says of itself; that of the file is added, if it says it.
         waited: for how many seconds its last line was waited for (None: it was not).

@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -94,7 +93,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
     with (
         SendJournal(folder / SENDS_DIR, target.topic) as sends,
         RowJournal(transactions, TRANSACTIONS) as rows,
-        nullcontext() if ids is None else RowJournal(folder / SENT_IDS_DIR, SENT_IDS) as sent_ids,
+        RowJournal(folder / SENT_IDS_DIR, SENT_IDS) as sent_ids,
     ):
         files = [file for path in request.journals for file in files_of(path)]
         for one in take_over_files(files, target, sends, rows, ids=sent_ids):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +15,11 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.judgement.judge import judge
+from checkers.questions.views import views_of
 from harness.model.finding_class import FindingClass
+from harness.model.id_journal import SENT_IDS_DIR
 from harness.model.result import VerdictWord
-from harness.model.run import RecordIds, RunMeta
+from harness.model.run import ReaderInfo, RecordIds, RunMeta
 from tests.support.history import Check, History, Row, bounds, findings_of, run_meta, window, write_run
 from tests.support.random_histories import examples, many
 
@@ -103,6 +107,57 @@ def test_the_evidence_of_other_findings_names_the_id(check: Check) -> None:
     assert of_ids(rows)["order-12"]["detail"] == (
         "order-12: producer 0 seq 3 acknowledged after 1.0 s; not in the log"
     )
+
+
+def test_the_evidence_names_the_key_of_a_producer_of_the_users_own(check: Check) -> None:
+    history = story().send(3, at=60, key_text="customer-7").send(4, at=61, key_text="a").read(4, at=61)
+    summary, rows = check(history, meta=run_meta())
+    (lost,) = [row for row in rows if row["finding"] == "lost"]
+    assert (lost["key_text"], lost["id"]) == ("customer-7", None)
+    assert summary.ids is None, "the run is not judged by ids"
+    (example,) = [one for one in summary.examples if one.finding is FindingClass.LOST]
+    assert example.record == "producer 0, seq 3, key customer-7"
+
+
+def test_findings_about_readers_and_ids_name_key_and_id_too(check: Check) -> None:
+    history = History().send(0, at=1, record_id="a", key_text="k").send(1, at=2, record_id="b", key_text="b")
+    history.read(0, at=1, record_id="a").read(1, at=2, record_id="b").read(1, at=3, record_id="b")
+    history.send(2, at=0).read(2, at=0).give(2, at=0).give(1, at=2)
+    summary, rows = check(history, meta=meta_of(readers=(ReaderInfo(name="live"),)))
+    named = {row["finding"]: (row["id"], row["key_text"]) for row in rows}
+    assert named["duplicate_id"] == named["duplicate"] == ("b", "b")
+    assert named["skipped"] == ("a", "k")
+    records = {one.finding: one.record for one in summary.examples}
+    assert records[FindingClass.SKIPPED] == "producer 0, seq 0, key k, id a"
+    assert records[FindingClass.DUPLICATE] == "producer 0, seq 1, id b", "a key that is the id is told once"
+
+
+def test_a_value_that_only_claims_an_identity_has_no_name(check: Check) -> None:
+    history = History().send(0, at=1, record_id="a", key_text="k").read(0, at=1, record_id="a")
+    history.read(0, at=2, state="corrupt")
+    _, rows = check(history, meta=meta_of())
+    assert [(row["finding"], row["id"], row["key_text"]) for row in rows] == [("corrupt", None, None)]
+
+
+def test_a_folder_from_before_keys_were_kept_is_checked_as_before(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_run(tmp_path, story().send(3, at=60, record_id="order-12"), meta=meta_of())
+    part = tmp_path / SENT_IDS_DIR / "part-00000.parquet"
+    pq.write_table(pq.read_table(part).drop_columns("key_text"), part)
+    check_run(spark, tmp_path)
+    (lost,) = [row for row in findings_of(tmp_path) if row["finding"] == "lost"]
+    assert (lost["id"], lost["key_text"]) == ("order-12", None)
+
+
+def test_sql_has_id_and_key_of_records_of_own_producers_alone(spark: SparkSession, tmp_path: Path) -> None:
+    history = History().send(0, at=1, record_id="a", key_text="k").read(0, at=1).send(1, at=2).read(1, at=2)
+    views = views_of(spark, write_run(tmp_path / "own", history, meta=meta_of()))
+    rows = views.sql("select seq, id, key_text from records order by seq").to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(0, "a", "k"), (1, None, None)]
+    history.sent_ids.clear()
+    other = views_of(spark, write_run(tmp_path / "other", history, meta=run_meta()))
+    assert "key_text" not in other["records"].columns
 
 
 NONE: dict[str, Callable[[], tuple[History, RunMeta]]] = {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.model.errors import BadInput, JournalError
+from harness.model.id_journal import SENT_IDS, SENT_IDS_DIR
 from harness.model.journal import SENDS_DIR, TRANSACTIONS, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
 from workloads.own.client_settings import ClientSettings
@@ -88,6 +89,24 @@ def test_a_step_ends_when_all_have_closed_and_what_they_sent_is_the_runs(
     ]
     assert [row["key"] for row in found] == [None, None, None, int.from_bytes(b"12345678")]
     assert [row["partition"] for row in found] == [0, 0, 0, 1]
+
+
+def test_keys_and_ids_of_records_are_kept(
+    folder: ProducerFolder, journal: SendJournal, tmp_path: Path
+) -> None:
+    own = opened(folder, 1)
+    own.sent(1, -1, b"customer-7", 4)
+    own.sent(1, -1, b"order-11", 4, record_id="order-11")
+    own.sent(1, -1, None, 4, record_id="order-12")
+    own.close()
+    with RowJournal(tmp_path / SENT_IDS_DIR, SENT_IDS) as names:
+        OwnProducers(folder, 1, journal, None, ids=names).close(LONG)
+    found = journal_rows(tmp_path / SENT_IDS_DIR)
+    assert [(row["seq"], row["id"], row["key_text"]) for row in found] == [
+        (1, None, "customer-7"),
+        (2, "order-11", "order-11"),
+        (3, "order-12", None),
+    ]
 
 
 def test_programs_are_told_when_the_first_step_begins(folder: ProducerFolder, journal: SendJournal) -> None:

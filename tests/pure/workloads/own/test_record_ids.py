@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.model.errors import BadInput
-from workloads.own.record_ids import LONGEST_ID, id_of
+from workloads.own.record_ids import LONGEST_ID, id_of, key_text
 from workloads.records.config.id_spec import IdSpec, parse_id_location
 
 pytestmark = pytest.mark.pure
@@ -115,3 +115,20 @@ def test_a_place_in_one_word() -> None:
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="this is no place of an id"):
         parse_id_location(text)
+
+
+KEYS: list[tuple[bytes | None, str | None]] = [
+    (b"customer-7", "customer-7"),
+    ("grüße".encode(), "grüße"),
+    (bytes(7) + b"\x07", "0x0000000000000007"),
+    (b"line\n", "0x6c696e650a"),
+    (b"\xff\xfe", "0xfffe"),
+    (b"x" * (LONGEST_ID + 1), "x" * LONGEST_ID),
+    (b"", None),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("key", "text"), KEYS)
+def test_a_key_is_its_text_or_hexadecimal_digits(key: bytes | None, text: str | None) -> None:
+    assert key_text(key) == text
