@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,6 +54,7 @@ class Journal:
         journal: str | Path | None = None,
         topic: str | None = None,
         producer_id: int | None = None,
+        id: Mapping[str, Any] | None = None,
     ) -> Journal:
         """Open the journal of a new producer. The run is judged by the settings that are given here.
 
@@ -67,16 +68,18 @@ class Journal:
             journal: folder of the journals; None: the one that the run names in `KAFKA_CHAOS_JOURNAL`.
             topic: the topic of the records; a run's folder names it already.
             producer_id: number of this producer in the journals; None: the first free one.
+            id: where records have an id of their own, such as `{"json": "order_id"}`; only without a run.
 
         Raises:
-            BadInput: no folder or no topic is named, a setting has no usable value, or the number is taken.
+            BadInput: no folder or no topic is named, a setting or the `id` has no usable value, or the number
+                is taken.
             JournalError: the folder cannot be written.
         """
         settings = ClientSettings(
             client, acks, idempotent, max_in_flight, delivery_timeout_ms, transaction_timeout_ms
         )
         _refuse_wrong(settings)
-        folder, target = open_folder(journal, topic, acks, _CALLER)
+        folder, target = open_folder(journal, topic, acks, _CALLER, id)
         number, file = folder.claim(producer_id)
         return cls(folder, OwnJournal(file, number, target, settings))
 

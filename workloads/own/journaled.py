@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +26,7 @@ def journaled(
     topic: str | None = None,
     producer_id: int | None = None,
     acks: Literal["0", "1", "all"] = "all",
+    id: Mapping[str, Any] | None = None,
     on_delivery: Report | None = None,
 ) -> Any:
     """Wrap a producer of this program: what it sends, and what is reported, is journaled.
@@ -46,6 +47,9 @@ def journaled(
         producer_id: number of this producer in the journals; None: the first free one.
         acks: as the producer is configured; only without a run, whose arm says it, and for confluent-kafka.
             kafka-python and aiokafka are asked for their settings, by which the run is judged.
+        id: where records have an id of their own, as below `own: {id: ...}` in an experiment:
+            `{"json": "order_id"}`. Each `sent` event has it then, and `import-sends` judges by it. Only
+            without a run, whose experiment says it.
         on_delivery: the `on_delivery` of the configuration of a `confluent_kafka.Producer`, which cannot be
             asked for it.
 
@@ -54,7 +58,8 @@ def journaled(
         `JournaledAIOKafkaProducer`.
 
     Raises:
-        BadInput: no folder or no topic is named, or the producer cannot be journaled.
+        BadInput: no folder or no topic is named, the producer cannot be journaled, or the `id` is none, not
+            that of the folder, or said by a run.
         JournalError: the folder cannot be written.
     """
     known = _known(producer)
@@ -67,7 +72,7 @@ def journaled(
             next_step="give callbacks to the calls or futures of the client, which are kept as they are",
         )
     settings = None if known.settings_of is None else known.settings_of(producer)
-    folder, target = open_folder(journal, topic, acks if settings is None else settings.acks)
+    folder, target = open_folder(journal, topic, acks if settings is None else settings.acks, id=id)
     number, file = folder.claim(producer_id)
     own = OwnJournal(file, number, target, settings)
     if known is _CONFLUENT:

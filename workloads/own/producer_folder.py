@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from harness.model.errors import BadInput, JournalError
 from harness.model.polling import poll_within
-from workloads.records.config.id_spec import IdSpec
+from workloads.records.config.id_spec import IdSpec, id_of_program
 from workloads.records.record.identity import MAX_PRODUCER, MAX_RUN
 
 FOLDER_VARIABLE = "KAFKA_CHAOS_JOURNAL"
@@ -188,15 +188,21 @@ class ProducerFolder:
 
 
 def open_folder(
-    journal: str | Path | None, topic: str | None, acks: Acks, caller: str = "kafka_chaos.journaled"
+    journal: str | Path | None,
+    topic: str | None,
+    acks: Acks,
+    caller: str = "kafka_chaos.journaled",
+    id: Mapping[str, Any] | None = None,
 ) -> tuple[ProducerFolder, ProducerTarget]:
     """The folder for the journal of a producer of this process, created if it is not there, and its target.
     The arguments are those of the `caller`, a public function.
 
     Raises:
-        BadInput: no folder or no topic is named, or the folder has another topic.
+        BadInput: no folder or no topic is named, the folder has another topic or another place of the id, or
+            the run says where the id is.
         JournalError: the folder cannot be written.
     """
+    its_id = None if id is None else id_of_program(id, caller)
     named = journal if journal is not None else os.environ.get(FOLDER_VARIABLE)
     if not named:
         raise BadInput(
@@ -213,7 +219,8 @@ def open_folder(
             expected="topic=NAME, since no run has made this folder",
             next_step="name the topic whose records are to be accounted for",
         )
-    target = folder.target() if topic is None else folder.create(ProducerTarget(new_run_id(), topic, acks))
+    new = None if topic is None else ProducerTarget(new_run_id(), topic, acks, id=its_id)
+    target = folder.target() if new is None else folder.create(new)
     if topic is not None and target.topic != topic:
         raise BadInput(
             "the folder has journals of another topic",
@@ -222,7 +229,30 @@ def open_folder(
             found=topic,
             next_step="use a folder for each topic; in a run, leave `topic` out",
         )
+    if its_id is not None:
+        _refuse_other_id(its_id, target, f"{caller}, journal {named}")
     return folder, target
+
+
+def _refuse_other_id(its_id: IdSpec, target: ProducerTarget, where: str) -> None:
+    """Refuse a place of the id that a run says, or that other producers of the folder have not named."""
+    of_target = "none" if target.id is None else target.id.words()
+    if target.bootstrap:
+        raise BadInput(
+            "the run says where records have an id of their own",
+            where=where,
+            expected=f"no `id`; that of the run: {of_target}",
+            found=f"id={its_id.words()}",
+            next_step="leave `id` out, and say it in the experiment: `own: {id: ...}`",
+        )
+    if its_id != target.id:
+        raise BadInput(
+            "the folder has journals whose records have their id elsewhere",
+            where=where,
+            expected=of_target,
+            found=its_id.words(),
+            next_step="give each producer of a folder the same `id`, or use another folder",
+        )
 
 
 def unwritable(path: Path, error: OSError) -> JournalError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -78,7 +78,16 @@ def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
                 found=f"run {other.run_id}, topic {other.topic}, acks={other.acks}",
                 next_step="import them as runs of their own",
             )
-    return first
+    places = list(dict.fromkeys(target.id for target in targets.values() if target.id is not None))
+    if len(places) > 1:
+        raise BadInput(
+            "the journals name several places of the id that records have of their own",
+            where=", ".join(map(str, journals)),
+            expected="one place",
+            found="; ".join(place.words() for place in places),
+            next_step="import them as runs of their own",
+        )
+    return replace(first, id=places[0] if places else None)
 
 
 def _import(request: OwnImport, folder: Path) -> RunMeta:

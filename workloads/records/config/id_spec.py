@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -64,6 +66,25 @@ class IdSpec(Frozen):
             first = self.bytes_of_value.offset
             return f"bytes {first} to {first + self.bytes_of_value.length - 1} of the value"
         return "the key"
+
+
+def id_of_program(given: Mapping[str, Any], where: str) -> IdSpec:
+    """The place of an id as a program names it: the mapping that stands below `own: {id: ...}` in a file.
+
+    Raises:
+        BadInput: it names none; `where` is the function that was called.
+    """
+    try:
+        return IdSpec.model_validate(given)
+    except ValidationError as error:
+        raise BadInput(
+            "this is no place of an id",
+            where=where,
+            expected='{"json": "order.id"}, {"header": "order-id"}, {"key": True} or {"bytes": {"offset": 4, '
+            '"length": 8}}; beside it "times"',
+            found=repr(given),
+            next_step="name the place where each record has its id",
+        ) from error
 
 
 def parse_id_location(text: str, times: int = 1) -> IdSpec:

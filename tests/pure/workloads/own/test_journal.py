@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.model.errors import BadInput
-from kafka_chaos import Journal
+from kafka_chaos import Journal, journaled
 from tests.support.own_journals import taken_over
 from workloads.own.journal_check import check_journals, refuse_unusable
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
@@ -213,3 +214,70 @@ def test_records_have_the_ids_that_the_run_asks_for(tmp_path: Path, monkeypatch:
         journal.sent(b"x")
     lines = [json.loads(line) for line in (folder.path / "0.jsonl").read_text().splitlines()]
     assert [line.get("id") for line in lines if line["event"] == "sent"] == ["order-11", None]
+
+
+def sent_ids(folder: Path) -> list[str | None]:
+    lines = [json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.open()]
+    return [line.get("id") for line in lines if line["event"] == "sent"]
+
+
+def test_without_a_run_the_program_says_where_the_id_is(tmp_path: Path) -> None:
+    place = {"json": "order_id"}
+    for number in range(2):
+        journal = Journal.begin(
+            "x 1", acks="all", idempotent=False, journal=tmp_path / "sent", topic="orders", id=place
+        )
+        with journal:
+            journal.sent(f'{{"order_id": {number}}}')
+            journal.sent("no order")
+    assert sent_ids(tmp_path / "sent") == ["0", None, "1", None]
+    assert ProducerFolder(tmp_path / "sent").target().id == IdSpec(json="order_id")
+    wrapped = journaled(Unsent(), journal=tmp_path / "sent", topic="orders")
+    wrapped.produce("orders", b'{"order_id": 2}')
+    assert sent_ids(tmp_path / "sent")[-1] == "2", "the folder says it already"
+    wrapped.end()
+
+
+@pytest.mark.parametrize(
+    ("place", "what"),
+    [
+        ({"header": "order"}, "elsewhere"),
+        ({"json": "a", "key": True}, "this is no place of an id"),
+        ({}, "this is no place of an id"),
+        ({"column": "a"}, "this is no place of an id"),
+    ],
+)
+def test_another_place_of_the_id_is_refused(tmp_path: Path, place: dict[str, Any], what: str) -> None:
+    where = {"journal": tmp_path / "sent", "topic": "orders"}
+    journaled(Unsent(), **where, id={"json": "order_id"}).end()
+    with pytest.raises(BadInput, match=what) as caught:
+        journaled(Unsent(), **where, id=place)
+    assert "kafka_chaos.journaled" in str(caught.value)
+    assert len(list((tmp_path / "sent").glob("*.jsonl"))) == 1, "nothing was opened"
+
+
+def test_in_a_run_the_experiment_says_where_the_id_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ProducerFolder(tmp_path).create(ProducerTarget(RUN, "t", "all", "b:9092", IdSpec(json="order_id")))
+    monkeypatch.setenv("KAFKA_CHAOS_JOURNAL", str(tmp_path))
+    with pytest.raises(BadInput, match="the run says where records have an id") as caught:
+        journaled(Unsent(), id={"json": "order_id"})
+    assert "the field order_id of the value" in str(caught.value)
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+class Unsent:
+    """A producer that sends nothing."""
+
+    def produce(self, *_: Any, **__: Any) -> None:
+        """Accept a record."""
+
+    def poll(self, _timeout: float = 0) -> int:
+        return 0
+
+    def flush(self, _timeout: float = 0) -> int:
+        return 0
+
+    def purge(self, **_: bool) -> None:
+        """Drop what waits."""

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.model.errors import BadInput
+from harness.model.id_journal import SENT_IDS_DIR
 from harness.model.journal import SENDS_DIR, TRANSACTIONS_DIR, SendOutcome, TxnOutcome
 from harness.model.journal_reader import journal_rows
-from harness.model.run import UNKNOWN_CLUSTER, FinalRead, RunMeta
+from harness.model.run import UNKNOWN_CLUSTER, FinalRead, RecordIds, RunMeta
 from harness.run.reads.final_read import FinalReadTarget
 from harness.spec.cluster import ClusterSpec
 from harness.tools.interop import own_import
@@ -25,6 +26,7 @@ from tests.support.builders.views import quiet, view
 from workloads.own.client_settings import ClientSettings
 from workloads.own.own_journal import BegunTransaction, OwnJournal
 from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+from workloads.records.config.id_spec import IdSpec
 
 pytestmark = pytest.mark.pure
 
@@ -194,3 +196,32 @@ def test_a_folder_of_events_alone_needs_no_target(cluster: StandIn, tmp_path: Pa
     meta = import_own(OwnImport((tmp_path / "sent",), SERVERS), tmp_path / "run")
     assert (meta.run_id, meta.problems) == (5, ())
     assert cluster.known
+
+
+def test_the_ids_that_the_program_has_journaled_are_used(cluster: StandIn, tmp_path: Path) -> None:
+    folder = ProducerFolder(tmp_path / "sent")
+    folder.create(ProducerTarget(5, "t", id=IdSpec(json="order_id")))
+    number, file = folder.claim()
+    own = OwnJournal(file, number, folder.target())
+    own.sent(1, 0, b"customer-7", 10, record_id="order-11")
+    own.close()
+    beside = events(tmp_path / "beside.jsonl", {"event": "sent", "seq": 0, "time_ms": 1, "id": "order-12"})
+    meta = import_own(OwnImport((beside, folder.path), SERVERS), tmp_path / "run")
+    assert meta.ids == RecordIds(place="the field order_id of the value", times=1)
+    rows = [(row["id"], row["key_text"]) for row in journal_rows(tmp_path / "run" / SENT_IDS_DIR)]
+    assert sorted(rows) == [("order-11", "customer-7"), ("order-12", None)]
+    assert cluster.target.also is not None  # type: ignore[attr-defined]
+    told = OwnImport((beside, folder.path), SERVERS, ids=IdSpec(key=True))
+    other = import_own(told, tmp_path / "other")
+    assert other.ids == RecordIds(place="the key", times=1), "what is asked for comes first"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_journals_with_their_ids_in_several_places_are_refused(tmp_path: Path) -> None:
+    folders = []
+    for name in ("a", "b"):
+        folder = ProducerFolder(tmp_path / name)
+        folder.create(ProducerTarget(5, "t", id=IdSpec(json=name)))
+        folders.append(folder.path)
+    with pytest.raises(BadInput, match="several places of the id"):
+        import_own(OwnImport(tuple(folders), SERVERS), tmp_path / "run")
