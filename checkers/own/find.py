@@ -39,6 +39,10 @@ def find(views: Views, scratch: Scratch, findings: DataFrame) -> Found:
         return nothing.with_problems(
             f"no record has an id ({ids.place}): name the place where it is, or journal it as `id` of `sent`"
         )
+    if ids.alone:
+        problem = nothing_in_common(sent, log)
+        if problem is not None:
+            return Found(summary=numbers).with_problems(problem)
     facts = facts_of(sent, log, ids.times)
     wrong = scratch.materialize("wrong-ids", facts.where(_wrong()))
     wrong = with_locations(with_story(wrong, sent), log, views.topics)
@@ -65,7 +69,18 @@ def sent_with_ids(views: Views, log: DataFrame, findings: DataFrame) -> DataFram
     lost = findings.where(is_of(FindingClass.LOST)).select(*_RECORD, F.lit(True).alias("is_lost")).distinct()
     sends = views.sends.select(*_RECORD, *_SENT, F.col("topic_partition").alias("sent_to"))
     rows = sends.join(ids_of_records(views, log), [*_RECORD]).join(lost, [*_RECORD], "left")
-    return rows.select("id", *_RECORD, *_SENT, "sent_to", F.coalesce("is_lost", F.lit(False)).alias("lost"))
+    gone = F.coalesce("is_lost", F.lit(False))
+    if views.meta.ids is not None and views.meta.ids.alone:
+        # No record is known to be lost; that its id is in no record tells all.
+        gone = F.col("outcome") == SendOutcome.ACKED.value
+    return rows.select("id", *_RECORD, *_SENT, "sent_to", gone.alias("lost"))
+
+
+def nothing_in_common(sent: DataFrame, log: DataFrame) -> str | None:
+    """Why two lists of ids say nothing about each other; None: they have ids in common, or one is empty."""
+    if sent.isEmpty() or log.isEmpty() or not sent.join(log.select("id"), "id", "left_semi").isEmpty():
+        return None
+    return "no id that was sent is in the log: do both have the same ids, in the same form?"
 
 
 def facts_of(sent: DataFrame, log: DataFrame, times: int) -> DataFrame:

@@ -19,7 +19,7 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
-from harness.cli import audit, clients, interop, machine, many_runs, own, run, saved_runs, suites
+from harness.cli import audit, clients, ids, interop, machine, many_runs, own, run, saved_runs, suites
 from harness.cli.options import (
     ERRORS,
     ExperimentArgument,
@@ -252,7 +252,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "own": (own.own, "--language go"),
         "import": (interop.import_run, "results/mine --producer producer.jsonl --consumer consumer.jsonl"),
         "import-ids": (
-            interop.import_ids,
+            ids.import_ids,
             "--sent sent.csv --received received.csv --id order_id --complete",
         ),
         "import-sends": (interop.import_sends, "results/mine --journal sent --bootstrap-servers kafka:9092"),

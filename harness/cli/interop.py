@@ -8,16 +8,8 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from harness.cli.options import (
-    ClientConfigOption,
-    EngineOption,
-    JsonOption,
-    QuietOption,
-    print_json,
-    working,
-)
+from harness.cli.options import ClientConfigOption
 from harness.model.run import RunMeta
-from harness.model.secrets import this_command
 from workloads.records.config.id_spec import PLACES, parse_id_location
 
 FolderArgument = Annotated[Path, Argument(help="The run folder to write.")]
@@ -91,7 +83,7 @@ def import_run(
     )
     for line in done.file_lines:
         typer.echo(line)
-    _tell_written(done.meta, folder)
+    tell_written(done.meta, folder)
 
 
 def import_sends(
@@ -137,94 +129,10 @@ def import_sends(
         ),
         folder,
     )
-    _tell_written(meta, folder)
+    tell_written(meta, folder)
 
 
-def import_ids(
-    sent: Annotated[list[Path], Option(help="CSV or TSV, a row for each send; may be repeated.")],
-    received: Annotated[
-        list[Path], Option(help="CSV or TSV, a row for each record that was received; may be repeated.")
-    ],
-    id_column: Annotated[str, Option("--id", help="The column with the id of the record, such as order_id.")],
-    received_id: Annotated[
-        str | None, Option(help="The column with the id in --received, if it has another name there.")
-    ] = None,
-    outcome: Annotated[
-        str | None,
-        Option(
-            help="The column of --sent that says how the send ended. Default: outcome, if there is such a "
-            "column; else every send counts as acknowledged."
-        ),
-    ] = None,
-    acked: Annotated[
-        list[str] | None,
-        Option(
-            help="A word in that column for an acknowledged send, which must be there (usual ones, such as "
-            "ok and success, are known); may be repeated."
-        ),
-    ] = None,
-    failed: Annotated[
-        list[str] | None,
-        Option(
-            help="A word for a send that failed, which may be there or not, since a time-out does not say "
-            "(usual ones, such as error and timeout, are known); may be repeated."
-        ),
-    ] = None,
-    rejected: Annotated[
-        list[str] | None,
-        Option(help="A word for a send that certainly was not written; may be repeated."),
-    ] = None,
-    complete: Annotated[
-        bool, Option("--complete", help="State that --received misses nothing: it was read to the end.")
-    ] = False,
-    idempotent: Annotated[
-        bool,
-        Option(
-            "--idempotent",
-            help="No id may be received more often than sent; else this is only counted.",
-        ),
-    ] = False,
-    engine: EngineOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Compare a list of the ids that were sent with one of those that were received.
-
-    It is for those who have a ledger and nothing else: no journal, no dump with offsets. Ids are compared as
-    text. An acknowledged id that was not received is `lost`, one that was received more often than sent
-    `duplicate`, a failed one that was received `recovered`, a rejected one `rejected_present`, and one that
-    was never sent `phantom`. A list has no offsets, partitions, times and replicas: where and when a record
-    was lost cannot be said. Without --complete the verdict is `unknown`. Nothing is written. Exit codes are
-    those of `check`. docs/how-to/other-tools.md shows it.
-    """
-    from checkers import EngineChoice
-    from harness.tools.interop.ledger_check import LedgerRequest, check_ids
-    from harness.tools.interop.ledger_page import ledger_text
-
-    request = LedgerRequest(
-        sent=tuple(sent),
-        received=tuple(received),
-        id=id_column,
-        received_id=received_id,
-        outcome=outcome,
-        acked=tuple(acked or ()),
-        failed=tuple(failed or ()),
-        rejected=tuple(rejected or ()),
-        complete=complete,
-        idempotent=idempotent,
-        engine=EngineChoice(engine),
-    )
-    with working(quiet, "nothing is written"):
-        done = check_ids(request, this_command())
-    if as_json:
-        print_json(done.result.model_dump(mode="json"))
-    else:
-        for line in (*done.file_lines, *ledger_text(done.result)):
-            typer.echo(line)
-    raise typer.Exit(done.result.exit_code())
-
-
-def _tell_written(meta: RunMeta, folder: Path) -> None:
+def tell_written(meta: RunMeta, folder: Path) -> None:
     """Print what is wrong with an imported run, and how to go on."""
     for line in (*meta.problems, *(meta.final_read.reasons if meta.final_read else ())):
         typer.echo(line)

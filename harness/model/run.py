@@ -189,10 +189,11 @@ class ChangedConfig(Frozen):
 
 class RecordIds(Frozen):
     """That records have an id of their own: at what `place`, in words, and how often each is meant to be in
-    the log (`times`)."""
+    the log (`times`). `alone`: they have no other identity, so that ids are all that is judged."""
 
     place: str
     times: int = 1
+    alone: bool = False
 
 
 class RunMeta(Frozen):

@@ -68,13 +68,13 @@ def check_ids(request: LedgerRequest, command: str) -> LedgerResult:
         PrerequisiteMissing, CheckError: the engine did not start, or failed.
     """
     began = time.perf_counter()
-    words = _words(request)
+    words = sent_words(request)
     with TemporaryDirectory(prefix="kafka-chaos-ids-") as name, ExitStack() as stack:
         folder = Path(name)
         sent, received = folder / "sent", folder / "received"
         sent.mkdir()
         received.mkdir()
-        read = list(_read_sent(request, words, sent, stack))
+        read = list(read_sent(request, words, sent, stack))
         read += [
             write_ids(
                 readable_twice(path, stack), request.received_id or request.id, received / f"{number}.parquet"
@@ -102,9 +102,15 @@ def check_ids(request: LedgerRequest, command: str) -> LedgerResult:
     return LedgerResult(result, tuple(file.line for file in read))
 
 
-def _read_sent(
+def read_sent(
     request: LedgerRequest, words: dict[str, str], folder: Path, stack: ExitStack
 ) -> list[LedgerRead]:
+    """Write the ids of the lists of sends, with their outcomes, into Parquet files in `folder`; `stack` keeps
+    copies of pipes.
+
+    Raises:
+        BadInput: a file or a column cannot be used, or an outcome is not in `words` (`sent_words`).
+    """
     reads = []
     for number, path in enumerate(request.sent):
         content = readable_twice(path, stack)
@@ -121,8 +127,12 @@ def _read_sent(
     return reads
 
 
-def _words(request: LedgerRequest) -> dict[str, str]:
-    """Outcome by word; the user's own words come before the usual ones."""
+def sent_words(request: LedgerRequest) -> dict[str, str]:
+    """Outcome by word, in lower case; the user's own words come before the usual ones.
+
+    Raises:
+        BadInput: a word is given for two outcomes.
+    """
     given = (
         (SendOutcome.ACKED, request.acked),
         (SendOutcome.INDETERMINATE, request.failed),

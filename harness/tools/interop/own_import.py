@@ -119,7 +119,7 @@ def _import(request: OwnImport, folder: Path) -> RunMeta:
         shutil.rmtree(transactions)
     began, wrote = _times(folder)
     with running_cluster(spec, folder) as cluster:
-        partitions, replicas = _shape(cluster, target.topic)
+        partitions, replicas = shape_of(cluster, target.topic)
         topic_config = cluster.admin().config(target.topic)
         topic_to_read = FinalReadTarget(
             target.topic,
@@ -173,8 +173,8 @@ def _times(folder: Path) -> tuple[int, int]:
     )
 
 
-def _shape(cluster: LiveCluster, topic: str) -> tuple[int, int]:
-    """The numbers of partitions and of replicas.
+def shape_of(cluster: LiveCluster, topic: str) -> tuple[int, int]:
+    """The numbers of partitions and of replicas of a topic.
 
     Raises:
         BadInput: no broker knows the topic.
@@ -185,7 +185,7 @@ def _shape(cluster: LiveCluster, topic: str) -> tuple[int, int]:
         raise BadInput(
             "the topic is not there",
             where=cluster.bootstrap,
-            expected=f"the topic {topic}, which the journals name",
+            expected=f"the topic {topic}",
             found="a cluster whose brokers do not know it",
             next_step="correct --bootstrap-servers; a topic that was deleted cannot be read any more",
         )

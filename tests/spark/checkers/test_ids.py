@@ -336,6 +336,41 @@ def test_a_story_has_an_end(check: Check) -> None:
     assert (row["copies"], row["count"], row["offsets"]) == (30, 30, [0, 1, 2, 3, 4])
 
 
+def unidentified(history: History, *places: tuple[int, str]) -> History:
+    """Records without an identity at these offsets."""
+    for offset, name in places:
+        history.read(
+            None, at=offset, producer=None, state="undecodable", run=None, value=b"{}", record_id=name
+        )
+    return history
+
+
+def test_without_identities_ids_alone_are_judged(check: Check) -> None:
+    meta = meta_of().model_copy(update={"ids": RecordIds(place="the key", alone=True)})
+    history = History().send(0, record_id="a").send(1, record_id="b").send(2, record_id="c")
+    history.send(3, "indeterminate", record_id="c", closed=None).send(4, "indeterminate", record_id="d")
+    summary, rows = check(unidentified(history, (0, "a"), (1, "a"), (2, "x")), meta=meta)
+    assert {row["id"]: (row["finding"], row["offsets"]) for row in rows} == {
+        "a": ("duplicate_id", [0, 1]),
+        "b": ("lost_id", None),
+        "c": ("lost_id", None),
+        "x": ("phantom_id", [2]),
+    }
+    assert (summary.sent, summary.ids, summary.acked_ids, summary.problems) == (5, 4, 3, ())
+    assert judge(meta, summary).verdict is VerdictWord.INVALID
+    whole = unidentified(History().send(0, record_id="a").send(1, record_id="b"), (0, "b"), (1, "a"))
+    summary, rows = check(whole, meta=meta)
+    assert (rows, judge(meta, summary).verdict) == ([], VerdictWord.VALID)
+
+
+def test_two_lists_without_a_common_id_say_nothing(check: Check) -> None:
+    meta = meta_of().model_copy(update={"ids": RecordIds(place="the key", alone=True)})
+    summary, rows = check(unidentified(History().send(0, record_id="a"), (0, "A")), meta=meta)
+    assert rows == []
+    assert "no id that was sent is in the log" in summary.problems[0]
+    assert judge(meta, summary).verdict is VerdictWord.UNKNOWN
+
+
 SENDS = st.lists(
     st.tuples(
         st.sampled_from("abcd"),  # its id
