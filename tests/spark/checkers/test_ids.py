@@ -20,7 +20,17 @@ from harness.model.finding_class import FindingClass
 from harness.model.id_journal import SENT_IDS_DIR
 from harness.model.result import VerdictWord
 from harness.model.run import ReaderInfo, RecordIds, RunMeta
-from tests.support.history import Check, History, Row, bounds, findings_of, run_meta, window, write_run
+from tests.support.history import (
+    Check,
+    History,
+    Row,
+    application,
+    bounds,
+    findings_of,
+    run_meta,
+    window,
+    write_run,
+)
 from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
@@ -130,6 +140,29 @@ def test_findings_about_readers_and_ids_name_key_and_id_too(check: Check) -> Non
     records = {one.finding: one.record for one in summary.examples}
     assert records[FindingClass.SKIPPED] == "producer 0, seq 0, key k, id a"
     assert records[FindingClass.DUPLICATE] == "producer 0, seq 1, id b", "a key that is the id is told once"
+
+
+def test_findings_about_outputs_name_key_and_id_of_the_input(check: Check) -> None:
+    history = History()
+    for seq, name in enumerate(("none", "two", "absent")):
+        history.send(seq, at=seq, record_id=name, key_text=f"k-{seq}")
+    for seq in (0, 1):
+        history.read(seq, at=seq)
+    history.output(1, at=5).output(1, at=6).output(2, at=7).output(9, at=8)
+    # Only the log names the id of this one.
+    history.send(3, at=3).read(3, at=3, record_id="of the log")
+    summary, rows = check(history, meta=meta_of(application=application()))
+    of_outputs = {row["seq"]: (row["finding"], row["id"], row["key_text"]) for row in rows if row["seq"] != 2}
+    assert of_outputs == {
+        0: ("unprocessed", "none", "k-0"),
+        1: ("reprocessed", "two", "k-1"),
+        3: ("unprocessed", "of the log", None),
+        9: ("invented", None, None),
+    }
+    (premature,) = [row for row in rows if row["finding"] == "premature"]
+    assert (premature["id"], premature["key_text"]) == ("absent", "k-2")
+    told = {one.seq: one.record for one in summary.examples if one.finding is FindingClass.UNPROCESSED}
+    assert told == {0: "producer 0, seq 0, key k-0, id none", 3: "producer 0, seq 3, id of the log"}
 
 
 def test_a_value_that_only_claims_an_identity_has_no_name(check: Check) -> None:
