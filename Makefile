@@ -72,6 +72,7 @@ test-histories: setup ## compare the checks with the plain-Python oracles on man
 	  tests/spark/checkers/test_committed_first.py::test_same_as_the_oracle \
 	  tests/spark/checkers/test_created_again.py::test_same_as_the_oracle \
 	  tests/spark/checkers/test_ids.py::test_same_as_the_oracle \
+	  tests/spark/checkers/test_not_handled.py::test_same_as_plain_python \
 	  tests/spark/checkers/test_passed_over.py::test_same_as_the_oracle \
 	  tests/spark/checkers/test_transactions.py::test_random_transactions_are_judged_as_the_oracle_does \
 	  tests/spark/checkers/test_idle.py::test_same_as_a_plain_line \

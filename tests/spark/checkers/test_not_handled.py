@@ -18,7 +18,7 @@ from checkers.registry import load_whole_run
 from harness.model.result import HandledRecords, MemberRecords, NotHandled
 from harness.model.run import Deletion, RunMeta
 from tests.support.history import T0, TOPIC, History, application, event, ns, run_meta, write_run
-from tests.support.random_histories import many
+from tests.support.random_histories import examples, many
 
 pytestmark = pytest.mark.spark
 
@@ -184,7 +184,7 @@ def test_members_one_after_the_other_share_nothing(handled: Any) -> None:
     assert [one.committed for one in members.members] == [None, None]
 
 
-@many(10)
+@many(examples(10))
 @given(
     given_out=st.lists(st.tuples(st.integers(0, RECORDS - 1), st.integers(0, 1)), max_size=14),
     commits=st.lists(st.tuples(st.integers(0, RECORDS), st.integers(0, 30)), max_size=6),
