@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from harness.lab.clients.client_run import ClientCell, ClientRun, cells_of
+from harness.lab.clients.comparison import ClientArm
 from harness.model.frozen import Frozen
 from harness.model.versioned_json import Refusal, VersionedFile
+from harness.run.executor import Options
 
 CLIENTS_FILE = "clients.json"
 CLIENTS_VERSION = 1
 
 
-class ClientsResult(Frozen):
-    """All runs of a comparison. `left_out` says why clients that were asked for are not in it, by their
-    name; `titles` has what each fault is called, `says` what a user writes for each mode ("client mode")."""
+class Comparison(Frozen):
+    """What a comparison was made of. `left_out` says why clients that were asked for are not in it, by their
+    name; `titles` has what each fault or situation is called, `says` what a user writes for each mode
+    ("client mode")."""
 
-    schema_version: int = CLIENTS_VERSION
     command: str
     started_ns: int
     repeat: int
@@ -25,6 +29,30 @@ class ClientsResult(Frozen):
     titles: dict[str, str]
     says: dict[str, str]
     left_out: dict[str, str] = {}
+
+    @classmethod
+    def begun(
+        cls,
+        titles: Mapping[str, str],
+        arms: Sequence[ClientArm],
+        left_out: Mapping[str, str],
+        options: Options,
+    ) -> Self:
+        """One that has no run yet."""
+        return cls(
+            command=options.command,
+            started_ns=time.time_ns(),
+            repeat=options.repeat,
+            titles=dict(titles),
+            says={f"{arm.client} {arm.mode}": arm.says for arm in arms},
+            left_out=dict(left_out),
+        )
+
+
+class ClientsResult(Comparison):
+    """All runs of a comparison of clients that send."""
+
+    schema_version: int = CLIENTS_VERSION
     runs: tuple[ClientRun, ...] = ()
 
     @property

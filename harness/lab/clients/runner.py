@@ -33,14 +33,8 @@ def new_comparison(
     Raises:
         BadInput: it cannot be written.
     """
-    result = ClientsResult(
-        command=options.command,
-        started_ns=time.time_ns(),
-        repeat=options.repeat,
-        titles={name: fault.title for name, fault in faults.items()},
-        says={f"{arm.client} {arm.mode}": arm.says for arm in arms},
-        left_out=dict(left_out),
-    )
+    titles = {name: fault.title for name, fault in faults.items()}
+    result = ClientsResult.begun(titles, arms, left_out, options)
     store = RunStore[Any].created(options.results, "clients")
     store.write(CLIENTS_FILE, result)
     return store.folder, result

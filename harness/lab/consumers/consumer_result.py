@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.lab.clients.comparison_result import Comparison
 from harness.lab.consumers.consumer_run import ConsumerCell, ConsumerRun, consumer_cells
-from harness.model.frozen import Frozen
 from harness.model.versioned_json import Refusal, VersionedFile
 
 CONSUMERS_FILE = "consumers.json"
 CONSUMERS_VERSION = 1
 
 
-class ConsumersResult(Frozen):
-    """All runs of a comparison of consumers. `left_out` says why clients that were asked for are not in it,
-    by their name; `titles` has what each situation is called, `says` what a user writes for each mode
-    ("client mode")."""
+class ConsumersResult(Comparison):
+    """All runs of a comparison of consumers."""
 
     schema_version: int = CONSUMERS_VERSION
-    command: str
-    started_ns: int
-    repeat: int
-    seconds: float = 0.0
-    titles: dict[str, str]
-    says: dict[str, str]
-    left_out: dict[str, str] = {}
     runs: tuple[ConsumerRun, ...] = ()
 
     @property

@@ -29,14 +29,8 @@ def new_consumers(
     Raises:
         BadInput: it cannot be written.
     """
-    result = ConsumersResult(
-        command=options.command,
-        started_ns=time.time_ns(),
-        repeat=options.repeat,
-        titles={name: situation.title for name, situation in situations.items()},
-        says={f"{arm.client} {arm.mode}": arm.says for arm in arms},
-        left_out=dict(left_out),
-    )
+    titles = {name: situation.title for name, situation in situations.items()}
+    result = ConsumersResult.begun(titles, arms, left_out, options)
     store = RunStore[Any].created(options.results, "consumers")
     store.write(CONSUMERS_FILE, result)
     return store.folder, result
