@@ -170,8 +170,8 @@ def _opened(path: StoragePath) -> JournalFile | str:
 
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
     added_to = (
-        *(journal.SENDS, group_journal.COMMITS, group_journal.ASSIGNMENTS, journal.TRANSACTIONS),
-        id_journal.SENT_IDS,
+        *(journal.SENDS, journal.TRANSACTIONS, id_journal.SENT_IDS),
+        *(group_journal.COMMITS, group_journal.ASSIGNMENTS, group_journal.OFFSETS),
     )
     may_lack = journal.ADDED_COLUMNS if schema in added_to else ()
     for field in schema:

@@ -167,9 +167,11 @@ READS = define_journal(
     ),
 )
 
-ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member", "polled_from", "polled", "timestamp_ms", "key_text"})
-"""Columns of sends, assignments, commits, transactions and ids that folders of this schema version may lack:
-then they are null."""
+ADDED_COLUMNS = frozenset(
+    {"kind", "asked_ns", "member", "polled_from", "polled", "timestamp_ms", "key_text", "commit_ms"}
+)
+"""Columns of sends, assignments, commits, committed offsets, transactions and ids that folders of this schema
+version may lack: then they are null."""
 
 FAULTS = define_journal(
     "faults.parquet",

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from checkers.applications.find import find
 from checkers.check import check_run
 from checkers.journals.views import Scratch, Views
 from checkers.registry import load_whole_run
+from harness.model.group_journal import OFFSETS_DIR
 from harness.model.result import HandledRecords, MemberRecords, NotHandled
 from harness.model.run import Deletion, RunMeta
 from tests.support.history import T0, TOPIC, History, application, event, ns, run_meta, write_run
@@ -131,6 +133,16 @@ class TestCauses:
         causes, _, _ = handled(_handle(history, 0).logged(3, at=4), _meta(deletions=(gone,)))
 
         assert set(causes.values()) == {NOT_REACHED}
+
+    def test_a_folder_from_before_commits_had_their_times(self, spark: SparkSession, tmp_path: Path) -> None:
+        folder = write_run(tmp_path / "run", _handle(_log(), 0, 1, 2).logged(8, at=12), meta=_meta())
+        (part,) = (folder / OFFSETS_DIR).iterdir()
+        pq.write_table(pq.read_table(part).drop_columns("commit_ms"), part)
+
+        summary = check_run(spark, folder)
+
+        assert summary.problems == ()
+        assert summary.unprocessed_places == {NOT_REACHED: 5}
 
     def test_an_application_without_such_a_journal_has_no_causes(self, handled: Any) -> None:
         meta = run_meta(application=application(guarantee="at-least-once", group="g"))
