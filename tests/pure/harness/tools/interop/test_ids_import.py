@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -14,12 +11,11 @@ from harness.cli.app import app
 from harness.model.id_journal import SENT_IDS_DIR
 from harness.model.journal import SENDS_DIR
 from harness.model.journal_reader import journal_rows
-from harness.model.run import UNKNOWN_CLUSTER, FinalRead, RecordIds, RunMeta
+from harness.model.run import FinalRead, RecordIds, RunMeta
 from harness.run.reads.final_read import FinalReadTarget
-from harness.spec.cluster import ClusterSpec
 from harness.tools.interop import ids_import
-from tests.support.builders.views import quiet
 from tests.support.history import bounds
+from tests.support.topic_stand_in import TopicStandIn
 
 pytestmark = pytest.mark.pure
 
@@ -27,46 +23,15 @@ SENT = "order,outcome\nA-1,ok\nA-2,timeout\nA-1,ok\nA-3,rejected\n"
 OPTIONS = ("--id", "order", "--topic", "t", "--bootstrap-servers", "there:9092")
 
 
-class StandIn:
-    """A cluster with one topic, `t`."""
-
-    bootstrap = "there:9092"
-    policy = "delete"
-    start = 0
-    target: FinalReadTarget
-
-    def view(self, _topics: Any, timeout: float) -> Any:
-        assert timeout
-        return quiet()
-
-    def admin(self) -> StandIn:
-        return self
-
-    def config(self, _topic: str) -> dict[str, str]:
-        return {"cleanup.policy": self.policy}
-
-    def info(self) -> Any:
-        return UNKNOWN_CLUSTER
-
-    def remarks(self) -> tuple[str, ...]:
-        return ()
-
-
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    cluster = StandIn()
+def cluster(monkeypatch: pytest.MonkeyPatch) -> TopicStandIn:
+    cluster = TopicStandIn()
 
-    @contextmanager
-    def running(_spec: ClusterSpec, _logs: Path) -> Iterator[StandIn]:
-        yield cluster
-
-    def read(_cluster: StandIn, target: FinalReadTarget, _folder: Path) -> FinalRead:
+    def read(_cluster: TopicStandIn, target: FinalReadTarget, _folder: Path) -> FinalRead:
         cluster.target = target
         return FinalRead(complete=True, records=3, bounds=(bounds(start=cluster.start),))
 
-    monkeypatch.setattr(ids_import, "running_cluster", running)
-    monkeypatch.setattr(ids_import, "final_read", read)
-    monkeypatch.setattr(ids_import, "external_cluster_spec", lambda *_: ClusterSpec())
+    cluster.stand_in(monkeypatch, ids_import, read)
     return cluster
 
 
@@ -77,7 +42,7 @@ def called(folder: Path, *options: str, sent: str = SENT) -> tuple[int, str]:
     return done.exit_code, done.output + str(done.exception or "")
 
 
-def test_a_list_becomes_sends_without_times_and_places(cluster: StandIn, tmp_path: Path) -> None:
+def test_a_list_becomes_sends_without_times_and_places(cluster: TopicStandIn, tmp_path: Path) -> None:
     code, told = called(tmp_path, *OPTIONS, "--folder", str(tmp_path / "run"))
     assert code == 0, told
     assert f"written; now: kafka-chaos check {tmp_path / 'run'}" in told
@@ -90,14 +55,15 @@ def test_a_list_becomes_sends_without_times_and_places(cluster: StandIn, tmp_pat
     assert sends == [(0, "acked", -1), (1, "indeterminate", -1), (2, "acked", -1), (3, "rejected", -1)]
     names = [(row["seq"], row["id"]) for row in journal_rows(tmp_path / "run" / SENT_IDS_DIR)]
     assert names == [(0, "A-1"), (1, "A-2"), (2, "A-1"), (3, "A-3")]
-    assert cluster.target.also is not None
+    assert cluster.target is not None
+    assert (cluster.target.topic, cluster.target.also is None) == ("t", False)
 
 
-def test_the_place_of_the_id_and_how_often_it_is_meant(cluster: StandIn, tmp_path: Path) -> None:
+def test_the_place_of_the_id_and_how_often_it_is_meant(cluster: TopicStandIn, tmp_path: Path) -> None:
     place = ("--received-id", "header:order-id", "--id-times", "2")
     assert called(tmp_path, *OPTIONS, *place, "--folder", str(tmp_path / "run"))[0] == 0
     assert RunMeta.load(tmp_path / "run").ids == RecordIds(place="the header order-id", times=2, alone=True)
-    assert cluster.target.topic == "t"
+    assert cluster.target is not None
 
 
 @pytest.mark.parametrize(
@@ -110,7 +76,7 @@ def test_the_place_of_the_id_and_how_often_it_is_meant(cluster: StandIn, tmp_pat
     ],
 )
 def test_what_is_in_doubt_is_a_problem(
-    cluster: StandIn, tmp_path: Path, policy: str, start: int, sent: str, problem: str
+    cluster: TopicStandIn, tmp_path: Path, policy: str, start: int, sent: str, problem: str
 ) -> None:
     cluster.policy, cluster.start = policy, start
     code, told = called(tmp_path, *OPTIONS, "--folder", str(tmp_path / "run"), sent=sent)
