@@ -82,7 +82,7 @@ def check_run(
         active = (rows for subject in SUBJECTS if (rows := subject.active(views)) is not None)
         idle = beside(lambda: attempt("faults that hit nothing", lambda: idle_faults(views, active)))
         # Without an identity no record that was read is one of those that were sent.
-        identified = views.meta.ids is None or not views.meta.ids.alone
+        identified = views.meta.identified
         of_records, repeated = (
             records.find(views, scratch, chunk_bits=chunk_bits) if identified else (Found(), 0)
         )
@@ -127,7 +127,9 @@ def check_run(
             **{name: value for part in parts for name, value in part.summary.items()},
             problems=tuple(dict.fromkeys(problems)),
         )
-    summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})
+    changes = {} if identified else dict.fromkeys(("indeterminate_present", "unavailable_seconds"))
+    seconds = round(time.perf_counter() - started, 3)
+    summary = summary.model_copy(update={**changes, "check_seconds": seconds})
     _save(summary, results / SUMMARY_FILE)
     return summary
 

@@ -70,7 +70,7 @@ def sent_with_ids(views: Views, log: DataFrame, findings: DataFrame) -> DataFram
     sends = views.sends.select(*_RECORD, *_SENT, F.col("topic_partition").alias("sent_to"))
     rows = sends.join(ids_of_records(views, log), [*_RECORD]).join(lost, [*_RECORD], "left")
     gone = F.coalesce("is_lost", F.lit(False))
-    if views.meta.ids is not None and views.meta.ids.alone:
+    if not views.meta.identified:
         # No record is known to be lost; that its id is in no record tells all.
         gone = F.col("outcome") == SendOutcome.ACKED.value
     return rows.select("id", *_RECORD, *_SENT, "sent_to", gone.alias("lost"))

@@ -113,9 +113,11 @@ def rate_row(
     if judgement.verdict is VerdictWord.UNKNOWN:
         row["problem"] = "; ".join(judgement.reasons)
     ids = counts.ids or 0, counts.acked_ids or 0
+    # Whether a record without an identity is lost is not known.
+    sent, outcomes = (counts.sent, counts.outcomes) if meta.identified else (0, {})
     return (
         row
-        | counts_of(counts.sent, counts.outcomes, counts.findings, counts.inputs or 0, ids)
+        | counts_of(sent, outcomes, counts.findings, counts.inputs or 0, ids)
         | {"unavailable": counts.unavailable_seconds}
     )
 

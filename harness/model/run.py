@@ -255,6 +255,11 @@ class RunMeta(Frozen):
         """Whether the topic was read at the end: if not, that a record was not read says nothing."""
         return self.final_read is not None and self.final_read.began
 
+    @property
+    def identified(self) -> bool:
+        """Whether its records have an identity: if not, they are judged by their ids alone."""
+        return self.ids is None or not self.ids.alone
+
     def step_name(self, index: int | None) -> str:
         """The name of a step; its number, if the run has no such step."""
         return next((step.name for step in self.steps if step.index == index), f"step {index}")

@@ -91,7 +91,7 @@ def row(
         if summary.processed is not None:
             numbers["processed"] = f"{summary.processed:,}"
             numbers |= {name: f"{summary.count(FindingClass(name)):,}" for name in OF_APPLICATIONS[1:]}
-        if not arm.meta.read_began:
+        if not (arm.meta.read_began and arm.meta.identified):
             numbers |= dict.fromkeys(("lost", "duplicates", *OF_APPLICATIONS), "-")
     more = evidence or {}
     cells: dict[str, AnyCell] = {name: Cell(text, more=more.get(name)) for name, text in numbers.items()}

@@ -9,10 +9,13 @@ from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.judgement.judge import judge
+from checkers.rates.aggregate import rates_of_runs
 from harness.model.id_journal import LOG_IDS, LOG_IDS_DIR
 from harness.model.journal import READS, READS_DIR
-from harness.model.result import VerdictWord
+from harness.model.result import ArmResult, VerdictWord
 from harness.model.run import FinalRead
+from harness.report.arms_table import row
+from harness.report.page.blocks import text_of
 from harness.run.reads.final_read import FinalReadTarget
 from harness.tools.interop import ids_import
 from harness.tools.interop.ids_import import IdsImport, import_ids
@@ -46,8 +49,15 @@ def test_a_list_and_a_topic(spark: SparkSession, tmp_path: Path, monkeypatch: py
     meta, lines = import_ids(request, tmp_path / "run")
     assert "4 rows, column id, outcomes of the column outcome" in lines[0]
     summary = check_run(spark, tmp_path / "run")
-    found = {row["id"]: (row["finding"], row["offsets"]) for row in findings_of(tmp_path / "run")}
+    found = {one["id"]: (one["finding"], one["offsets"]) for one in findings_of(tmp_path / "run")}
     assert found == {"a": ("duplicate_id", [0, 2]), "c": ("lost_id", None), "d": ("phantom_id", [3])}
     assert (summary.sent, summary.problems) == (4, ())
     assert summary.outcomes == {"acked": 2, "indeterminate": 2}
-    assert judge(meta, summary).verdict is VerdictWord.INVALID
+    assert (summary.indeterminate_present, summary.unavailable_seconds) == (None, None), "not known"
+    judgement = judge(meta, summary)
+    assert judgement.verdict is VerdictWord.INVALID
+    arm = ArmResult(folder="run", meta=meta, summary=summary, judgement=judgement)
+    assert [text_of(cell) for cell in row(arm, ("acked", "lost", "duplicates"))] == ["2", "-", "-"]
+    (rates,) = rates_of_runs(spark, tmp_path / "run", ["arm"], latencies=False).rows
+    assert (rates["acked"], rates["lost_per_million"]) == (0, None)
+    assert (rates["lost_id_per_million"], rates["duplicate_id_per_million"]) == (500_000, 250_000)
