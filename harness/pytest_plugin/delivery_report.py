@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.model.errors import JournalError
+from harness.model.id_journal import LOG_IDS_DIR
 from harness.model.journal import READS_DIR, SENDS_DIR, ReadState
 from harness.model.journal_reader import journal_batches
 from harness.model.run import FaultWindow, RunMeta
 
-MOST_RANGES = 5
+MOST_RANGES, MOST_IDS = 5, 3
 _IDENTITY = ["producer", "seq"]
 
 Position = tuple[int, int]
@@ -81,9 +82,11 @@ def describe(
     more = f", and {len(ranges) - len(shown):,} more ranges" if len(ranges) > len(shown) else ""
     lines = [f"partition:offset {', '.join(map(str, shown))}{more}"]
     times: dict[OffsetRange, tuple[int, int]] = {}
+    ids: dict[OffsetRange, str] = {}
     with suppress(JournalError):
+        ids = _ids(shown, meta.topic, run)
         times = _times(shown, meta.topic, run)
-    lines += [f"  {_range_text(span)}{_written(times.get(span), meta)}" for span in shown]
+    lines += [f"  {_range_text(span)}{ids.get(span, '')}{_written(times.get(span), meta)}" for span in shown]
     lines += [f"  {line}" for line in _groups(positions, meta, committed, missed)]
     faults = ", ".join(_with_times(window, meta) for window in meta.windows)
     return "\n".join([*lines, f"faults of the run: {faults or 'none'}"])
@@ -95,6 +98,33 @@ def _range_text(one: OffsetRange) -> str:
     return f"partition {one.partition}, offsets {one.first} to {one.last} ({len(one):,} records)"
 
 
+def _ids(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetRange, str]:
+    """The ids of its records in each range that has any, in words: ", id order-7", ", ids order-7, order-8
+    and 12 more"."""
+    found: dict[OffsetRange, dict[int, str]] = {}
+    more: dict[OffsetRange, int] = dict.fromkeys(ranges, 0)
+    for table in journal_batches(run / LOG_IDS_DIR, ["topic", "partition", "offset", "id"]):
+        for span in ranges:
+            rows = table.filter((pc.field("topic") == topic) & _inside(span)).select(["offset", "id"])
+            first = rows.sort_by("offset").slice(0, MOST_IDS).to_pylist()
+            kept = found.get(span, {}) | {row["offset"]: row["id"] for row in first}
+            found[span] = dict(sorted(kept.items())[:MOST_IDS])
+            more[span] += rows.num_rows
+    words = {}
+    for span, ids in found.items():
+        left = more[span] - len(ids)
+        if ids:
+            named = f", id{'s' * (more[span] > 1)} {', '.join(ids.values())}"
+            words[span] = named + (f" and {left:,} more" if left else "")
+    return words
+
+
+def _inside(span: OffsetRange) -> pc.Expression:
+    """The rows of a range."""
+    offset = pc.field("offset")
+    return (pc.field("partition") == span.partition) & (offset >= span.first) & (offset <= span.last)
+
+
 def _times(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetRange, tuple[int, int]]:
     """The first send and the last report (ns) of each range whose records the journals hold."""
     keys: list[pa.Table] = []
@@ -102,11 +132,7 @@ def _times(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetR
     for table in journal_batches(run / READS_DIR, columns):
         ours = table.filter((pc.field("topic") == topic) & (pc.field("state") == ReadState.OK.value))
         for number, span in enumerate(ranges):
-            offset = pc.field("offset")
-            inside = (
-                (pc.field("partition") == span.partition) & (offset >= span.first) & (offset <= span.last)
-            )
-            rows = ours.filter(inside).select(_IDENTITY)
+            rows = ours.filter(_inside(span)).select(_IDENTITY)
             keys.append(rows.append_column("range", pa.array([number] * rows.num_rows, pa.int32())))
     if not sum(map(len, keys)):
         return {}

@@ -63,6 +63,24 @@ def test_each_range_has_its_times_and_the_faults_that_were_open(tmp_path: Path) 
     ]
 
 
+def test_records_with_ids_of_their_own_are_named(tmp_path: Path) -> None:
+    history = History()
+    for number in range(8):
+        own = None if number == 6 else f"order-{number}"
+        history.read(number, at=number, record_id=own).send(number, at=number, sent=number, closed=number)
+    history.read(8, at=1, partition=1, record_id="elsewhere")
+    meta = run_meta()
+    run = write_run(tmp_path, history, meta=meta, files=2)
+    positions = [(0, 0), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6)]
+
+    lines = describe(positions, meta, run, None, missed=True).splitlines()
+
+    assert [line.split(": sent")[0] for line in lines[1:3]] == [
+        "  partition 0, offset 0, id order-0",
+        "  partition 0, offsets 2 to 6 (5 records), ids order-2, order-3, order-4 and 1 more",
+    ]
+
+
 def test_only_the_first_ranges_are_shown(tmp_path: Path) -> None:
     lines = _lines(tmp_path, [(0, offset) for offset in range(0, 20, 2)])
     assert lines[0] == "partition:offset 0:0, 0:2, 0:4, 0:6, 0:8, and 5 more ranges"
