@@ -45,9 +45,19 @@ def clients_page() -> dict[str, str]:
             repeat=0 if result is None else result.repeat,
             doubts=[] if result is None else list(doubts(result)),
             notes=[(name, CLIENT.builtin(name)[0].notes) for name in CLIENT.builtin_names()],
+            causes=table(("client", "what was seen", "because", "source"), _causes(), cell),
             consumers=consumers_of_page(),
         )
     }
+
+
+def _causes() -> list[tuple[str, ...]]:
+    """Why the built-in clients do what the tables show."""
+    return [
+        (f"{spec.title} {spec.version}", cause.seen, cause.because.strip(), cause.source)
+        for spec in (CLIENT.builtin(name)[0] for name in CLIENT.builtin_names())
+        for cause in spec.causes
+    ]
 
 
 def _modes(seen: dict[tuple[str, str], ClientCell]) -> list[tuple[str, ...]]:

@@ -48,6 +48,15 @@ class ConsumerSpec(Frozen):
     modes: dict[Modes, ConsumerMode] = Field(min_length=1)
 
 
+class ClientCause(Frozen):
+    """Why a client does what comparisons show: what was `seen`, `because` of what, and the `source` in the
+    library's own code (a file, and what to look for there) for the pinned version."""
+
+    seen: str
+    because: str
+    source: str
+
+
 class ClientSpec(Frozen):
     """A client library, and a program that sends with it.
 
@@ -70,6 +79,7 @@ class ClientSpec(Frozen):
     modes: dict[Modes, ClientMode] = Field(min_length=1)
     consumer: ConsumerSpec | None = None
     notes: str = ""
+    causes: tuple[ClientCause, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
