@@ -25,7 +25,6 @@ from harness.cli.options import (
     show_progress,
 )
 from harness.model.defaults import DEFAULT_VERSION
-from harness.model.errors import BadInput
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -50,7 +49,8 @@ def clients(
         str | None,
         Option(
             help="A program of yours, as a shell splits it; {bootstrap}, {topic}, {journal} and {run} are "
-            "filled in. It journals what it sends: docs/how-to/own-producer.md."
+            "filled in. It journals what it sends (docs/how-to/own-producer.md), or with --consumers what it "
+            "handles (docs/how-to/your-client.md)."
         ),
     ] = None,
     mode: Annotated[
@@ -102,8 +102,9 @@ def clients(
     With `--consumers` the programs consume: they are killed, stopped or fail in the midst of what they were
     given, and the table says what each has skipped for good or handled twice, and whose doing it was.
 
-    Exit codes: 0 every cell has a run that proves something, 1 a run of `--command` was invalid, 2 bad
-    input, 3 a client was left out or a cell proves nothing.
+    Exit codes: 0 every cell has a run that proves something, 1 a run of `--command` was invalid (of a
+    consumer: it skipped records, or handled aborted ones), 2 bad input, 3 a client was left out or a cell
+    proves nothing.
     """
     from harness.lab.clients.client import CLIENT
 
@@ -113,13 +114,6 @@ def clients(
     if list_:
         _print_list(as_json)
         return
-    if consumers and command is not None:
-        raise BadInput(
-            "a program of your own cannot be put beside consumers in this way",
-            where="--command",
-            expected="no --command with --consumers",
-            next_step="describe it in a file with `consumer`: kafka-chaos clients --show kafkajs",
-        )
     if from_ is not None:
         _finish_saved(from_, consumers, as_json)
     from checkers import EngineChoice
@@ -132,7 +126,7 @@ def clients(
     most = at_once or _PER_PROCESSOR * (os.cpu_count() or 1)
     names, modes = client or (), mode or ()
     if consumers:
-        _compare_consumers(names, modes, fault or (), options, kafka_version, most, quiet, as_json)
+        _compare_consumers(names, modes, command, fault or (), options, kafka_version, most, quiet, as_json)
     from harness.lab.clients.comparison import Load
     from harness.lab.clients.participants import chosen_faults, participants
     from harness.lab.clients.runner import compare_clients, new_comparison
@@ -150,6 +144,7 @@ def clients(
 def _compare_consumers(
     clients: Sequence[str],
     modes: Sequence[str],
+    command: str | None,
     situations: Sequence[str],
     options: Options,
     version: str,
@@ -163,7 +158,7 @@ def _compare_consumers(
 
     chosen = chosen_situations(situations)
     with show_progress(ERRORS, quiet), interruptible("nothing was run yet"):
-        arms, left_out = consuming_participants(clients, modes)
+        arms, left_out = consuming_participants(clients, modes, command, OWN)
     folder, begun = new_consumers(chosen, arms, left_out, options)
     over = f"what is over: kafka-chaos clients --consumers --from {folder}"
     with interruptible(over), show_progress(ERRORS, quiet):
@@ -188,7 +183,7 @@ def _finish_consumers(result: ConsumersResult, folder: Path, as_json: bool) -> N
     from harness.lab.consumers.consumer_page import consumers_page, write_consumer_pages
 
     _show(result, consumers_page(result), folder, as_json, lambda: write_consumer_pages(result, folder))
-    raise typer.Exit(result.exit_code())
+    raise typer.Exit(result.exit_code((OWN,)))
 
 
 def _finish(result: ClientsResult, folder: Path, as_json: bool) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -149,6 +149,31 @@ def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
         add_outcome(case, "failure", "not as promised", explanation(arm))
     elif arm.judgement.as_promised is None:
         add_outcome(case, "error", "undecided: the run proves nothing", explanation(arm))
+
+
+@dataclass(frozen=True, slots=True)
+class JunitCase:
+    """A test case: it passed, or it `failed`, or is `undecided`, for reasons in lines of text."""
+
+    suite: str
+    name: str
+    failed: str = ""
+    undecided: str = ""
+
+
+def junit_of(suite_name: str, cases: Iterable[JunitCase]) -> str:
+    """The XML of one suite with these cases."""
+    root = Xml.Element("testsuites")
+    suite = Xml.SubElement(root, "testsuite", name=suite_name)
+    for one in cases:
+        case = Xml.SubElement(suite, "testcase", classname=xml_text(one.suite), name=xml_text(one.name))
+        if one.failed:
+            add_outcome(case, "failure", xml_text(one.failed.split("\n")[0]), one.failed)
+        elif one.undecided:
+            add_outcome(case, "error", "undecided: the run proves nothing", one.undecided)
+    set_counts(suite)
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def add_outcome(case: Xml.Element, tag: str, message: str, text: str) -> None:

@@ -31,12 +31,15 @@ class ClientMode(Frozen):
 Modes = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9=-]{0,19}$")]
 
 
+Committer = Literal["client", "program", "either"]
+"""Who commits: the client library by itself, or the program that uses it; `either`: nobody has said."""
+
+
 class ConsumerMode(Frozen):
-    """A way to consume with a client. `says` is what a user would write for it, `commits` who commits: the
-    client by itself, or the program."""
+    """A way to consume with a client. `says` is what a user would write for it, `commits` who commits."""
 
     says: str
-    commits: Literal["client", "program"] = "client"
+    commits: Committer = "client"
 
 
 class ConsumerSpec(Frozen):

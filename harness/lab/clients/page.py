@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from xml.etree import ElementTree as Xml
 
 from harness.lab.clients.client_run import ClientCell
 from harness.lab.clients.comparison_result import ClientsResult
 from harness.many.matrix.table import interval_of
 from harness.model.result import VerdictWord
-from harness.report.ci import add_outcome, set_counts, xml_text
+from harness.report.ci import JunitCase, junit_of
 from harness.report.page import html, markdown
 from harness.report.page.blocks import (
     AnyCell,
@@ -142,20 +141,17 @@ def doubts(result: ClientsResult) -> Iterator[str]:
 
 def junit_text(result: ClientsResult) -> str:
     """A test case for each run: it fails if the run is `invalid`, and is an error if it proves nothing."""
-    root = Xml.Element("testsuites")
-    suite = Xml.SubElement(root, "testsuite", name="kafka-chaos clients")
-    for cell in result.cells:
-        for number, run in enumerate(cell.runs, 1):
-            case = Xml.SubElement(
-                suite, "testcase", classname=f"{cell.client}.{cell.mode}", name=f"{cell.fault} {number}"
-            )
-            if run.verdict is VerdictWord.INVALID:
-                add_outcome(case, "failure", xml_text(run.reasons[0]), "\n".join(run.reasons))
-            elif run.verdict is VerdictWord.UNKNOWN:
-                add_outcome(case, "error", "undecided: the run proves nothing", "\n".join(run.reasons))
-    set_counts(suite)
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    cases = (
+        JunitCase(
+            f"{cell.client}.{cell.mode}",
+            f"{cell.fault} {number}",
+            failed="\n".join(run.reasons) if run.verdict is VerdictWord.INVALID else "",
+            undecided="\n".join(run.reasons) if run.verdict is VerdictWord.UNKNOWN else "",
+        )
+        for cell in result.cells
+        for number, run in enumerate(cell.runs, 1)
+    )
+    return junit_of("kafka-chaos clients", cases)
 
 
 def write_pages(result: ClientsResult, folder: Path) -> Path:

@@ -51,7 +51,7 @@ def participants(
     clients = [named_client(name) for name in names]
     arms, left_out = installed_arms(clients, modes, lambda spec: tuple(spec.modes), arms_of_client)
     if command is not None:
-        arms.append(_own(command, own))
+        arms.append(ClientArm(own, "default", words_of_command(command)))
     refuse_nobody(arms, left_out)
     return tuple(arms), left_out
 
@@ -113,8 +113,8 @@ def refuse_unknown_modes(of_clients: Sequence[str], modes: Sequence[str]) -> Non
             )
 
 
-def _own(command: str, name: str) -> ClientArm:
-    """The program of a user's own.
+def words_of_command(command: str) -> tuple[str, ...]:
+    """The words of `--command`, as a shell splits them.
 
     Raises:
         BadInput: it is no command.
@@ -125,7 +125,7 @@ def _own(command: str, name: str) -> ClientArm:
         raise BadInput("this is no command", where=f"--command {command!r}", found=str(error)) from error
     if not any(words):
         raise BadInput("this is no command", where="--command", expected="a program", found="nothing")
-    return ClientArm(name, "default", words)
+    return words
 
 
 def toolchains() -> Prerequisite:

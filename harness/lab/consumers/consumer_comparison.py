@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from harness.lab.clients.client import Committer
 from harness.lab.clients.comparison import ClientArm, importable
 from harness.lab.clients.installing import InstalledClient
 from harness.lab.consumers.situation import ConsumerSituation
@@ -22,10 +23,10 @@ _LATER = ({"write": {"name": "later", "records": 20, "rate": 100}}, {"sleep": {"
 
 @dataclass(frozen=True, slots=True)
 class ConsumerArm(ClientArm):
-    """One client in one mode that consumes. `commits` says who commits: the client by itself, or the program.
-    A member that has died is given up after `session_seconds`."""
+    """One client in one mode that consumes. `commits` says who commits. A member that has died is given up
+    after `session_seconds`."""
 
-    commits: Literal["client", "program"] = "client"
+    commits: Committer = "client"
     session_seconds: float = 45.0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.lab.consumers.consumer_result import ConsumersResult
 from harness.lab.consumers.consumer_run import ConsumerCell
+from harness.report.ci import JunitCase, junit_of
 from harness.report.page import html, markdown
 from harness.report.page.blocks import (
     AnyCell,
@@ -22,7 +23,7 @@ from harness.report.page.blocks import (
     text_of,
 )
 
-CONSUMERS_MARKDOWN = "consumers.md"
+CONSUMERS_MARKDOWN, CONSUMERS_JUNIT = "consumers.md", "consumers.junit.xml"
 _COUNTS = ("commit/next", "skipped", "twice", "gap s", "two at once s", "aborted", "markers")
 CONSUMERS_NOTE = (
     "The median over the runs, and the range in brackets where they differ. commit/next: what the group had "
@@ -110,14 +111,34 @@ def consumer_doubts(result: ConsumersResult) -> Iterator[str]:
                 yield f"{where}: a run proves nothing: {'; '.join(run.reasons)}"
 
 
+def consumers_junit(result: ConsumersResult) -> str:
+    """A test case for each run: it fails if the consumer did what at-least-once delivery does not allow, and
+    is an error if the run proves nothing."""
+    cases = (
+        JunitCase(
+            f"{cell.client}.{cell.mode}",
+            f"{cell.situation} {number}",
+            failed="" if not run.counts else run.wrong,
+            undecided="" if run.counts else "; ".join(run.reasons) or "no reason is known",
+        )
+        for cell in result.cells
+        for number, run in enumerate(cell.runs, 1)
+    )
+    return junit_of("kafka-chaos clients --consumers", cases)
+
+
 def write_consumer_pages(result: ConsumersResult, folder: Path) -> Path:
-    """Write report.html and consumers.md; returns the first's path.
+    """Write report.html, consumers.md and consumers.junit.xml; returns the first's path.
 
     Raises:
         KafkaChaosError: one cannot be written.
     """
     page = consumers_page(result)
-    texts = {html.REPORT_FILE: html.render(page, folder), CONSUMERS_MARKDOWN: markdown.render(page)}
+    texts = {
+        html.REPORT_FILE: html.render(page, folder),
+        CONSUMERS_MARKDOWN: markdown.render(page),
+        CONSUMERS_JUNIT: consumers_junit(result),
+    }
     return html.save_pages(
         texts.items(),
         folder,

@@ -6,22 +6,24 @@ from collections.abc import Sequence
 
 from harness.lab.clients.client import CLIENT
 from harness.lab.clients.installing import named_client
-from harness.lab.clients.participants import ALL, installed_arms, refuse_nobody
+from harness.lab.clients.participants import ALL, installed_arms, refuse_nobody, words_of_command
 from harness.lab.consumers.consumer_comparison import ConsumerArm, consumer_arms
 from harness.lab.consumers.situation import SITUATION, USUAL_SITUATIONS, ConsumerSituation
 from harness.model.errors import BadInput
 
 
 def consuming_participants(
-    named: Sequence[str], modes: Sequence[str]
+    named: Sequence[str], modes: Sequence[str], command: str | None, own: str
 ) -> tuple[tuple[ConsumerArm, ...], dict[str, str]]:
-    """As `participants`, of a comparison of consumers; without a name all that consume take part.
+    """As `participants`, of a comparison of consumers: without a name and a `command`, all that consume take
+    part.
 
     Raises:
         BadInput: there is no such client or mode, one has no program that consumes, or nobody is left.
     """
     known = [name for name in CLIENT.builtin_names() if CLIENT.builtin(name)[0].consumer is not None]
-    clients = [named_client(name) for name in dict.fromkeys(named) or known]
+    names = tuple(dict.fromkeys(named)) or (() if command is not None else known)
+    clients = [named_client(name) for name in names]
     for client in clients:
         if client.spec.consumer is None:
             raise BadInput(
@@ -33,6 +35,8 @@ def consuming_participants(
     arms, left_out = installed_arms(
         clients, modes, lambda spec: tuple(spec.consumer.modes) if spec.consumer else (), consumer_arms
     )
+    if command is not None:
+        arms.append(ConsumerArm(own, "default", words_of_command(command), commits="either"))
     refuse_nobody(arms, left_out)
     return tuple(arms), left_out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.lab.clients.comparison_result import Comparison
@@ -23,8 +24,11 @@ class ConsumersResult(Comparison):
         """The runs by situation, client and mode."""
         return consumer_cells(self.runs)
 
-    def exit_code(self) -> int:
-        """3: a cell has no run that proves anything, or a client was left out; else 0."""
+    def exit_code(self, judged: Sequence[str] = ()) -> int:
+        """1: a run of one of the clients `judged` did what at-least-once delivery does not allow; 3: a cell
+        has no run that proves anything, or a client was left out; else 0."""
+        if any(run.counts and run.wrong for run in self.runs if run.client in judged):
+            return 1
         return 0 if self.runs and not self.left_out and all(cell.proved for cell in self.cells) else 3
 
 

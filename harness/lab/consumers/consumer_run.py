@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
+from harness.lab.clients.client import Committer
 from harness.lab.clients.client_run import span_of
 from harness.lab.clients.comparison import client_of
 from harness.model.finding_class import FindingClass
@@ -13,6 +13,7 @@ from harness.model.frozen import Frozen
 from harness.model.result import ABORTED_INPUT, ArmResult, NotHandled, VerdictWord
 
 CLIENTS, PROGRAMS, OPEN = "the client's", "the program's", "not known"
+_COMMITTERS = {"client": CLIENTS, "program": PROGRAMS, "either": "the client's or the program's"}
 
 
 class ConsumerRun(Frozen):
@@ -32,7 +33,7 @@ class ConsumerRun(Frozen):
     folder: str
     verdict: VerdictWord
     reasons: tuple[str, ...]
-    commits: Literal["client", "program"]
+    commits: Committer
     read_committed: bool
     handled: int = 0
     skipped: int = 0
@@ -50,10 +51,23 @@ class ConsumerRun(Frozen):
         """Whether figures include it."""
         return self.verdict is not VerdictWord.UNKNOWN
 
+    @property
+    def wrong(self) -> str:
+        """What it did that at-least-once delivery does not allow, in words; empty: nothing."""
+        wrong = []
+        if self.skipped:
+            causes = ", ".join(f"{cause} {count:,}" for cause, count in self.skipped_by.items())
+            wrong.append(f"{self.skipped:,} records were never handled ({causes})")
+        if self.read_committed and self.aborted:
+            wrong.append(f"{self.aborted:,} records of aborted transactions were handled")
+        if self.markers:
+            wrong.append(f"{self.markers:,} ends of transactions were handed out as records")
+        return "; ".join(wrong)
+
     def whose(self) -> Iterator[str]:
         """Whose doing the skipped records, and those of aborted transactions, were."""
         if self.skipped_by.get(NotHandled.COMMITTED):
-            yield CLIENTS if self.commits == "client" else PROGRAMS
+            yield _COMMITTERS[self.commits]
         if self.skipped_by.get(NotHandled.FAILED):
             yield PROGRAMS
         if self.skipped_by.get(NotHandled.JUMPED):
@@ -69,7 +83,7 @@ def consumer_run(
     result: ArmResult,
     folder: Path,
     root: Path,
-    commits: Literal["client", "program"],
+    commits: Committer,
     read_committed: bool,
 ) -> ConsumerRun:
     """What a checked run shows; `folder` is that of its experiment, below `root`."""

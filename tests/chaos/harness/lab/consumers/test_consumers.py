@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 @pytest.fixture(scope="module")
 def arms() -> tuple[ConsumerArm, ...]:
     """Two clients in Python, one of which has a short session."""
-    arms, left_out = consuming_participants(["aiokafka", "kafka-python"], ["default"])
+    arms, left_out = consuming_participants(["aiokafka", "kafka-python"], ["default"], None, "own")
     assert left_out == {}
     return arms
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 import pytest
 
 from harness.lab.consumers.consumer_comparison import ConsumerArm, consumer_experiments
-from harness.lab.consumers.consumer_page import consumers_page, write_consumer_pages
+from harness.lab.consumers.consumer_page import consumers_junit, consumers_page, write_consumer_pages
 from harness.lab.consumers.consumer_participants import chosen_situations, consuming_participants
 from harness.lab.consumers.consumer_result import CONSUMERS_FILE, ConsumersResult, load_consumers
 from harness.lab.consumers.consumer_run import ConsumerRun, consumer_run
@@ -107,8 +108,14 @@ def test_no_situation_named_are_the_usual_ones_and_all_is_every_one() -> None:
 
 def test_a_client_that_only_produces_is_refused() -> None:
     with pytest.raises(BadInput) as refused:
-        consuming_participants(["rskafka"], ())
+        consuming_participants(["rskafka"], (), None, "own")
     assert refused.value.what == "the client rskafka has no program that consumes"
+
+
+def test_a_program_of_the_users_own_consumes_alone() -> None:
+    (arm,), left_out = consuming_participants((), (), "./consume --slowly", "own")
+    assert (arm.name, arm.command, arm.commits) == ("own_default", ("./consume", "--slowly"), "either")
+    assert left_out == {}
 
 
 def test_a_run_is_counted_from_its_summary(tmp_path: Path) -> None:
@@ -140,6 +147,10 @@ def test_a_run_is_counted_from_its_summary(tmp_path: Path) -> None:
         ({}, "-"),
         ({"skipped": 7, "skipped_by": {NotHandled.COMMITTED: 7}}, "the client's"),
         ({"skipped": 7, "skipped_by": {NotHandled.COMMITTED: 7}, "commits": "program"}, "the program's"),
+        (
+            {"skipped": 7, "skipped_by": {NotHandled.COMMITTED: 7}, "commits": "either"},
+            "the client's or the program's",
+        ),
         ({"skipped": 1, "skipped_by": {NotHandled.FAILED: 1}}, "the program's"),
         ({"skipped": 1, "skipped_by": {NotHandled.JUMPED: 1}, "commits": "program"}, "the client's"),
         ({"skipped": 1, "skipped_by": {NotHandled.NOT_REACHED: 1}}, "not known"),
@@ -166,6 +177,29 @@ def test_the_table_has_a_row_for_each_client_and_marks_what_was_skipped() -> Non
     assert "three, default, stopped: a run proves nothing: not drained" in text
     assert result.exit_code() == 3
     assert compared(ran()).exit_code() == 0
+
+
+def test_ci_is_told_what_at_least_once_delivery_does_not_allow() -> None:
+    skipped = {"skipped": 7, "skipped_by": {NotHandled.COMMITTED.value: 7}}
+    result = compared(
+        ran(),
+        ran("two", **skipped),
+        ran("three", aborted=5),
+        ran("four", aborted=5, read_committed=True),
+        ran("five", verdict=VerdictWord.UNKNOWN, reasons=("not drained",)),
+    )
+    suite = Xml.fromstring(consumers_junit(result).encode())[0]
+    outcomes = {case.get("classname"): [child.get("message") for child in case] for case in suite}
+    assert outcomes == {
+        "one.default": [],
+        "two.default": ["7 records were never handled (committed before it was handled 7)"],
+        "three.default": [],
+        "four.default": ["5 records of aborted transactions were handled"],
+        "five.default": ["undecided: the run proves nothing"],
+    }
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("5", "2", "1")
+    assert compared(ran("two", **skipped)).exit_code(("two",)) == 1
+    assert compared(ran("two", **skipped)).exit_code(("one",)) == 0
 
 
 def test_a_comparison_is_kept_and_read_again(tmp_path: Path) -> None:
