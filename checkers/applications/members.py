@@ -8,6 +8,7 @@ from itertools import combinations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from checkers.applications.inputs import INPUT
 from checkers.applications.not_handled import commits_of, handled_records
 from checkers.int64 import INT64_MAX
 from checkers.journals.views import Views
@@ -30,7 +31,7 @@ def handled_by_members(
         MemberRecords.model_validate(row | {"committed": committed.get(number)})
         for number, row in enumerate(rows)
     )
-    longest = _longest_gap(handled)
+    longest = _longest_gap(handled, views.sends)
     return HandledRecords(
         members=members,
         longest_gap=None if longest is None else round(longest / 1e9, 3),
@@ -83,16 +84,21 @@ def _committed(
     }
 
 
-def _longest_gap(handled: DataFrame) -> int | None:
-    """The longest time (ns) between two records that were handled one after the other; None: there are not
+def _longest_gap(handled: DataFrame, sends: DataFrame) -> int | None:
+    """The longest time (ns) without a handled record while the next one stood in the log; None: there are not
     two."""
+    known = sends.select(*INPUT, F.coalesce("closed_ns", "sent_ns").alias("there_ns"))
+    rows = handled.join(known, list(INPUT), "left")
     # Of each second the first and the last record tell all that matters, so the sort is over seconds.
-    seconds = handled.groupBy(F.floor(F.col("handled_ns") / 1e9).alias("second")).agg(
-        F.min("handled_ns").alias("first"), F.max("handled_ns").alias("last"), F.count("*").alias("records")
+    seconds = rows.groupBy(F.floor(F.col("handled_ns") / 1e9).alias("second")).agg(
+        F.min("handled_ns").alias("first"),
+        F.min_by("there_ns", "handled_ns").alias("there"),
+        F.max("handled_ns").alias("last"),
+        F.count("*").alias("records"),
     )
-    in_order = Window.partitionBy(F.lit(0)).orderBy("second")
-    gaps = seconds.withColumn("gap", F.col("first") - F.lag("last").over(in_order))
-    row = gaps.agg(F.max("gap").alias("gap"), F.sum("records").alias("records")).collect()[0]
-    if row["records"] is None or row["records"] < 2:
-        return None
-    return int(row["gap"] or 0)
+    before = F.lag("last").over(Window.partitionBy(F.lit(0)).orderBy("second"))
+    since = F.greatest("before", F.coalesce("there", "before"))
+    gaps = seconds.withColumn("before", before).where(F.col("before").isNotNull())
+    longest = gaps.agg(F.max(F.col("first") - since).alias("gap")).collect()[0]["gap"]
+    records = seconds.agg(F.sum("records").alias("records")).collect()[0]["records"]
+    return None if (records or 0) < 2 else max(0, longest or 0)

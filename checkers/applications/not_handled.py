@@ -75,8 +75,9 @@ def commits_of(views: Views, application: ApplicationMeta) -> DataFrame:
 
 
 def handled_records(views: Views, application: ApplicationMeta) -> DataFrame:
-    """The records that were handled and that the final read holds: `member` (int, the number of the file that
-    says so), `partition` (int), `offset` and `handled_ns` (bigint, to the end of its millisecond)."""
+    """The records that were handled and that the final read holds: their identity, `member` (int, the number
+    of the file that says so), `partition` (int), `offset` and `handled_ns` (bigint, to the end of its
+    millisecond)."""
     outputs = outputs_of_run(views, application)
     outputs = outputs.select(
         *INPUT,
@@ -85,7 +86,7 @@ def handled_records(views: Views, application: ApplicationMeta) -> DataFrame:
     )
     in_partition = F.min(partition_of(F.col("topic_partition"))).alias("partition")
     held = reads_of_run(views).groupBy(*INPUT).agg(in_partition, F.min("offset").alias("offset"))
-    return outputs.join(held, list(INPUT)).select("member", "partition", "offset", "handled_ns")
+    return outputs.join(held, list(INPUT)).select(*INPUT, "member", "partition", "offset", "handled_ns")
 
 
 def _with_first(rows: DataFrame, events: DataFrame, time: str) -> DataFrame:

@@ -131,8 +131,9 @@ class MemberRecords(Frozen):
 
 
 class HandledRecords(Frozen):
-    """How an application handled its input, in seconds: the `longest_gap` between two records (None: fewer
-    than two), and for how long two processes handled one partition at once."""
+    """How an application handled its input, in seconds: the `longest_gap` without a handled record while the
+    next one stood in the log (None: fewer than two), and for how long two processes handled one partition at
+    once."""
 
     members: tuple[MemberRecords, ...] = ()
     longest_gap: float | None = None

@@ -17,6 +17,8 @@ _STARTING = "harness.lab.consumers.starting"
 _QUIET_SECONDS = 3.0
 _DRAINED_SECONDS = 120.0
 _READY_SECONDS = 1.0
+_RESTARTS = 5
+"""A program whose client gives up is started again, as it is by what runs programs elsewhere."""
 _LATER = ({"write": {"name": "later", "records": 20, "rate": 100}}, {"sleep": {"seconds": 5.0}})
 """A few records at the end show that a consumer's position is behind what it has passed over."""
 
@@ -106,7 +108,7 @@ def _arm(arm: ConsumerArm, situation: ConsumerSituation) -> dict[str, Any]:
         "instances": situation.instances,
         "env": env,
         "output": {"table": "deliveries"},
-        "restarts": 0 if situation.ends is None else 1,
+        "restarts": _RESTARTS,
         "ready": {"runs": _READY_SECONDS},
         "drained": {"quiet": _QUIET_SECONDS, "within": _DRAINED_SECONDS},
     }

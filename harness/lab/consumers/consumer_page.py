@@ -29,11 +29,11 @@ CONSUMERS_NOTE = (
     "The median over the runs, and the range in brackets where they differ. commit/next: what the group had "
     "committed when its first process had ended, and the offset behind the last record that it had handled. "
     "skipped: in the log, and never handled by any process. twice: handled more than once, which "
-    "at-least-once delivery allows. gap s: the longest time in seconds without a handled record. two at once "
-    "s: for how long two members handled one partition side by side. aborted: records of aborted "
-    "transactions that were handled. markers: ends of transactions that were handed out as records. whose: "
-    "the client's, if its own commit was ahead of the handler, or its position jumped; the program's, if its "
-    "handler failed and it went on, or its own commit was ahead."
+    "at-least-once delivery allows. gap s: the longest time in seconds without a handled record while the "
+    "next one stood in the log. two at once s: for how long two members handled one partition side by side. "
+    "aborted: records of aborted transactions that were handled. markers: ends of transactions that were "
+    "handed out as records. whose: the client's, if its own commit was ahead of the handler, or its position "
+    "jumped; the program's, if its handler failed and it went on, or its own commit was ahead."
 )
 
 

@@ -20,11 +20,11 @@ class ConsumerSituation(Frozen):
 
     The program of `instances` members starts when the topic holds `records`, and the log begins at
     `log_start`; its group has committed offset 0 before. Its handler takes `handle_ms` for a record. After
-    `after` records it `ends` once, and is started again. Member N joins N times `join_ms` after the start.
-    `read_committed`: isolation.level=read_committed, where a client has it. After the steps the run waits
-    `handled_in` seconds, and with `session` also for the longest session of its clients, after which a group
-    gives up a member that has died. `beside`: all clients at once, to which 20 more records are written at
-    the end; else one run for each.
+    `after` records it `ends` once. However it ends, it is started again. Member N joins N times `join_ms`
+    after the start. `read_committed`: isolation.level=read_committed, where a client has it. After the steps
+    the run waits `handled_in` seconds, and with `session` also for the longest session of its clients, after
+    which a group gives up a member that has died. `beside`: all clients at once, to which 20 more records are
+    written at the end; else one run for each.
     """
 
     title: str

@@ -186,6 +186,15 @@ def test_what_a_process_commits_before_it_handles_anything_is_its_own(handled: A
     assert [one.committed for one in members.members] == [2, 3]
 
 
+def test_it_is_no_gap_that_nothing_was_there_to_handle(handled: Any) -> None:
+    history = _handle(_log(), 0, 1).send(9, at=9, sent=70, closed=71).read(9, at=9)
+    history = _handle(history, 9, since=75)
+
+    _, _, members = handled(history)
+
+    assert members.longest_gap == 4.001
+
+
 def test_members_one_after_the_other_share_nothing(handled: Any) -> None:
     history = _handle(_handle(_log(), 0, 1), 2, 3, since=50, member=1)
 

@@ -67,7 +67,6 @@ def test_each_situation_is_an_experiment_that_can_be_made(name: str) -> None:
     application = experiment.application_of(experiment.arms[0])
     assert application is not None
     assert application.output.table == "deliveries"
-    assert application.restarts == (0 if situation.ends is None else 1)
     waits = [step.sleep.seconds for step in experiment.steps if step.sleep is not None]
     assert situation.handled_in + (60 if situation.session else 0) in waits
     assert ("later" in experiment.write_names) == situation.beside
