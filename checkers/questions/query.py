@@ -36,6 +36,7 @@ VIEW_DESCRIPTIONS = {
     "sent_ids": "one row per send of your own producers whose record has an id of its own or a key",
     "log_ids": "one row per record of the final read that has an id of its own",
     "outputs": "one row per output of the application",
+    "handler_failures": "one row per record on which the handler of the application has failed",
     "application": "one row per event in the life of an application's instance",
     "deliveries": "one row per record that a member of a share group was given",
     "share_offsets": "one row per answer about the start offset of a share group",

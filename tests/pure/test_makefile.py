@@ -38,7 +38,7 @@ def test_a_shard_that_is_none_is_refused_before_anything_starts(shard: str) -> N
 def test_a_number_of_random_histories_is_passed_to_the_tests_that_are_there() -> None:
     planned = make("-n", "test-histories", "HISTORIES=500").stdout
     tests = re.findall(r"(tests/\S+\.py)::(\w+)", planned)
-    assert len(tests) == 13
+    assert len(tests) == 14
     for file, name in tests:
         assert f"def {name}(" in (ROOT / file).read_text()
         assert "examples(" in (ROOT / file).read_text()

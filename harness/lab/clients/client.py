@@ -64,11 +64,10 @@ class ClientSpec(Frozen):
     """A client library, and a program that sends with it.
 
     `package` is its name in its `registry`, of which `version` is installed unless another one is asked for.
-    `needs` are the commands that this machine must have; where one is missing, the client is installed and
-    run in a container of `image`, which has them, if the image can be had. The files of the program are
-    copied into a folder, with the file for journals of its `language`; there `install` is carried out,
-    command by command, and `command` starts the program, and that of `consumer` one that consumes. Commands
-    may hold `{folder}`, `{python}` and `{version}`.
+    `needs` are the commands that this machine must have. The files of the program are copied into a folder,
+    with the file for journals of its `language`; there `install` is carried out, command by command, and
+    `command` starts the program, and that of `consumer` one that consumes. Commands may hold `{folder}`,
+    `{python}` and `{version}`.
     """
 
     title: str
@@ -77,7 +76,6 @@ class ClientSpec(Frozen):
     package: str
     version: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,39}$")
     needs: tuple[str, ...] = ()
-    image: str | None = Field(default=None, min_length=1)
     install: tuple[Command, ...] = ()
     command: Command
     env: dict[str, str] = {}

@@ -62,8 +62,7 @@ class Load:
 
 def arms_of_client(client: InstalledClient, modes: Sequence[str] = ()) -> tuple[ClientArm, ...]:
     """The arms of a client in these modes; none named: in all that it has."""
-    needs_ours = client.named.spec.language == "python" or client.image is not None
-    python = importable() if needs_ours else {}
+    python = importable() if client.named.spec.language == "python" else {}
     return tuple(
         ClientArm(
             client.named.label,

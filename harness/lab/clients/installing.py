@@ -14,7 +14,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.lab.clients.client import CLIENT, ClientSpec, filled_in
-from harness.lab.clients.in_container import contained, obtained
 from harness.model.config.built_in_files import built_in_files
 from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.model.host.fetched import cache_folder, fetching, last_lines
@@ -58,12 +57,10 @@ class NamedClient:
 
 @dataclass(frozen=True, slots=True)
 class InstalledClient:
-    """A client library whose program stands ready in `folder`, to be run on this machine, or in a container
-    of `image`."""
+    """A client library whose program stands ready in `folder`."""
 
     named: NamedClient
     folder: Path
-    image: str | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -71,15 +68,13 @@ class InstalledClient:
         return self.filled(self.named.spec.command)
 
     def filled(self, command: tuple[str, ...]) -> tuple[str, ...]:
-        """A command of the client with its placeholders filled in, to be run on this machine."""
-        words = filled_in(command, values_for(self.folder, self.named.version))
-        return words if self.image is None else contained(words, self.image, str(self.folder))
+        """A command of the client with its placeholders filled in."""
+        return filled_in(command, values_for(self.folder, self.named.version))
 
     @property
     def env(self) -> dict[str, str]:
         """Environment variables of the program, beside those of the run."""
-        values = values_for(self.folder, self.named.version)
-        return {name: filled_in((text,), values)[0] for name, text in self.named.spec.env.items()}
+        return {name: self.filled((text,))[0] for name, text in self.named.spec.env.items()}
 
 
 def named_client(text: str) -> NamedClient:
@@ -120,44 +115,25 @@ def install(named: NamedClient) -> InstalledClient:
             package cannot be had, or has no such version.
     """
     what, spec = f"{named.name} {named.version}", named.spec
-    image = _image_for(named)
+    if missing := missing_tools(spec):
+        packages = " ".join(TOOLCHAINS.get(one, one) for one in missing)
+        raise PrerequisiteMissing(
+            f"the client {named.name} needs {' and '.join(missing)}",
+            found=f"no {' and no '.join(missing)} on PATH",
+            next_step=f"install {packages} (Debian's package names), or leave the client out",
+        )
     files = dict(_files(named))
-    folder = cache_folder("clients") / f"{named.name}-{named.version}-{_fingerprint(spec, files, image)}"
+    folder = cache_folder("clients") / f"{named.name}-{named.version}-{_fingerprint(spec, files)}"
     if not folder.is_dir():
-        report_progress(f"installing {what}" + (f" in {image}" if image is not None else ""))
+        report_progress(f"installing {what}")
         with fetching(folder) as fetched:
             fetched.mkdir()
             for path, content in files.items():
                 (fetched / path).parent.mkdir(parents=True, exist_ok=True)
                 (fetched / path).write_bytes(content)
             for command in spec.install:
-                words = filled_in(command, values_for(fetched, named.version))
-                if image is not None:
-                    words = contained(words, image, str(fetched))
-                _carry_out(words, fetched, what)
-    return InstalledClient(named, folder, image)
-
-
-def _image_for(named: NamedClient) -> str | None:
-    """The image in which a client is run because its tools are missing here; None: they are here.
-
-    Raises:
-        PrerequisiteMissing: they are missing, and the image cannot be had.
-    """
-    spec = named.spec
-    missing = missing_tools(spec)
-    if not missing:
-        return None
-    refusal = "" if spec.image is None else obtained(spec.image)
-    if refusal is None:
-        return spec.image
-    packages = " ".join(TOOLCHAINS.get(one, one) for one in missing)
-    pulled = f"; the image {spec.image} cannot be had: {refusal}" if spec.image is not None else ""
-    raise PrerequisiteMissing(
-        f"the client {named.name} needs {' and '.join(missing)}",
-        found=f"no {' and no '.join(missing)} on PATH{pulled}",
-        next_step=f"install {packages} (Debian's package names), or leave the client out",
-    )
+                _carry_out(filled_in(command, values_for(fetched, named.version)), fetched, what)
+    return InstalledClient(named, folder)
 
 
 def values_for(folder: Path, version: str) -> Mapping[str, str]:
@@ -187,10 +163,9 @@ def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield prefix + entry.name, entry.read_bytes()
 
 
-def _fingerprint(spec: ClientSpec, files: Mapping[str, bytes], image: str | None) -> str:
+def _fingerprint(spec: ClientSpec, files: Mapping[str, bytes]) -> str:
     """Changes with the program and with how it is installed."""
-    where = sys.version_info[:2] if image is None else image
-    digest = hashlib.sha256(repr((spec.install, where)).encode())
+    digest = hashlib.sha256(repr((spec.install, sys.version_info[:2])).encode())
     for path, content in files.items():
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:12]

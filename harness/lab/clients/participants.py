@@ -144,7 +144,7 @@ def toolchains() -> Prerequisite:
         state="limited" if missing else "ok",
         found=found + (f"; no {', '.join(missing)}" if missing else ""),
         needed_for="kafka-chaos clients",
-        remedy=f"install {packages}; without: {', '.join(without)} only in containers" if missing else "",
+        remedy=f"install {packages}; without: no {', '.join(without)}" if missing else "",
     )
 
 
@@ -162,7 +162,7 @@ def client_rows() -> list[dict[str, str]]:
                 "modes": ", ".join(spec.modes),
                 "consumes": ", ".join(spec.consumer.modes) if spec.consumer is not None else "-",
                 "needs": ", ".join(spec.needs) or "-",
-                "here": f"no {', '.join(missing)}: in {spec.image or 'no image'}" if missing else "yes",
+                "here": f"no {', '.join(missing)}" if missing else "yes",
             }
         )
     return rows
