@@ -103,7 +103,11 @@ def _take(results: Sequence[Path], *, more: bool) -> None:
         titles={name: title for result in (*before, *found) for name, title in result.titles.items()},
         says={name: says for result in (*before, *found) for name, says in result.says.items()},
         left_out=last.left_out,
-        runs=tuple(run for one in cells for run in one.runs),
+        runs=tuple(
+            run.model_copy(update={"reasons": files.first_lines(run.reasons)})
+            for one in cells
+            for run in one.runs
+        ),
     )
     RunStore[Any](files.DOCS).write(CLIENTS_FILE, merged_result)
 

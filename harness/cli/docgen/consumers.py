@@ -67,6 +67,10 @@ def take_consumers(path: Path, *, more: bool) -> None:
     kept = {
         "titles": {name: title for one in (*before, result) for name, title in one.titles.items()},
         "says": {name: says for one in (*before, result) for name, says in one.says.items()},
-        "runs": tuple(run for cell in cells for run in cell.runs),
+        "runs": tuple(
+            run.model_copy(update={"reasons": files.first_lines(run.reasons)})
+            for cell in cells
+            for run in cell.runs
+        ),
     }
     RunStore[Any](files.DOCS).write(CONSUMERS_FILE, result.model_copy(update=kept))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,12 @@ class Pages:
 def saved(file: Path, empty: Any) -> Any:
     """The content of a JSON file; `empty` if there is none."""
     return json.loads(file.read_text()) if file.exists() else empty
+
+
+def first_lines(reasons: Iterable[str]) -> tuple[str, ...]:
+    """Reasons as a page may show them: the first line of each, once. The others may hold paths of the machine
+    on which a run was made."""
+    return tuple(dict.fromkeys(line for reason in reasons for line in reason.splitlines()[:1]))
 
 
 def render(template: str, **values: Any) -> str:
