@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
@@ -18,7 +21,7 @@ from checkers.applications.inputs import (
     sends_of,
 )
 from checkers.applications.members import handled_by_members
-from checkers.applications.not_handled import with_cause
+from checkers.applications.not_handled import handled_records, with_cause
 from checkers.applications.passing import PLACE, passing_times, times_are_known, with_times
 from checkers.classes.classify import attempt, findings_of
 from checkers.evidence.findings import is_of
@@ -30,7 +33,7 @@ from checkers.records.facts import OUTCOMES
 from checkers.sql import comparable
 from harness.model.application_meta import ApplicationMeta
 from harness.model.finding_class import FindingClass
-from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, HandledRecords
+from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG
 
 _FIRST_OUTPUTS = (
     *(*INPUT, "key", "in_topic_partition", "in_offset"),
@@ -54,18 +57,28 @@ def find(views: Views, scratch: Scratch) -> Found:
     application = views.meta.application
     if application is None:
         return Found()
-    found = _find(views, application, scratch)
+    history = cache(
+        lambda: attempt("the application's restarts and checkpoints", lambda: read_application(views))
+    )
     if not application.deliveries:
-        return found
-    handled, problem = attempt("what members handled", lambda: _handled(views, application))
-    return found.with_problems(problem).with_summary(handled=handled)
+        return _find(views, application, scratch, history)
+    handled = scratch.materialize("handled-records", handled_records(views, application))
+    found = _find(views, application, scratch, history, handled)
+    restarts = (history()[0] or ApplicationHistory()).restarts
+    of_members, problem = attempt(
+        "what members handled",
+        lambda: handled_by_members(views, application, handled, [at for at, _ in restarts]),
+    )
+    return found.with_problems(problem).with_summary(handled=of_members)
 
 
-def _handled(views: Views, application: ApplicationMeta) -> HandledRecords:
-    return handled_by_members(views, application, [at for at, _ in read_application(views).restarts])
-
-
-def _find(views: Views, application: ApplicationMeta, scratch: Scratch) -> Found:
+def _find(
+    views: Views,
+    application: ApplicationMeta,
+    scratch: Scratch,
+    history: Callable[[], tuple[ApplicationHistory | None, str | None]],
+    handled: DataFrame | None = None,
+) -> Found:
     sends = sends_of(views, repeated=views.repeated_sends != 0)
     inputs = inputs_of(views, application, sends)
     overview = _overview(views, application, inputs)
@@ -100,9 +113,13 @@ def _find(views: Views, application: ApplicationMeta, scratch: Scratch) -> Found
         yes = F.lit(True)
         columns = {"sent": yes, "in_log": yes, "offsets": F.array("out_offset")}
         all_facts = all_facts.unionByName(as_facts(_late(first, application), application, columns))
-    history, problem = attempt("the application's restarts and checkpoints", lambda: read_application(views))
-    found = _findings(all_facts, sends, views, application, history or ApplicationHistory())
-    found = found.with_problems(problem)
+    known, problem = history()
+
+    def evidence(classified: DataFrame) -> DataFrame:
+        rows = with_history(with_times(classified, views.meta), known or ApplicationHistory())
+        return with_cause(rows, views, application, handled)
+
+    found = _findings(all_facts, sends, views, evidence).with_problems(problem)
     return found.with_summary(inputs=overview["inputs"], processed=processed)
 
 
@@ -187,11 +204,7 @@ def _first_in_partitions(facts: DataFrame, outputs: DataFrame) -> DataFrame:
 
 
 def _findings(
-    facts: DataFrame,
-    sends: DataFrame,
-    views: Views,
-    application: ApplicationMeta,
-    history: ApplicationHistory,
+    facts: DataFrame, sends: DataFrame, views: Views, evidence: Callable[[DataFrame], DataFrame]
 ) -> Found:
     """Findings about inputs and their outputs (rows of `checkers.applications.facts.FACTS`); `sends` are of
     `checkers.applications.inputs.sends_of`."""
@@ -219,7 +232,5 @@ def _findings(
             "reader": F.col("instance"),
             "windows": open_windows(views.meta.windows, F.col("from_ns"), F.col("until_ns"), F.lit(False)),
         },
-        evidence=lambda classified: with_cause(
-            with_history(with_times(classified, views.meta), history), views, application
-        ),
+        evidence=evidence,
     )

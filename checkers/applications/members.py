@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from checkers.applications.inputs import INPUT
-from checkers.applications.not_handled import commits_of, handled_records
+from checkers.applications.not_handled import commits_of
 from checkers.int64 import INT64_MAX
 from checkers.journals.views import Views
 from harness.model.application_meta import ApplicationMeta
@@ -19,12 +19,11 @@ _MOST_MEMBERS = 200
 
 
 def handled_by_members(
-    views: Views, application: ApplicationMeta, restarted_ns: Sequence[int]
+    views: Views, application: ApplicationMeta, handled: DataFrame, restarted_ns: Sequence[int]
 ) -> HandledRecords:
     """What each member of an application that journals deliveries handled of each partition, and what its
-    group had committed when the next member began there. `restarted_ns` is when processes were started
-    again."""
-    handled = handled_records(views, application)
+    group had committed when the next member began there. `handled` are rows of `handled_records`,
+    `restarted_ns` is when processes were started again."""
     rows = [row.asDict() for row in _members(handled).collect()]
     committed = _committed(rows, restarted_ns, commits_of(views, application))
     members = tuple(
@@ -98,7 +97,6 @@ def _longest_gap(handled: DataFrame, sends: DataFrame) -> int | None:
     )
     before = F.lag("last").over(Window.partitionBy(F.lit(0)).orderBy("second"))
     since = F.greatest("before", F.coalesce("there", "before"))
-    gaps = seconds.withColumn("before", before).where(F.col("before").isNotNull())
-    longest = gaps.agg(F.max(F.col("first") - since).alias("gap")).collect()[0]["gap"]
-    records = seconds.agg(F.sum("records").alias("records")).collect()[0]["records"]
-    return None if (records or 0) < 2 else max(0, longest or 0)
+    gap = F.when(F.col("before").isNotNull(), F.col("first") - since)
+    row = seconds.withColumn("before", before).agg(F.max(gap), F.sum("records")).collect()[0]
+    return None if (row[1] or 0) < 2 else max(0, row[0] or 0)

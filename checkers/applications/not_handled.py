@@ -23,28 +23,30 @@ _AT = ("at_partition__", "at_offset__")
 _LOGGED = ("logged", "logged-transaction")
 
 
-def with_cause(rows: DataFrame, views: Views, application: ApplicationMeta) -> DataFrame:
+def with_cause(
+    rows: DataFrame, views: Views, application: ApplicationMeta, handled: DataFrame | None
+) -> DataFrame:
     """The rows of findings with `cause` (string, a value of `NotHandled`; null: not of this class, or the
     application journals no deliveries), and `because` (string): the same as a sentence, with times.
 
     Args:
+        handled: rows of `handled_records`; None: the application journals no deliveries.
         rows: with `finding`, `in_topic_partition`, `in_offset` and `in_log`.
     """
     none = F.lit(None).cast("string")
     without = rows.withColumns({"cause": none, "because": none})
-    if not application.deliveries:
+    if handled is None:
         return without
     asked = is_of(FindingClass.UNPROCESSED) & F.col("in_log") & F.col("in_offset").isNotNull()
-    return _of_missing(rows.where(asked), views, application).unionByName(without.where(~asked))
+    missing = _of_missing(rows.where(asked), views, commits_of(views, application), handled)
+    return missing.unionByName(without.where(~asked))
 
 
-def _of_missing(rows: DataFrame, views: Views, application: ApplicationMeta) -> DataFrame:
+def _of_missing(rows: DataFrame, views: Views, commits: DataFrame, handled: DataFrame) -> DataFrame:
     """As `with_cause`, of records in the log that were not handled."""
     keyed = rows.withColumns({_AT[0]: partition_of(F.col("in_topic_partition")), _AT[1]: F.col("in_offset")})
-    commits = commits_of(views, application)
     # A commit of offset 301 passes over all below it.
     passed = commits.select("partition", (F.col("offset") - 1).alias("passed"), "commit_ns")
-    handled = handled_records(views, application)
     later = handled.select("partition", (F.col("offset") - 1).alias("passed"), "handled_ns")
     keyed = _with_first(_with_first(keyed, passed, "commit_ns"), later, "handled_ns")
     at_once = commits.groupBy(F.col("partition").alias(_AT[0]), "commit_ns")

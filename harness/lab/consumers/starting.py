@@ -57,7 +57,8 @@ def _commit_start(bootstrap: str, group: str, partitions: list[TopicPartition]) 
 
 
 def _await_records(bootstrap: str, partitions: list[TopicPartition], records: int, start: int) -> None:
-    """Wait until these partitions have had so many records, and those below `start` of each are deleted."""
+    """Wait until these partitions have had this number of records, and those below `start` of each are
+    deleted."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "kafka-chaos-starting"})
     try:
         while True:
