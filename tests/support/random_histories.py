@@ -15,6 +15,12 @@ def examples(usual: int, side_by_side: int = 1) -> int:
     return -(-_HISTORIES // side_by_side) or usual
 
 
+def side_by_side(usual: int, of_many: int) -> int:
+    """Histories of one check: `usual`, or `of_many` where that many or more are asked for, since a
+    check takes about as long for few histories as for many."""
+    return of_many if of_many <= _HISTORIES else usual
+
+
 def many(number: int) -> settings:
     """Settings of a test that draws `number` examples: slow ones, of which none is kept for later runs."""
     return settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import itemgetter
 
 from harness.lab.suite.expectations import Expectation, between, exactly, format_value
@@ -193,18 +193,25 @@ def _slowest(run: FinishedRun, step: str, partition: int | None) -> float:
     return max(waits, default=0) / SECOND
 
 
-def faster_than_others(
-    step: str, partition: int, least: float | None = None, most: float | None = None
-) -> Expectation:
-    """By how many seconds the slowest acknowledgement of a partition is faster than that of every other one
-    (`least` None: no lower limit). Delays of all partitions, as on a busy machine, cancel out."""
+def acked_alone(step: str, partition: int, least: float = 0, most: float | None = None) -> Expectation:
+    """The longest time, in seconds, in which only records of this partition were acknowledged: from the first
+    to the last of them between two acknowledgements of other partitions. A machine that stands still holds
+    all of them up alike, which adds nothing."""
 
     def of(run: FinishedRun) -> float:
-        others = {row["partition"] for row in run.sends(step)} - {partition}
-        return min(_slowest(run, step, other) for other in others) - _slowest(run, step, partition)
+        acks = sorted(
+            (row["closed_ns"], row["partition"])
+            for row in run.sends(step)
+            if row["outcome"] == SendOutcome.ACKED
+        )
+        stretches = (
+            [at_ns for at_ns, _ in group]
+            for number, group in groupby(acks, itemgetter(1))
+            if number == partition
+        )
+        return max((stretch[-1] - stretch[0] for stretch in stretches), default=0) / SECOND
 
-    low = -3600.0 if least is None else least
-    return between(f"partition {partition} waits less than every other in {step} by", low, most, of, "s")
+    return between(f"only partition {partition} is acked in {step} for", least, most, of, "s")
 
 
 def refused_partitions(step: str, partitions: frozenset[int]) -> Expectation:

@@ -19,7 +19,7 @@ from harness.model.run import FinalRead, ReaderInfo, RunMeta
 from tests.support.builders.passed_over import findings_of_readers, history_of_log
 from tests.support.history import FINISHED, History, bounds, ns, run_meta, window, write_run
 from tests.support.oracle import deliveries
-from tests.support.random_histories import examples, many
+from tests.support.random_histories import examples, many, side_by_side
 
 pytestmark = pytest.mark.spark
 
@@ -151,8 +151,9 @@ def test_it_breaks_the_verdict(spark: SparkSession, tmp_path: Path) -> None:
     assert dict(summary.findings) == {"skipped": 1}
 
 
-GROUPS, PARTITIONS = 5, 4
-"""Partitions 0 to 4 belong to a group each, which read it from the beginning; three were added for each."""
+GROUPS, PARTITIONS = side_by_side(5, of_many=20), 4
+"""The first partitions belong to a group each, which read it from the beginning; three more were added
+for each."""
 times = st.integers(0, 12)
 later = st.integers(4, 12)
 """Most of what happens in a new partition happens after its group has begun and it was added, so that some

@@ -31,7 +31,7 @@ from tests.support.history import (
     window,
     write_run,
 )
-from tests.support.random_histories import examples, many
+from tests.support.random_histories import examples, many, side_by_side
 
 pytestmark = pytest.mark.spark
 
@@ -419,7 +419,7 @@ SENDS = st.lists(
 )
 
 
-SIDE_BY_SIDE = 20
+SIDE_BY_SIDE = side_by_side(20, of_many=80)
 """Histories of one check, each with partitions, producers and ids of its own."""
 
 

@@ -35,11 +35,11 @@ from tests.support.history import (
     write_run,
 )
 from tests.support.output_oracle import OutputFinding, counted, outputs_of, unnamed
-from tests.support.random_histories import examples, many
+from tests.support.random_histories import examples, many, side_by_side
 
 pytestmark = pytest.mark.spark
 
-SIDE_BY_SIDE = 30
+SIDE_BY_SIDE = side_by_side(30, of_many=60)
 """Histories in one run, so that one check answers for all: producers and partitions 10 apart."""
 CLASSES = ("invented", "premature", "unprocessed", "reprocessed", "reordered_output")
 

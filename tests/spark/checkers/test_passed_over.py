@@ -20,7 +20,7 @@ from harness.model.run import RunMeta
 from tests.support.builders.passed_over import LATEST, META, Written, findings_of_readers, history_of_log
 from tests.support.history import TOPIC, History, ns, run_meta, write_part, write_run
 from tests.support.oracle import deliveries
-from tests.support.random_histories import examples, many
+from tests.support.random_histories import examples, many, side_by_side
 
 pytestmark = pytest.mark.spark
 
@@ -176,8 +176,11 @@ def built(drawn: dict[str, Any], partition: int) -> History:
     return history
 
 
-@many(examples(4, 20))
-@given(drawn=st.lists(stories, min_size=20, max_size=20))
+SIDE_BY_SIDE = side_by_side(20, of_many=80)
+
+
+@many(examples(4, SIDE_BY_SIDE))
+@given(drawn=st.lists(stories, min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE))
 def test_same_as_the_oracle(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: list[dict[str, Any]]
 ) -> None:

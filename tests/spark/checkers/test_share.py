@@ -41,7 +41,7 @@ from tests.support.history import (
     write_part,
     write_run,
 )
-from tests.support.random_histories import examples, many
+from tests.support.random_histories import examples, many, side_by_side
 from tests.support.share_history import (
     GROUP,
     LIMIT,
@@ -363,7 +363,7 @@ def test_a_doubt_in_the_moment_of_a_delivery_after_the_last_answer_counts(
     assert not [kind for kind, _, _ in kinds if kind == "share_archived_unseen"]
 
 
-SIDE_BY_SIDE = 15
+SIDE_BY_SIDE = side_by_side(15, of_many=40)
 """Stories in one run, each of a share group and a partition of its own, with no other's faults."""
 
 

@@ -107,18 +107,22 @@ def test_a_stall_is_the_longest_time_without_an_ack(folder: FinishedRunFolder) -
     ) == [True, False, True, True, False]
 
 
-def test_a_partition_is_spared_if_all_others_wait_longer(folder: FinishedRunFolder) -> None:
+def test_a_partition_is_acked_alone_from_its_first_to_its_last_ack_between_those_of_others(
+    folder: FinishedRunFolder,
+) -> None:
     step = folder.step("writing", 0, 20)
-    for seq, (partition, waited) in enumerate([(0, 5.0), (0, 0.1), (1, 1.0), (2, 4.0)]):
-        folder.send(step, seq, partition=partition, sent_ns=at(1), closed_ns=at(1 + waited))
+    acks = [(0, 1.0), (1, 2.0), (1, 4.0), (1, 5.0), (2, 9.0), (1, 9.1), (1, 10.0), (0, 11.0)]
+    for seq, (partition, acked) in enumerate(acks):
+        folder.send(step, seq, partition=partition, sent_ns=at(1), closed_ns=at(acked))
     assert seen(
         folder,
-        expect_records.faster_than_others("writing", 1, 2.9, None),
-        expect_records.faster_than_others("writing", 1, 3.1, None),
-        expect_records.faster_than_others("writing", 1, None, 3.1),
-        expect_records.faster_than_others("writing", 1, None, 2.9),
-        expect_records.faster_than_others("writing", 0, None, 0.0),
-    ) == [True, False, True, False, True]
+        expect_records.acked_alone("writing", 1, 2.9),
+        expect_records.acked_alone("writing", 1, 3.1),
+        expect_records.acked_alone("writing", 1, most=3.1),
+        expect_records.acked_alone("writing", 1, most=2.9),
+        expect_records.acked_alone("writing", 0, most=0),
+        expect_records.acked_alone("writing", 3, most=0),
+    ) == [True, False, True, False, True, True]
 
 
 @pytest.mark.parametrize(
