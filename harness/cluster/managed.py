@@ -183,6 +183,11 @@ class ManagedCluster(LiveCluster):
             changes=tuple(self.changes),
         )
 
+    @property
+    def inside_bootstrap(self) -> str:
+        """`host:port` of every broker for containers on the cluster's network."""
+        return ",".join(f"{node.name}:{INTERNAL_PORT}" for node in self.nodes if node.broker)
+
     def spare_address(self, number: int) -> str:
         """A fixed address for the container `number`, from 0, beside the nodes. The engine itself gives the
         lowest free addresses to containers without a fixed one, so these are the highest."""

@@ -137,15 +137,15 @@ class RunningNodes(ProxiedNodes):
     def started_ns(self, number: int) -> int:
         """When the node's process was last started, nanoseconds since the epoch by the engine's clock; in a
         container that was never started: before the epoch."""
-        return _nanoseconds(str(self._state(number)["StartedAt"]))
+        return nanoseconds_of(str(self._state(number)["StartedAt"]))
 
     def ended_ns(self, number: int) -> int:
         """When the node's process last ended, in its present container or one that this has replaced; as
         `started_ns`."""
-        own = _nanoseconds(str(self._state(number)["FinishedAt"]))
+        own = nanoseconds_of(str(self._state(number)["FinishedAt"]))
         # Those that were replaced are stopped, and what is known of them is still true.
         earlier = (
-            _nanoseconds(container.attrs["State"]["FinishedAt"])
+            nanoseconds_of(container.attrs["State"]["FinishedAt"])
             for container in self._replaced.get(number, ())
         )
         return max((own, *earlier))
@@ -264,7 +264,7 @@ class RunningNodes(ProxiedNodes):
         return self._handles[number]
 
 
-def _nanoseconds(stamp: str) -> int:
+def nanoseconds_of(stamp: str) -> int:
     """A time of the engine ("2026-01-01T10:00:00.123Z") in nanoseconds since the epoch."""
     whole, _, fraction = stamp.rstrip("Z").partition(".")
     seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())

@@ -12,6 +12,7 @@ from harness.model.errors import located_words_of
 from workloads.applications.application_problems import application_problems, source_problems
 from workloads.groups.group_problems import commit_problems, restart_problems
 from workloads.java.drive_problems import client_problem, driving_problems, rival_problems
+from workloads.own.own_problems import own_problems
 from workloads.share.share_problems import altered_problems, share_problems
 
 # An experiment is `harness.spec.experiment.Experiment`, which imports this module.
@@ -39,8 +40,11 @@ def of_applications(experiment: Any) -> Iterator[Problem]:
 
 
 def of_clients(experiment: Any) -> Iterator[Problem]:
-    """Of settings that the client of an arm does not have."""
+    """Of settings that the client of an arm does not have, and of programs of the user's."""
     for number, arm in enumerate(experiment.arms):
+        if (own := experiment.workload_of(arm).own) is not None:
+            key = "workload.own" if arm.workload is None else f"arms[{number}].workload.own"
+            yield from own_problems(own, experiment.cluster, key)
         what = client_problem(experiment.workload_of(arm), arm.producer)
         if what is not None:
             yield Problem(f"arms[{number}].producer", f"arm {arm.name!r}: {what}")

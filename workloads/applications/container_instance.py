@@ -16,13 +16,14 @@ from docker.models.containers import Container
 from docker.types import EndpointConfig
 
 from harness.cluster.containers import capabilities, docker_engine
+from harness.cluster.containers.images import require_image
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.node_plan import Node
 from harness.model.errors import BadInput, ClusterError
 from harness.model.host.fetched import last_lines
 from harness.model.host.process_group import ProcessCommand
-from harness.model.node_layout import FIRST_APPLICATION_ID, INTERNAL_PORT
+from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 from workloads.applications.application_spec import ContainerApplication
 from workloads.applications.host_process import HostProcess
@@ -32,12 +33,7 @@ STATE = "/state"
 STOP_SECONDS = 20.0
 
 
-def bootstrap_of(cluster: ManagedCluster) -> str:
-    """`host:port` of the brokers for containers on the cluster's network."""
-    return ",".join(f"{node.name}:{INTERNAL_PORT}" for node in cluster.nodes if node.broker)
-
-
-def require_image(spec: ContainerApplication) -> None:
+def require_container(spec: ContainerApplication) -> None:
     """Check that the image is on this machine, or can be pulled, and that the files can be read.
 
     Raises:
@@ -53,21 +49,7 @@ def require_image(spec: ContainerApplication) -> None:
                 found=outside,
                 next_step="correct the path; it is relative to the folder in which kafka-chaos runs",
             )
-    client = docker_engine.connect()
-    try:
-        if docker_engine.local_image(client, spec.image) is not None:
-            return
-        refusal = docker_engine.pull(client, spec.image)
-    finally:
-        client.close()
-    if refusal is not None:
-        raise BadInput(
-            "the application's image is not available",
-            where=f"application.run.container.image: {spec.image}",
-            expected="an image on this machine, or in a registry that answers",
-            found=refusal,
-            next_step="build or load it: `docker build -t NAME .`, `docker load`",
-        )
+    require_image(spec.image, "the application", "application.run.container.image")
 
 
 class ApplicationContainers(RunningNodes):

@@ -24,8 +24,7 @@ from workloads.applications.container_instance import (
     ApplicationContainers,
     ContainerInstance,
     Instance,
-    bootstrap_of,
-    require_image,
+    require_container,
 )
 from workloads.applications.group_watch import GroupWatch
 from workloads.applications.host_process import HostProcess
@@ -78,7 +77,7 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     """
     identity_of(spec)
     if spec.run.container is not None:
-        require_image(spec.run.container)
+        require_container(spec.run.container)
     if spec.run.builtin is None:
         return Prepared(spec)
     built_in = find(spec.run.builtin)
@@ -241,7 +240,7 @@ def placeholders_of(spec: ApplicationSpec, around: Surroundings, group: str, num
     bootstrap, output_bootstrap = around.cluster.bootstrap, around.output_cluster.bootstrap
     if spec.run.container is not None:
         assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
-        state, bootstrap = Path(STATE), bootstrap_of(around.cluster)
+        state, bootstrap = Path(STATE), around.cluster.inside_bootstrap
         output_bootstrap = bootstrap  # There is no second cluster for containers.
     source = {}
     if around.source is not None:

@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.host.orphans import mark_of
-from harness.model.host.process_group import ProcessGroup
+from harness.model.host.process_group import ProcessCommand, ProcessGroup
 from harness.model.id_journal import LOG_IDS_DIR, SENT_IDS, SENT_IDS_DIR
 from harness.model.journal import RowSink
 from harness.model.program_meta import WireSettings
@@ -20,12 +22,13 @@ from harness.model.run import RecordIds
 from harness.run.arm_setting import ArmSetting
 from workloads.base import ArmClients, RunningWorkload
 from workloads.own.client_settings import Judged, corrected
+from workloads.own.container_program import ContainerProgram, ProgramImage
 from workloads.own.log_ids import log_ids
 from workloads.own.on_the_wire import weaker_on_the_wire, wire_settings
 from workloads.own.own_producers import OwnProducers
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 from workloads.own.program_command import commands_of
-from workloads.own.started_programs import StartedPrograms, describe_program
+from workloads.own.started_programs import Program, StartedPrograms, describe_program
 from workloads.own.strayed import strayed_records
 from workloads.records.config.own_producer_spec import OwnProducerSpec
 from workloads.records.journal.row_journal import RowJournal
@@ -54,7 +57,11 @@ class OwnPrograms(RunningWorkload):
     def created(self) -> None:
         arm = self._setting
         acks = arm.arm.producer.acks
-        target = ProducerTarget(arm.run_id, arm.topic, acks, arm.cluster.bootstrap, self._spec.id)
+        bootstrap = arm.cluster.bootstrap
+        if self._spec.image is not None:
+            assert isinstance(arm.cluster, ManagedCluster), "checked when the experiment was made"
+            bootstrap = arm.cluster.inside_bootstrap
+        target = ProducerTarget(arm.run_id, arm.topic, acks, bootstrap, self._spec.id)
         self._folder.create(target)
 
     def connect(self, clients: ArmClients, stack: ExitStack) -> None:  # noqa: ARG002
@@ -66,17 +73,23 @@ class OwnPrograms(RunningWorkload):
         if not commands:
             report_notice(block(arm.arm.name, arm.workload_spec.producers, variables))
             return
-        mark = mark_of(arm.cluster.name, arm.topic)
-        programs = []
-        for number, command in enumerate(commands):
-            name = f"program of producer {number}" if spec.one_each else "program"
-            log = self._folder.path / f"program-{number}.log"
-            programs.append(
-                ProcessGroup(name, command, log, mark, noun="program", key="`command` below `own`")
-            )
-        self.started = StartedPrograms(programs)
+        self.started = StartedPrograms(
+            [self._program(number, command) for number, command in enumerate(commands)]
+        )
         stack.callback(self.started.remove)
         self.started.start()
+
+    def _program(self, number: int, command: ProcessCommand) -> Program:
+        """The program with this number, not started yet."""
+        cluster, spec, path = self._setting.cluster, self._spec, self._folder.path.resolve()
+        name = f"program of producer {number}" if spec.one_each else "program"
+        log = path / f"program-{number}.log"
+        if spec.image is None:
+            mark = mark_of(cluster.name, self._setting.topic)
+            return ProcessGroup(name, command, log, mark, noun="program", key="`command` below `own`")
+        assert isinstance(cluster, ManagedCluster), "checked when the experiment was made"
+        read = tuple(Path(folder).resolve() for folder in spec.folders)
+        return ContainerProgram(name, command, ProgramImage(spec.image, (path,), read), log, cluster)
 
     def also_read(self, topic: str) -> AlsoWritten | None:
         place = self._spec.id

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.cluster.containers.images import require_image
 from harness.model.errors import BadInput
 from harness.model.host.process_group import ProcessCommand
 from workloads.own.producer_folder import (
@@ -49,8 +50,21 @@ def check_program(spec: OwnProducerSpec, where: str) -> None:
     """Refuse a program that this machine does not have; `where` names the arm.
 
     Raises:
-        BadInput: it is not found, or cannot be executed.
+        BadInput: it is not found, or cannot be executed; or its image or a folder is missing.
+        PrerequisiteMissing: it has an image, and there is no container engine.
     """
+    if spec.image is not None:
+        for folder in spec.folders:
+            if not Path(folder).is_dir():
+                raise BadInput(
+                    "a folder for the program's container is missing",
+                    where=f"{where}: `folders` below `own`",
+                    expected="a folder of this machine",
+                    found=folder,
+                    next_step="correct the path; it is relative to the folder in which kafka-chaos runs",
+                )
+        require_image(spec.image, "the program", f"{where}: `image` below `own`")
+        return
     search = spec.env.get("PATH", os.environ.get("PATH"))
     # What holds a placeholder is known once there is a run.
     if spec.command is None or "{" in spec.command[0] + (search or ""):

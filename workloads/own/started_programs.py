@@ -9,21 +9,25 @@ from harness.model.errors import BadInput
 from harness.model.host.process_group import STOP_SECONDS, ProcessGroup
 from harness.model.polling import poll_within
 from harness.model.program_meta import ProgramMeta
+from workloads.own.container_program import ContainerProgram
 
 EXIT_SECONDS = 2.0
 """How long a program may take to end by itself once nothing more is expected of it."""
 _WATCH_SECONDS = 0.1
 
 
+Program = ProcessGroup | ContainerProgram
+
+
 class StartedPrograms:
     """Programs of one arm. `start` starts them, `stop` ends them gracefully, `remove` at once."""
 
-    def __init__(self, programs: Sequence[ProcessGroup]) -> None:
+    def __init__(self, programs: Sequence[Program]) -> None:
         self._programs = tuple(programs)
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._stopped: set[ProcessGroup] = set()
-        self._failed: dict[ProcessGroup, str] = {}
+        self._stopped: set[Program] = set()
+        self._failed: dict[Program, str] = {}
         self._watcher = threading.Thread(target=self._watch, name="own programs", daemon=True)
 
     def start(self) -> None:
@@ -81,7 +85,7 @@ class StartedPrograms:
         with self._lock:
             return tuple(map(self._meta, self._programs))
 
-    def _meta(self, program: ProcessGroup) -> ProgramMeta:
+    def _meta(self, program: Program) -> ProgramMeta:
         failed, running = self._failed.get(program), program.is_running()
         return ProgramMeta(
             name=program.name,

@@ -72,6 +72,36 @@ def present(client: DockerClient, reference: str) -> ImageInfo | None:
     return None if image is None else _info(image, reference, "local")
 
 
+def refusal_of(reference: str) -> str | None:
+    """Pull an image unless it is on this machine; returns why it cannot be had, None: it is there.
+
+    Raises:
+        PrerequisiteMissing: there is no container engine.
+    """
+    client = connect()
+    try:
+        return None if local_image(client, reference) is not None else pull(client, reference)
+    finally:
+        client.close()
+
+
+def require_image(reference: str, whose: str, where: str) -> None:
+    """Pull an image that a user has named, unless it is here; a message names `whose` it is, and `where`.
+
+    Raises:
+        BadInput: it is neither here nor in a registry that answers.
+        PrerequisiteMissing: there is no container engine.
+    """
+    if (refusal := refusal_of(reference)) is not None:
+        raise BadInput(
+            f"the image of {whose} is not available",
+            where=f"{where}: {reference}",
+            expected="an image on this machine, or in a registry that answers",
+            found=refusal,
+            next_step="build or load it: `docker build -t NAME .`, `docker load`",
+        )
+
+
 def _by_version(client: DockerClient, version: str) -> ImageInfo:
     official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
     if (here := local(client, version)) is not None:

@@ -64,7 +64,8 @@ class ClientSpec(Frozen):
     """A client library, and a program that sends with it.
 
     `package` is its name in its `registry`, of which `version` is installed unless another one is asked for.
-    `needs` are the commands that this machine must have. The files of the program are copied into a folder,
+    `needs` are the commands that this machine must have; without one of them the program is installed and
+    started in containers of `image`, if there is one. The files of the program are copied into a folder,
     with the file for journals of its `language`; there `install` is carried out, command by command, and
     `command` starts the program, and that of `consumer` one that consumes. Commands may hold `{folder}`,
     `{python}` and `{version}`.
@@ -79,6 +80,7 @@ class ClientSpec(Frozen):
     install: tuple[Command, ...] = ()
     command: Command
     env: dict[str, str] = {}
+    image: str | None = None
     modes: dict[Modes, ClientMode] = Field(min_length=1)
     consumer: ConsumerSpec | None = None
     notes: str = ""

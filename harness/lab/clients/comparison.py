@@ -23,7 +23,7 @@ _JOINT = "_"
 @dataclass(frozen=True, slots=True)
 class ClientArm:
     """One client in one mode, and what starts its program. `fixed` are environment variables of it, `says` is
-    what a user writes for this mode."""
+    what a user writes for this mode. With an `image` it runs in a container, which may read `folders`."""
 
     client: str
     mode: str
@@ -31,6 +31,8 @@ class ClientArm:
     fixed: Mapping[str, str] = field(default_factory=dict)
     order: Literal["sent", "none"] = "sent"
     says: str = ""
+    image: str | None = None
+    folders: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -71,6 +73,8 @@ def arms_of_client(client: InstalledClient, modes: Sequence[str] = ()) -> tuple[
             {**python, **client.env, "KAFKA_CHAOS_MODE": mode},
             how.order,
             how.says,
+            client.image,
+            (str(client.folder),) if client.image is not None else (),
         )
         for mode, how in client.named.spec.modes.items()
         if not modes or mode in modes
@@ -126,5 +130,7 @@ def _arm(arm: ClientArm, load: Load) -> dict[str, Any]:
         "env": {name: text.replace("{", "{{").replace("}", "}}") for name, text in env.items()},
         "close_seconds": load.close_seconds,
         "order": arm.order,
+        "image": arm.image,
+        "folders": arm.folders,
     }
     return {"name": arm.name, "workload": {"client": "own", "own": own}}

@@ -44,9 +44,13 @@ class Comparison(Frozen):
             started_ns=time.time_ns(),
             repeat=options.repeat,
             titles=dict(titles),
-            says={f"{arm.client} {arm.mode}": arm.says for arm in arms},
+            says={f"{arm.client} {arm.mode}": _says(arm) for arm in arms},
             left_out=dict(left_out),
         )
+
+
+def _says(arm: ClientArm) -> str:
+    return arm.says + ("" if arm.image is None else f" (in a container of {arm.image})")
 
 
 class ClientsResult(Comparison):

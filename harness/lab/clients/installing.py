@@ -6,14 +6,17 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from harness.cluster.containers.images import refusal_of
 from harness.lab.clients.client import CLIENT, ClientSpec, filled_in
+from harness.lab.clients.install_container import Carry, in_container
 from harness.model.config.built_in_files import built_in_files
 from harness.model.errors import BadInput, PrerequisiteMissing
 from harness.model.host.fetched import cache_folder, fetching, last_lines
@@ -24,7 +27,7 @@ _JOURNAL_FOLDERS = {"go": "kafkachaos", "rust": "src"}
 """Where the file for journals goes, if its language wants it below the program's folder."""
 _HANDLERS = {"go": "consumer/handler.go", "javascript": "handler.mjs", "python": "handler.py"}
 """The file that programs that consume share with others of their language, and where it goes."""
-_INSTALL_SECONDS = 3600
+_SECONDS = 3600
 TOOLCHAINS = {
     "go": "golang-go",
     "node": "nodejs",
@@ -57,10 +60,11 @@ class NamedClient:
 
 @dataclass(frozen=True, slots=True)
 class InstalledClient:
-    """A client library whose program stands ready in `folder`."""
+    """A client library whose program stands ready in `folder`, for a container of `image` if there is one."""
 
     named: NamedClient
     folder: Path
+    image: str | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -107,33 +111,49 @@ def missing_tools(spec: ClientSpec) -> tuple[str, ...]:
     return tuple(name for name in spec.needs if shutil.which(name) is None)
 
 
+def require_tools(spec: ClientSpec, name: str, image: str | None = None) -> None:
+    """Refuse a client whose tools this machine does not have, unless containers of `image` can have them.
+
+    Raises:
+        PrerequisiteMissing: one is missing, and so is the image.
+    """
+    missing = missing_tools(spec)
+    refusal = refusal_of(image) if missing and image is not None else None
+    if missing and (image is None or refusal is not None):
+        packages = " ".join(TOOLCHAINS.get(one, one) for one in missing)
+        raise PrerequisiteMissing(
+            f"the client {name} needs {' and '.join(missing)}",
+            found=f"no {' and no '.join(missing)} on PATH"
+            + (f", no image {image}: {refusal}" if image is not None else ""),
+            next_step=f"install {packages} (Debian's package names), or leave the client out",
+        )
+
+
 def install(named: NamedClient) -> InstalledClient:
-    """Install a client's program, unless it was installed before from the same files.
+    """Install a client's program, unless it was installed before from the same files; in a container, if a
+    command that it needs is missing and it has an image.
 
     Raises:
         PrerequisiteMissing: a command that it needs is missing, or a command of `install` failed: the
             package cannot be had, or has no such version.
     """
     what, spec = f"{named.name} {named.version}", named.spec
-    if missing := missing_tools(spec):
-        packages = " ".join(TOOLCHAINS.get(one, one) for one in missing)
-        raise PrerequisiteMissing(
-            f"the client {named.name} needs {' and '.join(missing)}",
-            found=f"no {' and no '.join(missing)} on PATH",
-            next_step=f"install {packages} (Debian's package names), or leave the client out",
-        )
+    require_tools(spec, named.name, spec.image)
+    image = spec.image if missing_tools(spec) else None
     files = dict(_files(named))
-    folder = cache_folder("clients") / f"{named.name}-{named.version}-{_fingerprint(spec, files)}"
+    folder = cache_folder("clients") / f"{named.name}-{named.version}-{_fingerprint(spec, files, image)}"
     if not folder.is_dir():
-        report_progress(f"installing {what}")
+        report_progress(f"installing {what}" + (f" in a container of {image}" if image is not None else ""))
         with fetching(folder) as fetched:
             fetched.mkdir()
             for path, content in files.items():
                 (fetched / path).parent.mkdir(parents=True, exist_ok=True)
                 (fetched / path).write_bytes(content)
-            for command in spec.install:
-                _carry_out(filled_in(command, values_for(fetched, named.version)), fetched, what)
-    return InstalledClient(named, folder)
+            commands = [filled_in(command, values_for(fetched, named.version)) for command in spec.install]
+            with _here(fetched) if image is None else in_container(image, fetched, what, _SECONDS) as carry:
+                for command in commands:
+                    _refuse_failure(carry(command), command, what)
+    return InstalledClient(named, folder, image)
 
 
 def values_for(folder: Path, version: str) -> Mapping[str, str]:
@@ -163,27 +183,37 @@ def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield prefix + entry.name, entry.read_bytes()
 
 
-def _fingerprint(spec: ClientSpec, files: Mapping[str, bytes]) -> str:
-    """Changes with the program and with how it is installed."""
-    digest = hashlib.sha256(repr((spec.install, sys.version_info[:2])).encode())
+def _fingerprint(spec: ClientSpec, files: Mapping[str, bytes], image: str | None) -> str:
+    """Changes with the program and with how and where it is installed."""
+    where = sys.version_info[:2] if image is None else image
+    digest = hashlib.sha256(repr((spec.install, where)).encode())
     for path, content in files.items():
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:12]
 
 
-def _carry_out(command: tuple[str, ...], folder: Path, what: str) -> None:
-    """A command of an installation, in the program's folder.
+@contextmanager
+def _here(folder: Path) -> Iterator[Carry]:
+    """Commands are carried out on this machine, in `folder`."""
+
+    def carry(command: Sequence[str]) -> str | None:
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        return last_lines(done.stdout + done.stderr) if done.returncode else None
+
+    yield carry
+
+
+def _refuse_failure(found: str | None, command: Sequence[str], what: str) -> None:
+    """Refuse a client of whose installation a command failed.
 
     Raises:
         PrerequisiteMissing: it failed, or took longer than an hour.
     """
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS
-        )
-        found = last_lines(done.stdout + done.stderr) if done.returncode else None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        found = str(error)
     if found is not None:
         raise PrerequisiteMissing(
             f"{what} cannot be installed",

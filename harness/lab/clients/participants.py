@@ -144,7 +144,9 @@ def toolchains() -> Prerequisite:
         state="limited" if missing else "ok",
         found=found + (f"; no {', '.join(missing)}" if missing else ""),
         needed_for="kafka-chaos clients",
-        remedy=f"install {packages}; without: no {', '.join(without)}" if missing else "",
+        remedy=f"install {packages}; without: {', '.join(without)} in containers, if images can be pulled"
+        if missing
+        else "",
     )
 
 
@@ -162,10 +164,16 @@ def client_rows() -> list[dict[str, str]]:
                 "modes": ", ".join(spec.modes),
                 "consumes": ", ".join(spec.consumer.modes) if spec.consumer is not None else "-",
                 "needs": ", ".join(spec.needs) or "-",
-                "here": f"no {', '.join(missing)}" if missing else "yes",
+                "here": _here(missing, spec.image),
             }
         )
     return rows
+
+
+def _here(missing: Sequence[str], image: str | None) -> str:
+    if not missing:
+        return "yes"
+    return f"no {', '.join(missing)}" + (f"; in a container of {image}" if image is not None else "")
 
 
 def fault_rows() -> list[dict[str, str]]:

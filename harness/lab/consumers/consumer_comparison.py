@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.lab.clients.client import Committer
 from harness.lab.clients.comparison import ClientArm, importable
-from harness.lab.clients.installing import InstalledClient
+from harness.lab.clients.installing import InstalledClient, require_tools
 from harness.lab.consumers.situation import ConsumerSituation
 from harness.spec.experiment import Experiment
 
@@ -33,10 +33,16 @@ class ConsumerArm(ClientArm):
 
 
 def consumer_arms(client: InstalledClient, modes: Sequence[str] = ()) -> tuple[ConsumerArm, ...]:
-    """The arms of a client that consumes, in these modes; none named: in all that it has."""
+    """The arms of a client that consumes, in these modes; none named: in all that it has.
+
+    Raises:
+        PrerequisiteMissing: it was installed in a container; programs that consume run on this machine.
+    """
     consumer = client.named.spec.consumer
     if consumer is None:
         return ()
+    if client.image is not None:
+        require_tools(client.named.spec, client.named.name)
     return tuple(
         ConsumerArm(
             client.named.label,

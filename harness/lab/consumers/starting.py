@@ -1,7 +1,7 @@
 """Starts a consumer when its input is there: `python -m harness.lab.consumers.starting COMMAND ...`.
 
 The first member commits offset 0 for its group, so that every client begins there, whatever its
-auto.offset.reset; then this process becomes the program.
+auto.offset.reset; then this process becomes the program. One that is started again waits a little first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from confluent_kafka.admin import AdminClient
 
 _SECONDS = 60.0
 _EVERY_SECONDS = 0.1
+_AGAIN_SECONDS = 3.0
+"""What starts a program again elsewhere waits, too."""
 _REQUEST_SECONDS = 10.0
 
 
@@ -25,7 +27,10 @@ def main(command: list[str]) -> None:
     deliveries = Path(environment["KAFKA_CHAOS_DELIVERIES"])
     deliveries.mkdir(parents=True, exist_ok=True)
     bootstrap, topic = environment["KAFKA_CHAOS_BOOTSTRAP"], environment["KAFKA_CHAOS_TOPIC"]
-    if not any(deliveries.iterdir()):
+    if any(deliveries.iterdir()):
+        # A program that ends while its broker is down would use up its restarts before the broker is back.
+        time.sleep(_AGAIN_SECONDS)
+    else:
         partitions = [
             TopicPartition(topic, number) for number in range(int(environment["KAFKA_CHAOS_PARTITIONS"]))
         ]

@@ -44,6 +44,10 @@ class OwnProducerSpec(Frozen):
     overtake each other inside the client, idempotent or not (kafkajs, platformatic, rskafka). With
     `order: none` records of such a client that are late are counted and break no verdict; with `sent` they
     do, if the producer is idempotent or has one request in flight.
+
+    With `image` the program runs in a container on the cluster's network, as this process's user:
+    `{bootstrap}` is then the brokers' address there. It sees `{journal}` and the folders of `folders` (read
+    only) under the same paths.
     """
 
     transactional: bool = False
@@ -59,6 +63,10 @@ class OwnProducerSpec(Frozen):
     env: dict[str, str] = Field(
         default_factory=dict, description="environment variables of the program, beside those of this process"
     )
+    image: str | None = Field(
+        None, min_length=1, description="container image that the program runs in; absent: on this machine"
+    )
+    folders: tuple[str, ...] = Field((), description="folders of this machine that its container may read")
     close_seconds: float | None = Field(
         None,
         ge=1,
@@ -70,9 +78,12 @@ class OwnProducerSpec(Frozen):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.command is None:
-            if self.env:
-                raise ValueError("`env` is that of the program that `command` starts: name that, too")
+            for name in ("env", "image", "folders"):
+                if getattr(self, name):
+                    raise ValueError(f"`{name}` is that of the program that `command` starts: name that, too")
             return self
+        if self.folders and self.image is None:
+            raise ValueError("`folders` are those of a container: name its `image`, too")
         if not self.command[0].strip():
             raise ValueError("`command` begins with the program, and it is empty")
         check_passable(self.command, self.env)

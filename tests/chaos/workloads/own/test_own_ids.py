@@ -3,11 +3,15 @@ of it once, and the orders are named."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
+from typer.testing import CliRunner
 
+from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.finding_class import FindingClass
 from harness.model.result import VerdictWord
@@ -95,3 +99,31 @@ def test_an_order_that_was_sent_again_is_found_by_its_number(cluster: ManagedClu
         assert "; sent again: producer 0 seq " in row["detail"]
     # Some were sent when the leader had just gone on, and had to work through what had waited.
     assert "pause-1" in {row["windows"] for row in sent_again}
+
+
+def test_a_list_of_orders_is_compared_with_a_topic(cluster: ManagedCluster, tmp_path: Path) -> None:
+    """Of the acknowledged orders 9 is not in the topic, 7 is there twice; 11 timed out and is there, and 500
+    has no line."""
+    admin = cluster.admin()
+    admin.create("orders-of-a-list", partitions=2, replication_factor=3, config={})
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for order in (*(number for number in range(200) if number != 9), 7, 500):
+        producer.produce("orders-of-a-list", json.dumps({"order": {"id": f"order-{order}"}}))
+    assert producer.flush(60) == 0
+    rows = [f"order-{number},{'timeout' if number == 11 else 'ok'}" for number in range(200)]
+    (tmp_path / "sent.csv").write_text("\n".join(("order_id,outcome", *rows)) + "\n")
+    folder = tmp_path / "run"
+    place = ["--id", "order_id", "--received-id", "json:order.id", "--folder", str(folder)]
+    read = ["--topic", "orders-of-a-list", "--bootstrap-servers", cluster.bootstrap]
+    for arguments, code in (
+        (["import-ids", "--sent", str(tmp_path / "sent.csv"), *place, *read], 0),
+        (["check", str(folder)], 1),
+    ):
+        done = CliRunner().invoke(app, [*arguments, "--quiet"])
+        assert done.exit_code == code, done.output
+    assert {(row["finding"], row["id"]) for row in findings_of(folder)} == {
+        ("lost_id", "order-9"),
+        ("duplicate_id", "order-7"),
+        ("phantom_id", "order-500"),
+    }
+    admin.delete("orders-of-a-list")

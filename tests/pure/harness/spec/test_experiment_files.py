@@ -403,6 +403,20 @@ def test_the_command_line_goes_over_the_file() -> None:
         overridden(experiment, ClusterOptions(profile="slow"))
 
 
+@pytest.mark.parametrize(
+    ("cluster", "says"),
+    [
+        ("{existing: {bootstrap_servers: 'h:1'}}", "a container needs the network of a cluster that"),
+        ("{security: {tls: true}}", "a container has no certificates of a cluster with"),
+    ],
+)
+def test_a_program_in_a_container_needs_a_cluster_of_ours_without_security(cluster: str, says: str) -> None:
+    own = GOOD + "workload: {client: own, own: {command: [a], image: i}}\n"
+    assert parse(own, "x.yaml").workload.own is not None
+    with pytest.raises(BadInput, match=says):
+        parse(own + f"cluster: {cluster}\n", "x.yaml")
+
+
 def test_an_arm_may_have_its_own_workload_and_readers() -> None:
     made = load("transactions")
     transactional, plain = made.arms

@@ -26,8 +26,7 @@ from workloads.applications.container_instance import (
     ApplicationContainers,
     _archive,
     _below,
-    bootstrap_of,
-    require_image,
+    require_container,
 )
 from workloads.applications.launch import (
     Prepared,
@@ -165,7 +164,7 @@ def test_a_built_in_reads_what_it_reads(name: str, given: dict[str, str] | None,
 def test_a_file_for_a_container_that_is_not_there() -> None:
     spec = ContainerApplication(image="i", files={"/app/x": "no/such/file"})
     with pytest.raises(BadInput, match="a file for the application's container cannot be read"):
-        require_image(spec)
+        require_container(spec)
 
 
 def test_what_a_container_is_given_and_what_is_taken_from_it(tmp_path: Path) -> None:
@@ -188,8 +187,10 @@ def test_a_container_reaches_brokers_inside_the_network() -> None:
         SimpleNamespace(name="broker-1", broker=True),
         SimpleNamespace(name="broker-2", broker=True),
     ]
-    cluster = cast(ManagedCluster, SimpleNamespace(nodes=nodes))
-    assert bootstrap_of(cluster) == "broker-1:9094,broker-2:9094"
+    cluster: Any = SimpleNamespace(nodes=nodes)
+    inside = ManagedCluster.inside_bootstrap.fget
+    assert inside is not None
+    assert inside(cluster) == "broker-1:9094,broker-2:9094"
 
 
 @pytest.mark.parametrize(

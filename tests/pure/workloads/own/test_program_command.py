@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.cluster.containers import images
 from harness.model.errors import BadInput
 from harness.run.workloads import check_settings_of
 from harness.spec.experiment_files import parse
@@ -66,6 +67,21 @@ def test_a_program_that_is_not_there_is_refused(spec: dict[str, Any], found: str
 @pytest.mark.parametrize("command", [("sh",), (sys.executable,), ("{journal}/made-later",), None])
 def test_a_program_that_is_there_or_is_made_later_is_not(command: tuple[str, ...] | None) -> None:
     check_program(OwnProducerSpec(command=command), "here")
+
+
+def test_a_program_in_a_container_is_not_looked_for_here_but_its_image_and_folders_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"known": None, "other": "no registry answered"}
+    monkeypatch.setattr(images, "refusal_of", known.__getitem__)
+    command = ("no-such-program-of-mine",)
+    check_program(OwnProducerSpec(command=command, image="known", folders=(str(tmp_path),)), "arm y")
+    with pytest.raises(BadInput, match="the image of the program is not available") as refused:
+        check_program(OwnProducerSpec(command=command, image="other"), "arm y")
+    assert "arm y: `image` below `own`: other" in str(refused.value)
+    missing = str(tmp_path / "missing")
+    with pytest.raises(BadInput, match="a folder for the program's container is missing"):
+        check_program(OwnProducerSpec(command=command, image="known", folders=(missing,)), "arm y")
 
 
 def test_a_run_looks_for_its_programs_before_anything_starts() -> None:

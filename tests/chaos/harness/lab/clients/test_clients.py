@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from harness.cluster.containers import docker_engine, images
 from harness.lab.clients.client_run import ClientRun
 from harness.lab.clients.comparison import ClientArm, Load
+from harness.lab.clients.installing import install, named_client
 from harness.lab.clients.participants import chosen_faults, participants
 from harness.lab.clients.runner import compare_clients, new_comparison
 from harness.model.defaults import DEFAULT_VERSION
@@ -63,3 +66,41 @@ def test_the_answer_to_each_client_is_lost_once(arms: tuple[ClientArm, ...], res
     runs = compared("lost-answer", arms[:2], results)
     assert (runs["default"].verdict, runs["default"].duplicates) == (VerdictWord.VALID, 0)
     assert runs["acks=1"].duplicates >= 1
+
+
+IN_A_CONTAINER = """
+title: The Java client in a container
+language: java
+registry: none
+package: ours
+version: 4.4.0
+needs: [no-such-tool]
+image: {image}
+install: [["true"]]
+command: [java, -cp, "{{folder}}/classes:{{folder}}/jars/*", SendingProgram, "{{version}}"]
+modes:
+  default: {{says: "new KafkaProducer<>(...)"}}
+"""
+
+
+def test_a_client_without_its_tools_sends_from_a_container(tmp_path: Path, results: Path) -> None:
+    """Its program is the Java client's, which is built here, since the image of Kafka has no compiler."""
+    engine = docker_engine.connect()
+    built = install(named_client("java"))
+    shutil.copytree(built.folder, tmp_path / "ours")
+    (tmp_path / "ours.yaml").write_text(IN_A_CONTAINER.format(image=images.resolve(engine).reference))
+    arms, left_out = participants([str(tmp_path / "ours.yaml")], [], None, "own")
+    assert left_out == {}
+    assert [arm.image for arm in arms] == [images.resolve(engine).reference]
+    runs = [compared(fault, arms, results)["default"] for fault in ("none", "kill")]
+    for run in runs:
+        assert run.verdict is VerdictWord.VALID, run
+        assert (run.acks, run.idempotent) == ("all", True)
+        assert run.acked > 500
+        assert (run.lost, run.duplicates, run.failures) == (0, 0, 0)
+    assert runs[0].wire == "acks=all, producer id", "proxies see it"
+    logs = list(results.glob("clients-*/**/producers/program-0.log"))
+    assert len(logs) == 2, "what it has printed is kept"
+    label = {"label": docker_engine.APPLICATION_LABEL}
+    assert engine.containers.list(all=True, filters=label) == [], "none is left"
+    engine.close()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.lab.clients import installing
 from harness.lab.clients.client import CLIENT, ClientSpec, filled_in
 from harness.lab.clients.fault import CLIENT_FAULT
 from harness.lab.clients.installing import TOOLCHAINS, install, named_client
@@ -114,6 +118,33 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: p
     with pytest.raises(PrerequisiteMissing, match="the client ours needs cargo and go") as refused:
         install(named_client(own(tmp_path, needs="cargo, go")))
     assert "install cargo golang-go" in str(refused.value)
+
+
+def test_a_client_with_an_image_is_installed_in_a_container_where_a_tool_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, ...]] = []
+
+    @contextmanager
+    def container(image: str, folder: Path, whose: str, seconds: int) -> Iterator[Any]:  # noqa: ARG001
+        yield lambda command: done.append((image, *command)) or (None if len(done) < 4 else "disk is full")
+
+    refusals: dict[str, str | None] = {"golang:1": None}
+    monkeypatch.setattr(installing, "in_container", container)
+    monkeypatch.setattr(installing, "refusal_of", refusals.__getitem__)
+    path = Path(own(tmp_path, needs="no-such-tool"))
+    path.write_text(path.read_text() + "image: 'golang:1'\n")
+    mine = install(named_client(str(path)))
+    assert mine.image == "golang:1"
+    assert [command[0] for command in done] == ["golang:1", "golang:1"]
+    assert not (mine.folder / "built").exists(), "not on this machine"
+    with pytest.raises(PrerequisiteMissing, match="cannot be installed") as failed:
+        install(named_client(f"{path}@2.0"))
+    assert "disk is full" in str(failed.value)
+    refusals["golang:1"] = "no registry answered"
+    with pytest.raises(PrerequisiteMissing, match="the client ours needs no-such-tool") as refused:
+        install(named_client(str(path)))
+    assert "no no-such-tool on PATH, no image golang:1: no registry answered" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
 
-from harness.lab.consumers.consumer_comparison import ConsumerArm, consumer_experiments
+from harness.lab.clients.installing import InstalledClient, named_client
+from harness.lab.consumers.consumer_comparison import ConsumerArm, consumer_arms, consumer_experiments
 from harness.lab.consumers.consumer_page import consumers_junit, consumers_page, write_consumer_pages
 from harness.lab.consumers.consumer_participants import chosen_situations, consuming_participants
 from harness.lab.consumers.consumer_result import CONSUMERS_FILE, ConsumersResult, load_consumers
@@ -16,7 +18,7 @@ from harness.lab.consumers.consumer_run import ConsumerRun, consumer_run
 from harness.lab.consumers.situation import SITUATION
 from harness.many.run_store import RunStore
 from harness.model.application_meta import ApplicationMeta
-from harness.model.errors import BadInput, JournalError
+from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
 from harness.model.finding_class import FindingClass
 from harness.model.result import HandledRecords, MemberRecords, NotHandled, VerdictWord
 from harness.report.page import markdown
@@ -29,6 +31,16 @@ ARMS = (
     ConsumerArm("quick", "default", ("quick",), session_seconds=10),
     ConsumerArm("quick", "poll", ("quick", "--poll"), {"KAFKA_CHAOS_MODE": "poll"}, session_seconds=10),
 )
+
+
+def test_a_client_that_was_installed_in_a_container_does_not_consume_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _tool: None)
+    named = named_client("kafkajs")
+    assert [one.mode for one in consumer_arms(InstalledClient(named, tmp_path))] == ["default", "each-batch"]
+    with pytest.raises(PrerequisiteMissing, match="the client kafkajs needs node and npm"):
+        consumer_arms(InstalledClient(named, tmp_path, "node:22"))
 
 
 def ran(client: str = "one", situation: str = "stopped", **more: Any) -> ConsumerRun:

@@ -57,6 +57,8 @@ def test_other_braces_are_the_programs(text: str, becomes: str) -> None:
         ({"command": ["shop"], "env": {"": "x"}}, "cannot be the name of an environment variable"),
         ({"command": ["shop"], "env": {"KAFKA_CHAOS_RUN": "1"}}, "the run sets KAFKA_CHAOS_RUN itself"),
         ({"env": {"X": "1"}}, "`env` is that of the program that `command` starts"),
+        ({"image": "node:22"}, "`image` is that of the program that `command` starts"),
+        ({"command": ["shop"], "folders": ["/x"]}, "`folders` are those of a container"),
         ({"close_seconds": 0}, "greater than or equal to 1"),
         ({"close_seconds": 3601}, "less than or equal to 3600"),
     ],
