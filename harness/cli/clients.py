@@ -97,7 +97,8 @@ def clients(
 
     Each client is a small program with the library's defaults, installed from its registry with a pinned
     version. All programs write side by side, so all meet the same fault. `--command` puts a program of
-    yours beside them. A client whose toolchain is missing is left out, and said to be.
+    yours beside them. A client whose toolchain is missing runs in a container, or is left out, and said to
+    be, where its image cannot be pulled.
 
     With `--consumers` the programs consume: they are killed, stopped or fail in the midst of what they were
     given, and the table says what each has skipped for good or handled twice, and whose doing it was.

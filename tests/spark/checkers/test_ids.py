@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -426,12 +427,13 @@ SIDE_BY_SIDE = side_by_side(20, of_many=80)
 @many(examples(3, SIDE_BY_SIDE))
 @given(
     stories=st.lists(SENDS, min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE),
-    places=st.randoms(use_true_random=False),
+    seed=st.integers(0, 1000),
     times=st.integers(1, 2),
 )
 def test_same_as_the_oracle(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, stories: Any, places: Any, times: int
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, stories: Any, seed: int, times: int
 ) -> None:
+    places = Random(seed)
     folder = tmp_path_factory.mktemp("ids")
     meta = meta_of(times).model_copy(update=of_partitions(2 * SIDE_BY_SIDE))
     told = [built(number, sends, places) for number, sends in enumerate(stories)]
@@ -442,7 +444,7 @@ def test_same_as_the_oracle(
     assert found == expected(known, times)
 
 
-def built(number: int, sends: Any, places: Any) -> tuple[History, list[Row]]:
+def built(number: int, sends: Any, places: Random) -> tuple[History, list[Row]]:
     """A history, and its sends for the oracle."""
     history = History(producer=2 * number, partition=2 * number)
     next_seq, told, offsets = defaultdict[int, int](int), list[Row](), list(range(60))
