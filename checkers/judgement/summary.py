@@ -163,8 +163,9 @@ _SAME_OFFSET = {
 _NO_FAULT = {
     FindingClass.UNPROCESSED.value: f"{NO_FAULT}: the application passed over it",
     FindingClass.REPROCESSED.value: f"{NO_FAULT} between its first output and its last one",
+    FindingClass.DUPLICATE_ID.value: f"{NO_FAULT} between its first send and its last report",
 }
-"""What is said of findings about outputs for which no fault can be the reason."""
+"""What is said of findings for which no fault can be the reason."""
 
 
 def _no_fault(group: BlameGroup) -> str:

@@ -52,9 +52,10 @@ def answer_rows(answer: pa.Table) -> list[dict[str, Any]]:
 
 
 def csv_text(answer: pa.Table) -> str:
-    """The rows as CSV (RFC 4180) with a header: nothing for null, arrays as JSON."""
+    """The rows as CSV with a header (RFC 4180, but lines end with a line feed alone): nothing for null,
+    arrays as JSON."""
     text = io.StringIO()
-    writer = csv.writer(text)
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(answer.column_names)
     for row in answer_rows(answer):
         writer.writerow(

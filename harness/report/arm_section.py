@@ -199,6 +199,8 @@ def cell_evidence(arm: ArmResult) -> dict[str, Section]:
         where = f"`{arm.folder}/{OUTPUTS_DIR}/` has a row for each output and input that made it."
         of["processed"] = (Text(sentence), Text(where, note=True))
         of |= {name: _findings(arm, summary, FindingClass(name)) for name in arms_table.OF_APPLICATIONS[1:]}
+    if arm.meta.ids is not None:
+        of |= {name: _findings(arm, summary, FindingClass(name)) for name in arms_table.OF_IDS}
     return {name: section(f"{arm.folder}: {name}", *blocks) for name, blocks in of.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from checkers import parse_promise
@@ -34,12 +35,15 @@ COLUMNS = (
 COUNTS = COLUMNS[1:7]
 OF_APPLICATIONS = ("processed", "unprocessed", "reprocessed")
 """Further columns, behind `duplicates`, if an arm has an application."""
-_ALL_COUNTS = (*COUNTS, *OF_APPLICATIONS)
+OF_IDS = ("lost_id", "duplicate_id")
+"""Further columns, if records of an arm have ids of their own."""
+_ALL_COUNTS = (*COUNTS, *OF_APPLICATIONS, *OF_IDS)
 _LEFT_OUT = ("sent", "indeterminate", "unavailable s")
-"""Columns without room on a terminal of 80 columns beside those of applications."""
+"""Columns without room on a terminal of 80 columns beside further ones."""
 _NARROW = (
     ("indeterminate", "indeter-\nminate"),
     ("duplicates", "dupli-\ncates"),
+    ("duplicate_id", "dupli-\ncate_id"),
     ("processed", "pro-\ncessed"),
     ("unprocessed", "unpro-\ncessed"),
     ("reprocessed", "repro-\ncessed"),
@@ -59,8 +63,9 @@ UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker a
 
 def columns(arms: Sequence[ArmResult]) -> tuple[str, ...]:
     """The columns of a table of these arms."""
-    more = OF_APPLICATIONS if any(arm.meta.application for arm in arms) else ()
-    return (*COLUMNS[:6], *more, *COLUMNS[6:])
+    of_applications = OF_APPLICATIONS if any(arm.meta.application for arm in arms) else ()
+    of_ids = OF_IDS if any(arm.meta.ids for arm in arms) else ()
+    return (*COLUMNS[:6], *of_applications, *of_ids, *COLUMNS[6:])
 
 
 def row(
@@ -93,6 +98,8 @@ def row(
             numbers |= {name: f"{summary.count(FindingClass(name)):,}" for name in OF_APPLICATIONS[1:]}
         if not (arm.meta.read_began and arm.meta.identified):
             numbers |= dict.fromkeys(("lost", "duplicates", *OF_APPLICATIONS), "-")
+        if arm.meta.ids is not None and arm.meta.read_began:
+            numbers |= {name: f"{summary.count(FindingClass(name)):,}" for name in OF_IDS}
     more = evidence or {}
     cells: dict[str, AnyCell] = {name: Cell(text, more=more.get(name)) for name, text in numbers.items()}
     cells |= {
@@ -178,8 +185,22 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     lines += [f"  {name}: {sentence}" for name, sentence in sentences_of(arm).items()]
     if arm.summary is not None:
         lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]
-        lines += [f"  e.g. {line}" for line in example_lines(arm.summary, arm.meta)[:examples]]
+        shown = arm.summary.model_copy(update={"examples": _of_each_class(arm.summary, arm.meta)})
+        lines += [f"  e.g. {line}" for line in example_lines(shown, arm.meta)[:examples]]
     return "\n".join(lines)
+
+
+def _of_each_class(summary: Summary, meta: RunMeta) -> tuple[Example, ...]:
+    """The examples, the first of each class before others, and last those of classes that the arm's promise
+    or its client allows."""
+    seen: Counter[FindingClass] = Counter()
+
+    def rank(example: Example) -> tuple[bool, int]:
+        finding, seen[example.finding] = example.finding, seen[example.finding] + 1
+        unordered = finding.breaks is Breaks.WHEN_ORDERED and meta.order == "none"
+        return unordered or meta.promise.get(finding.value) == "any", seen[finding]
+
+    return tuple(sorted(summary.examples, key=rank))
 
 
 def indeterminate_sentence(arm: ArmResult) -> str | None:

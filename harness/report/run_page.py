@@ -47,6 +47,10 @@ _OUTPUTS_EXPLAINED = (
     " `processed`: inputs of the application with the outputs that they should have, or more; `unprocessed`: "
     "with fewer; `reprocessed`: with more."
 )
+_IDS_EXPLAINED = (
+    " `lost_id`: ids of the records' own that were acknowledged and are in no record; `duplicate_id`: those "
+    "that are in the log more often than meant."
+)
 
 
 def write_report(result: ExperimentResult, folder: Path) -> Path:
@@ -134,7 +138,9 @@ def run_page(result: ExperimentResult, folder: Path, number: int = 1) -> Page:
                     names,
                     [arms_table.row(arm, names, cell_evidence(arm)) for arm in arms],
                     right=names[1:-2],
-                    note=_COLUMNS_EXPLAINED + _OUTPUTS_EXPLAINED * (len(names) > len(arms_table.COLUMNS)),
+                    note=_COLUMNS_EXPLAINED
+                    + _OUTPUTS_EXPLAINED * (arms_table.OF_APPLICATIONS[0] in names)
+                    + _IDS_EXPLAINED * (arms_table.OF_IDS[0] in names),
                     look="arms",
                     cards=True,
                 ),

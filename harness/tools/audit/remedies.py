@@ -16,9 +16,14 @@ from harness.tools.audit.known_settings import ClientLibrary
 _LIBRARY = {"librdkafka": ClientLibrary.LIBRDKAFKA, "java": ClientLibrary.JAVA, "driven": ClientLibrary.JAVA}
 """Whose names and defaults the settings of a run have, by `RunMeta.client`; of others the audit finds out."""
 
+_IN_FLIGHT = "max.in.flight.requests.per.connection"
 _CLIENT = (
     "against lost: several success reports name one offset, so look at what the client takes for a success: "
     "a broker answers a sequence number that it has already seen with the offset of the earlier batch"
+)
+_TWICE = (
+    "against duplicate_id: do not send an id again while its first send has no report; let the client try "
+    "again (idempotent), or let those who read the records drop ids that they have seen"
 )
 
 
@@ -41,6 +46,7 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
         **meta.producer_config,
         "acks": meta.acks,
         "enable.idempotence": str(meta.idempotent).lower(),
+        **({} if meta.max_in_flight is None else {_IN_FLIGHT: str(meta.max_in_flight)}),
     }
     entries = [PropertyLine(name, value, "run.json", 0) for name, value in settings.items()]
     image = meta.cluster.image
@@ -53,12 +59,15 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
     lost, doubts = arm.summary.count(FindingClass.LOST), arm.summary.same_offset
     # Settings do not help against reports that were false.
     no_use = {FindingClass.EXPIRED} | ({FindingClass.LOST} if lost <= doubts.get(FALSE_REPORTS, 0) else set())
+    # Nor where sends overtake each other inside the client.
+    no_use |= {FindingClass.REORDERED} if meta.order == "none" else set()
     of_settings = [
         f"against {finding.finding}: {finding.do}"
         for finding in audited.findings
         if finding.finding in arm.summary.findings and finding.finding not in no_use
     ]
-    return (*([_CLIENT] if doubts else []), *of_settings, *_controls(arm))
+    twice = [_TWICE] if FindingClass.DUPLICATE_ID in arm.summary.findings else []
+    return (*([_CLIENT] if doubts else []), *of_settings, *twice, *_controls(arm))
 
 
 def _controls(arm: ArmResult) -> Iterator[str]:

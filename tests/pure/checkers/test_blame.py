@@ -108,6 +108,7 @@ OF_OUTPUTS = [
     ({"finding": "unprocessed", "during": "kill-1"}, "during kill-1"),
     ({"finding": "reprocessed"}, "no fault was in force between its first output and its last one"),
     ({"finding": "reprocessed", "during": "kill-1"}, "during kill-1"),
+    ({"finding": "duplicate_id"}, "no fault was in force between its first send and its last report"),
     ({"finding": "premature", "place": "aborted"}, "aborted"),
     ({"finding": "duplicate", "partition": 0}, "in partition 0"),
 ]

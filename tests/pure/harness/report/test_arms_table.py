@@ -9,17 +9,20 @@ import pytest
 
 from harness.model.finding_class import FindingClass
 from harness.model.result import ArmResult, Example, ExperimentResult, Judgement, VerdictWord
-from harness.model.run import FinalRead
+from harness.model.run import FinalRead, RecordIds
 from harness.report.arms_table import (
     ARM_AND_PROMISE,
+    columns,
     example_lines,
     expected_findings,
     expected_lines,
     explanation,
     faults_of,
     indeterminate_sentence,
+    row,
     table,
 )
+from harness.report.page.blocks import text_of
 from harness.report.page.terminal import styled
 from harness.report.run_page import headline, write_report
 from tests.support.builders.summaries import summary_with
@@ -111,6 +114,36 @@ def test_the_line_of_an_example_ends_with_its_faults() -> None:
     assert example_lines(summary, run_meta()) == [
         "lost: producer 0, seq 3, partition 1: acknowledged at offset 7 of t-1; not in the log"
     ]
+
+
+def test_the_first_of_each_class_is_shown_before_others_and_what_is_allowed_last() -> None:
+    late, twice, lost = (
+        _example(finding=finding, windows="", detail=finding.value)
+        for finding in (FindingClass.REORDERED, FindingClass.DUPLICATE_ID, FindingClass.LOST)
+    )
+    summary = summary_with(examples=(late, late, twice, twice, lost))
+
+    def shown(**meta: Any) -> list[str]:
+        arm = _arm(promise=meta.pop("promise", None), lost=1)
+        arm = arm.model_copy(update={"summary": summary, "meta": arm.meta.model_copy(update=meta)})
+        lines = explanation(arm, examples=3).splitlines()
+        return [line.rpartition(": ")[2] for line in lines if line.startswith("  e.g.")]
+
+    assert shown() == ["reordered", "duplicate_id", "lost"]
+    assert shown(order="none") == ["duplicate_id", "lost", "duplicate_id"]
+    assert shown(promise={"duplicate_id": "any", "lost": ">= 1"}) == ["reordered", "lost", "reordered"]
+
+
+def test_an_arm_whose_records_have_ids_has_columns_of_them() -> None:
+    plain, ids = _arm(lost=1), _arm(lost=1, duplicate_id=7)
+    assert "duplicate_id" not in columns([plain])
+    named = ids.model_copy(
+        update={"meta": ids.meta.model_copy(update={"ids": RecordIds(place="json order")})}
+    )
+    names = columns([plain, named])
+    assert names[6:8] == ("lost_id", "duplicate_id")
+    assert [text_of(cell) for cell in row(named, names[6:8])] == ["0", "7"]
+    assert [text_of(cell) for cell in row(ids, names[6:8])] == ["-", "-"]
 
 
 def _arm(

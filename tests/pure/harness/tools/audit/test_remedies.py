@@ -11,7 +11,7 @@ from rich.console import Console
 
 from harness.cli.results import print_result
 from harness.model.finding_class import FindingClass
-from harness.model.result import ArmResult, CountRow, ExperimentResult
+from harness.model.result import ArmResult, CountRow, ExperimentResult, Summary
 from harness.model.run import UNKNOWN_CLUSTER, ClusterInfo
 from harness.run.executor import Options
 from harness.spec.experiment_files import load
@@ -61,6 +61,26 @@ def test_settings_are_no_remedy_against_reports_that_were_false(
         found = remedies(arm.model_copy(update={"summary": summary}))
         assert [one == settings for one in found] == expected
         assert "look at what the client takes for a success" in found[0]
+
+
+def test_what_a_client_or_a_service_does_has_no_remedy_in_the_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    arm = result_of(monkeypatch, "acks=1", 3, tmp_path).arms[0]
+    assert arm.summary is not None
+    late = arm.summary.model_copy(update={"findings": {FindingClass.REORDERED: 5}})
+
+    def found(summary: Summary, **meta: Any) -> tuple[str, ...]:
+        settings = {"idempotent": False, "producer_config": {}, "client": "own"} | meta
+        told = arm.meta.model_copy(update=settings)
+        return remedies(arm.model_copy(update={"meta": told, "summary": summary}))
+
+    assert any("max.in.flight" in remedy for remedy in found(late))
+    assert found(late, order="none") == (), "sends overtake each other inside the client"
+    assert found(late, max_in_flight=1) == (), "it has that setting"
+    twice = arm.summary.model_copy(update={"findings": {FindingClass.DUPLICATE_ID: 5}})
+    (remedy,) = found(twice)
+    assert remedy.startswith("against duplicate_id: do not send an id again while its first send has no")
 
 
 @pytest.mark.parametrize(
