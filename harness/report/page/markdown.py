@@ -62,8 +62,13 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
 
 def prose(text: str) -> str:
     """Text on one line in which only what stands between backticks is markup: it is code."""
+    return _outside_code(text, _escaped).strip()
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    """The text with what does not stand between backticks changed."""
     pieces = re.split(r"(`[^`\n]+`)", text)
-    return "".join(piece if number % 2 else _escaped(piece) for number, piece in enumerate(pieces)).strip()
+    return "".join(piece if number % 2 else change(piece) for number, piece in enumerate(pieces))
 
 
 def escape(text: str) -> str:
@@ -78,7 +83,10 @@ def _escaped(text: str) -> str:
 
 def cell(text: str) -> str:
     """Our own Markdown as a cell of a table: code and links stay, nothing ends the cell or becomes HTML."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    # In code Markdown shows an entity as it is written.
+    return _outside_code(
+        text.replace("|", "\\|").replace("\n", " "), lambda piece: piece.replace("<", "&lt;")
+    )
 
 
 def table(

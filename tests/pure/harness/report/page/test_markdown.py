@@ -45,3 +45,7 @@ def test_a_page_is_its_blocks_for_markdown_and_what_exceeds_a_limit_is_counted()
     assert render(page) == f"{head}{one}\n## two\n\n```text\nc\n```\n"
     left_out = "\n_2 more part(s) are left out: they would exceed 480 bytes._\n"
     assert render(page, 480) == f"{head}{one}{left_out}"
+
+
+def test_a_cell_shows_code_as_it_is_and_makes_no_html_of_the_rest() -> None:
+    assert cell("`new Producer<>(a | b)` of <b>\nthe") == "`new Producer<>(a \\| b)` of &lt;b> the"
