@@ -42,13 +42,20 @@ def clients_page() -> dict[str, str]:
             note=NOTE,
             kafka=", ".join(sorted({run.kafka for run in result.runs})) if result is not None else "",
             day="" if result is None else moment(result.started_ns)[:10],
-            repeat=0 if result is None else result.repeat,
+            repeat=_repeats(cells),
             doubts=[] if result is None else list(doubts(result)),
             notes=[(name, CLIENT.builtin(name)[0].notes) for name in CLIENT.builtin_names()],
             causes=table(("client", "what was seen", "because", "source"), _causes(), cell),
             consumers=consumers_of_page(),
         )
     }
+
+
+def _repeats(cells: Sequence[ClientCell]) -> str:
+    """How many runs cells have: "5 runs", or "1 to 5 runs" if not all have as many."""
+    numbers = sorted({len(one.runs) for one in cells})
+    some = " to ".join(f"{number}" for number in dict.fromkeys(numbers[:1] + numbers[-1:]))
+    return f"{some} run{'' if numbers == [1] else 's'}"
 
 
 def _causes() -> list[tuple[str, ...]]:
@@ -93,9 +100,9 @@ def _take(results: Sequence[Path], *, more: bool) -> None:
     for result in (*before, *found):
         merged |= {(one.fault, one.client, one.mode): one for one in result.cells}
     last = found[-1]
-    # Faults in the order of the page, clients as they are listed.
+    # Faults in the order of the page, clients by name; the modes of one are together.
     order = [*CLIENT_FAULT.builtin_names()]
-    cells = sorted(merged.values(), key=lambda one: order.index(one.fault))
+    cells = sorted(merged.values(), key=lambda one: (order.index(one.fault), one.client))
     merged_result = ClientsResult(
         command=last.command,
         started_ns=last.started_ns,
