@@ -185,14 +185,12 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     lines += [f"  {name}: {sentence}" for name, sentence in sentences_of(arm).items()]
     if arm.summary is not None:
         lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]
-        shown = arm.summary.model_copy(update={"examples": _of_each_class(arm.summary, arm.meta)})
-        lines += [f"  e.g. {line}" for line in example_lines(shown, arm.meta)[:examples]]
+        lines += [f"  e.g. {line}" for line in example_lines(arm.summary, arm.meta)[:examples]]
     return "\n".join(lines)
 
 
 def _of_each_class(summary: Summary, meta: RunMeta) -> tuple[Example, ...]:
-    """The examples, the first of each class before others, and last those of classes that the arm's promise
-    or its client allows."""
+    """The examples in the order of `example_lines`."""
     seen: Counter[FindingClass] = Counter()
 
     def rank(example: Example) -> tuple[bool, int]:
@@ -216,9 +214,10 @@ def indeterminate_sentence(arm: ArmResult) -> str | None:
 
 
 def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
-    """Example findings, one line each, without classes that are always allowed."""
+    """Example findings, one line each, without classes that are always allowed: the first of each class
+    before others, and last those of classes that the arm's promise or its client allows."""
     lines = []
-    for example in summary.examples:
+    for example in _of_each_class(summary, meta):
         if example.finding.breaks is Breaks.NEVER:
             continue
         faults = faults_of(example, meta)

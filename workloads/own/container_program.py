@@ -19,6 +19,9 @@ from harness.model.host.fetched import last_lines
 from harness.model.host.process_group import STOP_SECONDS, ProcessCommand
 from harness.model.polling import poll_within
 
+_NEVER = "0001-01-01T00:00:00Z"
+"""What the engine says of a container that was never started."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramImage:
@@ -50,7 +53,7 @@ class ContainerProgram:
         self.name, self.log = name, log
         self._command, self._image, self._cluster = command, image, cluster
         self._container: Any = None
-        self._terminated = False
+        self._terminated = self._ended = False
 
     def start(self) -> None:
         """Start it.
@@ -135,14 +138,16 @@ class ContainerProgram:
                 self.log.write_bytes(self._container.logs())
 
     def _time(self, name: str) -> int:
-        stamp = self._state().get(name)
-        # A container that has never been started tells the year 1.
-        return 0 if stamp is None else max(0, nanoseconds_of(stamp))
+        return max(0, nanoseconds_of(self._state().get(name, _NEVER)))
 
     def _state(self) -> dict[str, Any]:
-        """What the engine says of it, or has said last."""
+        """What the engine says of it, or has said last. It is not asked again once it has said the end: it is
+        started once."""
         if self._container is None:
             return {}
-        with suppress(DockerException, OSError):
-            self._container.reload()
+        if not self._ended:
+            with suppress(DockerException, OSError):
+                self._container.reload()
+            state = self._container.attrs.get("State", {})
+            self._ended = not state.get("Running") and nanoseconds_of(state.get("StartedAt", _NEVER)) > 0
         return dict(self._container.attrs.get("State", {}))

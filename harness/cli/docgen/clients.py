@@ -104,7 +104,7 @@ def _take(results: Sequence[Path], *, more: bool) -> None:
     order = [*CLIENT_FAULT.builtin_names()]
     cells = sorted(merged.values(), key=lambda one: (order.index(one.fault), one.client))
     merged_result = ClientsResult(
-        command=last.command,
+        command=files.without_folder(last.command),
         started_ns=last.started_ns,
         repeat=last.repeat,
         titles={name: title for result in (*before, *found) for name, title in result.titles.items()},

@@ -65,6 +65,7 @@ def take_consumers(path: Path, *, more: bool) -> None:
     order = SITUATION.builtin_names()
     cells = sorted(merged.values(), key=lambda cell: order.index(cell.situation))
     kept = {
+        "command": files.without_folder(result.command),
         "titles": {name: title for one in (*before, result) for name, title in one.titles.items()},
         "says": {name: says for one in (*before, result) for name, says in one.says.items()},
         "runs": tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,11 @@ def first_lines(reasons: Iterable[str]) -> tuple[str, ...]:
     """Reasons as a page may show them: the first line of each, once. The others may hold paths of the machine
     on which a run was made."""
     return tuple(dict.fromkeys(line for reason in reasons for line in reason.splitlines()[:1]))
+
+
+def without_folder(command: str) -> str:
+    """A command as a saved file may hold it: without the folder of results, a path of the machine."""
+    return re.sub(r" --results[ =]\S+", "", command)
 
 
 def render(template: str, **values: Any) -> str:

@@ -111,8 +111,9 @@ def missing_tools(spec: ClientSpec) -> tuple[str, ...]:
     return tuple(name for name in spec.needs if shutil.which(name) is None)
 
 
-def require_tools(spec: ClientSpec, name: str, image: str | None = None) -> None:
-    """Refuse a client whose tools this machine does not have, unless containers of `image` can have them.
+def require_tools(spec: ClientSpec, name: str, image: str | None = None) -> str | None:
+    """Refuse a client whose tools this machine does not have, unless containers of `image` can have them;
+    returns that image then, else None.
 
     Raises:
         PrerequisiteMissing: one is missing, and so is the image.
@@ -127,6 +128,7 @@ def require_tools(spec: ClientSpec, name: str, image: str | None = None) -> None
             + (f", no image {image}: {refusal}" if image is not None else ""),
             next_step=f"install {packages} (Debian's package names), or leave the client out",
         )
+    return image if missing else None
 
 
 def install(named: NamedClient) -> InstalledClient:
@@ -138,8 +140,7 @@ def install(named: NamedClient) -> InstalledClient:
             package cannot be had, or has no such version.
     """
     what, spec = f"{named.name} {named.version}", named.spec
-    require_tools(spec, named.name, spec.image)
-    image = spec.image if missing_tools(spec) else None
+    image = require_tools(spec, named.name, spec.image)
     files = dict(_files(named))
     folder = cache_folder("clients") / f"{named.name}-{named.version}-{_fingerprint(spec, files, image)}"
     if not folder.is_dir():

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from harness.cli.docgen import __main__ as docgen
-from harness.cli.docgen.files import Pages
+from harness.cli.docgen.files import Pages, without_folder
 
 pytestmark = pytest.mark.pure
 
@@ -68,3 +68,8 @@ def test_results_are_found_below_a_folder(taken: list[Any], tmp_path: Path) -> N
 @pytest.mark.parametrize("arguments", [("colours",), ("--take", "x"), ("faults", "--take", "x")])
 def test_what_does_not_go_together_is_refused(arguments: tuple[str, ...]) -> None:
     assert call(*arguments).exit_code == 2
+
+
+def test_a_saved_command_names_no_folder() -> None:
+    assert without_folder("kafka-chaos clients --results a/b --seed 4") == "kafka-chaos clients --seed 4"
+    assert without_folder("kafka-chaos clients --results=here") == "kafka-chaos clients"
