@@ -18,8 +18,8 @@ from tests.support.process_tree import descendants
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
-CHECK = [sys.executable, "-m", "kafka_chaos", "check"]
-COMMAND = [*CHECK, "--spark-master", "local[2]"]
+KAFKA_CHAOS = [sys.executable, "-m", "kafka_chaos"]
+COMMAND = [*KAFKA_CHAOS, "check", "--spark-master", "local[2]"]
 
 
 def jvm_below(pid: int) -> int | None:
@@ -30,26 +30,6 @@ def jvm_below(pid: int) -> int | None:
             if Path(f"/proc/{one}/comm").read_text().strip() == "java" and b"org.apache.spark" in command:
                 return one
     return None
-
-
-def sail_below(pid: int) -> int | None:
-    """The process in which Sail runs."""
-    for one in descendants(pid):
-        with contextlib.suppress(OSError):
-            if b"checkers.engine.supervisor" in Path(f"/proc/{one}/cmdline").read_bytes():
-                return one
-    return None
-
-
-def lines_until(child: subprocess.Popen[str], wanted: str) -> list[str]:
-    """What the command says, up to the first line with `wanted`; fails with all of it if none comes."""
-    assert child.stdout is not None
-    lines: list[str] = []
-    for line in child.stdout:
-        lines.append(line)
-        if wanted in line:
-            return lines
-    raise AssertionError(f"the command ended with {child.wait()} and never said {wanted!r}: {lines}")
 
 
 def threads_of(pid: int) -> set[str]:
@@ -102,23 +82,17 @@ def test_spark_is_killed(when: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
 def test_sail_is_killed(tmp_path: Path) -> None:
-    half_lost(tmp_path, 1_500_000)
+    half_lost(tmp_path, 200_000)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
-    command = [*CHECK, "--engine", "sail", str(tmp_path)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    told = lines_until(child, "starting Sail")
-    while (sail := sail_below(child.pid)) is None:
-        assert child.poll() is None, (told, child.communicate()[0])
-        time.sleep(0.01)
-    # A check of this size takes seconds: nothing is looked for between its begin and the kill.
-    told += lines_until(child, "checking with Sail")
-    os.kill(sail, signal.SIGKILL)
-    said = child.communicate(timeout=400)[0]
+    arguments = ["check", "--engine", "sail", str(tmp_path)]
+    killing = [sys.executable, "-m", "tests.support.check_that_kills_sail", *arguments]
+    child = subprocess.run(killing, capture_output=True, text=True, check=False, timeout=400)
+    said = child.stdout + child.stderr
     assert "Traceback" not in said
-    assert child.returncode == 3, (told, said)
+    assert child.returncode == 3, said
     assert "the engine ended in the middle of the check; the journals are untouched" in said
     assert said.count("next:") == 1
     assert {path: path.read_bytes() for path in before} == before
     assert not (tmp_path / "summary.json").exists()
-    again = subprocess.run([*command, "-q"], capture_output=True, text=True, check=False)
+    again = subprocess.run([*KAFKA_CHAOS, *arguments, "-q"], capture_output=True, text=True, check=False)
     assert again.returncode == 1, again.stderr
