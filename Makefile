@@ -123,12 +123,12 @@ bugs: swept ## reproduce the known bugs and write docs/bugs.md with the results
 
 clients: swept ## compare Kafka's clients under all faults and write docs/clients.md with the results
 	rm -rf results/clients-docs
-	$(BIN)/kafka-chaos clients --fault all --results results/clients-docs || [[ $$? = 3 ]]  # a client is left out
+	$(BIN)/kafka-chaos clients --fault all --engine sail --results results/clients-docs || [[ $$? = 3 ]]  # a client is left out
 	$(BIN)/python -m harness.cli.docgen clients --write --take "$$(ls -d results/clients-docs/clients-* | tail -1)"
 
 consumers: swept ## compare the consumers of Kafka's clients in all situations and write docs/clients.md with the results
 	rm -rf results/consumers-docs
-	$(BIN)/kafka-chaos clients --consumers --fault all --repeat 3 --results results/consumers-docs || [[ $$? = 3 ]]  # a client is left out
+	$(BIN)/kafka-chaos clients --consumers --fault all --repeat 3 --engine sail --results results/consumers-docs || [[ $$? = 3 ]]  # a client is left out
 	$(BIN)/python -m harness.cli.docgen clients --write --take "$$(ls -d results/consumers-docs/consumers-* | tail -1)"
 
 findings: ## run the scripts of findings/, or FINDING=name alone: whether other software still does what they say

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -244,6 +244,13 @@ def nightly(
     ] = None,
     seed: SeedOption = None,
     repeat: Annotated[int, Option(min=1, help="Runs of each arm of an experiment.")] = 1,
+    engine: Annotated[
+        Literal["both", "spark", "sail"],
+        Option(
+            help="What checks the runs: both (Apache Spark and Sail, whose counts must agree), or one of "
+            "them. Sail alone needs no Java."
+        ),
+    ] = "both",
 ) -> None:
     """Run experiments and matrices on several Kafka versions, and compare them with the last good night.
 
@@ -264,6 +271,7 @@ def nightly(
         last=last,
         repeat=repeat,
         matrix_repeat=matrix_repeat,
+        engine=engine,
     )
     with interruptible(f"what is finished is in {results}"), progress_on_stdout():
         code, lines = run_night(options)

@@ -54,10 +54,10 @@ def run_matrices(
     last: Path | None,
     seed: int,
     repeat: int | None = None,
-    backend: DockerBackend | None = None,
+    backend: DockerBackend,
 ) -> list[MatrixNight]:
-    """Run every matrix on every version, each run checked by both engines; one that has an axis of versions
-    only once. A matrix that cannot be run does not stop the others.
+    """Run every matrix on every version; one that has an axis of versions only once. A matrix that
+    cannot be run does not stop the others.
 
     Raises:
         BadInput: no such matrix: before anything is started.
@@ -68,7 +68,6 @@ def run_matrices(
         for version in ([None] if MATRIX.load(name)[0].names_versions else versions)
     ]
     nights = []
-    how = backend or DockerBackend(both_engines=True)
     for name, version in chosen:
         shown = version or OWN_VERSIONS
         try:
@@ -79,7 +78,7 @@ def run_matrices(
             command = f"kafka-chaos matrix {name} --seed {seed}"
             command += f" --kafka-version {version}" if version is not None else ""
             with store.locked():
-                result = MatrixRun(plan, store, command, how, clusters_at_once()).execute()
+                result = MatrixRun(plan, store, command, backend, clusters_at_once()).execute()
             write_pages(result, store.folder)
         except KafkaChaosError as error:
             report_progress(f"{name} on Kafka {shown}: {error}")

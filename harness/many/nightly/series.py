@@ -8,10 +8,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
+from checkers import EngineChoice
 from harness.check_jobs.recheck import RESULT_FILE
+from harness.many.docker_backend import DockerBackend
 from harness.many.matrix.page import junit_text as suite_text
 from harness.many.matrix.spec import MATRIX
 from harness.many.nightly import matrices
@@ -30,6 +33,8 @@ from harness.spec.overrides import ClusterOptions, overridden
 SUMMARY_FILE = "summary.md"
 JUNIT_FILE = "junit.xml"
 _WORSE = {VerdictWord.VALID: 0, VerdictWord.UNKNOWN: 1, VerdictWord.INVALID: 2}
+NightlyEngine = Literal["both", "spark", "sail"]
+"""What checks the runs of a night."""
 Key = tuple[str, str, str]
 """Kafka version, experiment, arm."""
 
@@ -37,7 +42,7 @@ Key = tuple[str, str, str]
 @dataclass(frozen=True, slots=True)
 class NightlyOptions:
     """What a night runs. `last` is the folder with the results of the last good night; `matrix_repeat` is the
-    number of runs of each arm of a matrix (None: as the matrix says)."""
+    number of runs of each arm of a matrix (None: as the matrix says); `engine` checks the runs, or "both"."""
 
     experiments: Sequence[str]
     matrices: Sequence[str]
@@ -47,11 +52,20 @@ class NightlyOptions:
     last: Path | None = None
     repeat: int = 1
     matrix_repeat: int | None = None
+    engine: NightlyEngine = "both"
+
+    @property
+    def checks(self) -> EngineChoice:
+        """The engine that counts first."""
+        return EngineChoice() if self.engine == "both" else EngineChoice(self.engine)
+
+    @property
+    def both_engines(self) -> bool:
+        return self.engine == "both"
 
 
 def run_experiments(options: NightlyOptions) -> list[SeriesOutcome]:
-    """Run every experiment on every version, each run checked by both engines. One that cannot be run does
-    not stop the others.
+    """Run every experiment on every version. One that cannot be run does not stop the others.
 
     Raises:
         BadInput: no such experiment: before anything is started.
@@ -66,7 +80,8 @@ def run_experiments(options: NightlyOptions) -> list[SeriesOutcome]:
                 seed=options.seed,
                 repeat=options.repeat,
                 command=shlex.join(command),
-                both_engines=True,
+                engine=options.checks,
+                both_engines=options.both_engines,
             )
             try:
                 one = overridden(experiment, ClusterOptions(version))
@@ -172,6 +187,7 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
         last=options.last,
         seed=options.seed,
         repeat=options.matrix_repeat,
+        backend=DockerBackend(options.checks, both_engines=options.both_engines),
     )
     regressions = [*worse(last, outcomes), *matrices.regressions(nights)]
     beside = list(matrices.arm_outcomes(nights))

@@ -7,4 +7,7 @@ node-pre-gyp install && exit
 export CKJS_LINKING=dynamic
 node util/configure
 make -j 2 -C deps/librdkafka libs install-subdirs
-node-pre-gyp install --build-from-source
+# The headers that were installed with Node, where they were, since those are fetched from elsewhere otherwise.
+prefix="$(dirname "$(dirname "$(node -p process.execPath)")")"
+if [ -e "$prefix/include/node/node_version.h" ]; then set -- "--nodedir=$prefix"; fi
+node-pre-gyp install --build-from-source "$@"

@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 from harness.cli.app import app
 from harness.cluster.managed import ManagedCluster
 from harness.model.finding_class import FindingClass
-from harness.model.result import VerdictWord
+from harness.model.id_journal import LOG_IDS_DIR
+from harness.model.journal_reader import journal_rows
+from harness.model.result import ExperimentResult, VerdictWord
+from harness.pytest_plugin.chaos_result import ChaosResult
 from harness.spec.experiment_files import load
 from tests.chaos.support.own_programs import OwnProgram, run_programs
 from tests.chaos.support.suite import Started
@@ -99,6 +102,20 @@ def test_an_order_that_was_sent_again_is_found_by_its_number(cluster: ManagedClu
         assert "; sent again: producer 0 seq " in row["detail"]
     # Some were sent when the leader had just gone on, and had to work through what had waited.
     assert "pause-1" in {row["windows"] for row in sent_again}
+    assert_a_missed_order_is_named(folder, sent_again[0]["id"])
+
+
+def assert_a_missed_order_is_named(folder: Path, order: str) -> None:
+    """As by the application of a test that has processed all records but one copy of this order."""
+    whole = ExperimentResult.model_validate_json((folder.parent / "result.json").read_text())
+    ids = {(row["partition"], row["offset"]): row["id"] for row in journal_rows(folder / LOG_IDS_DIR)}
+    missed = next(position for position, one in ids.items() if one == order)
+    result = ChaosResult(whole, folder.parent).arm("again")
+    result.assert_delivered(ids)
+    with pytest.raises(AssertionError, match=r"1 record.s. were never processed") as failed:
+        result.assert_delivered(ids.keys() - {missed})
+    partition, offset = missed
+    assert f"partition {partition}, offset {offset}, id {order}" in str(failed.value)
 
 
 def test_a_list_of_orders_is_compared_with_a_topic(cluster: ManagedCluster, tmp_path: Path) -> None:

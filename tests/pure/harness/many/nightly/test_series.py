@@ -86,6 +86,21 @@ def test_a_good_night_is_told_kept_and_held_against(
     assert "all 2 arms as promised" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("engine", ["both", "spark", "sail"])
+def test_both_engines_check_unless_one_is_named(
+    engine: str, tmp_path: Path, brokers: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(series, "DockerBackend", lambda choice, *, both_engines: (choice, both_engines))
+    monkeypatch.setattr(
+        series.matrices, "run_matrices", lambda *_, backend, **__: asked.append(backend) or []
+    )
+    assert night(tmp_path, "cut-then-kill", *(() if engine == "both" else ("--engine", engine))) == 0
+    run = brokers.runs[0][1]
+    assert (run.engine.engine, run.both_engines) == ("auto" if engine == "both" else engine, engine == "both")
+    assert asked == [(run.engine, run.both_engines)]
+
+
 def test_a_worse_night_fails_and_is_not_the_new_measure(
     tmp_path: Path, brokers: StandIns, capsys: pytest.CaptureFixture[str]
 ) -> None:
