@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from checkers.engine.failures import cause_of, is_failure
-from checkers.journals.views import engine_path, is_embedded, read_files, readable_path
+from checkers.journals.views import is_embedded, read_files, readable_path
 from checkers.rates.counts import COUNTS
 from checkers.rates.figures import CountedRun, figures_of
 from checkers.rates.rows import rate_rows
@@ -43,6 +43,14 @@ class Rates:
     rows: list[dict[str, Any]]
     left_out: list[str]
 
+    @property
+    def table(self) -> pa.Table:
+        """The rows with their types."""
+        columns = self.rows[0] if self.rows else (*self.by, *columns_of(()))
+        types = dict.fromkeys(columns, pa.float64())
+        types |= dict.fromkeys(_COUNTS, pa.int64()) | dict.fromkeys(self.by, pa.string())
+        return pa.Table.from_pylist(self.rows, schema=pa.schema(types))
+
 
 def rates_of_runs(
     spark: SparkSession,
@@ -50,10 +58,8 @@ def rates_of_runs(
     by: Sequence[str],
     *,
     latencies: bool = True,
-    parquet: StoragePath | None = None,
 ) -> Rates:
-    """Rates of all runs below `folder`, grouped by axes, and written to `parquet` if it is not None. Runs
-    that cannot be read are in no group.
+    """Rates of all runs below `folder`, grouped by axes. Runs that cannot be read are in no group.
 
     Raises:
         JournalError: there is no run, or one of another schema version.
@@ -67,18 +73,12 @@ def rates_of_runs(
         for run in runs:
             if run["known"] is not None:
                 groups[tuple(run["keys"])].append(run)
-        columns = [*by, *columns_of(()), *(LATENCIES if latencies else ())]
         of_sends = latencies_of(spark, groups) if latencies else {}
+        unknown = dict.fromkeys(LATENCIES if latencies else ())
         rows = [
-            {**dict(zip(by, keys, strict=True)), **columns_of(groups[keys]), **of_sends.get(keys, {})}
+            {**dict(zip(by, keys, strict=True)), **columns_of(groups[keys]), **of_sends.get(keys, unknown)}
             for keys in sorted(groups)
         ]
-        types = dict.fromkeys(columns, pa.float64())
-        types |= dict.fromkeys(_COUNTS, pa.int64()) | dict.fromkeys(by, pa.string())
-        table = pa.Table.from_pylist(rows, schema=pa.schema(types))
-        if parquet is not None:
-            target = engine_path(spark, parquet)
-            spark.createDataFrame(table).coalesce(1).write.mode("overwrite").parquet(target)
     except Exception as error:
         if not (is_failure(error) or isinstance(error, OSError)):
             raise
@@ -91,7 +91,7 @@ def rates_of_runs(
     out = [f"{run['folder']}: {run['problem']}" for run in runs if run["problem"] is not None]
     if (more := len(out) - MOST_LEFT_OUT_SHOWN) > 0:
         out[MOST_LEFT_OUT_SHOWN:] = [f"and {more:,} more"]
-    return Rates(tuple(by), table.to_pylist(), out)
+    return Rates(tuple(by), rows, out)
 
 
 def _refuse(runs: Sequence[CountedRun], folder: StoragePath, by: Sequence[str]) -> None:

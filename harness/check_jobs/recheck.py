@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from checkers import ENGINE_VARIABLE, EngineChoice, engine_word, parse_settings
 from harness.check_jobs.engines import rows_in
-from harness.check_jobs.spark_jars import KAFKA, S3, jars_of
+from harness.check_jobs.spark_jars import KAFKA, S3, is_on_s3, jars_of
 from harness.check_jobs.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
 from harness.model.errors import BadInput, CheckError, JournalError, located_words_of
 from harness.model.journal import RUN_FILE
@@ -21,7 +21,7 @@ from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
-from harness.model.storage import S3_SCHEMES, StoragePath, UrlPath, matching, storage_path, write_whole
+from harness.model.storage import StoragePath, matching, storage_path, write_whole
 
 RESULT_FILE = "result.json"
 
@@ -66,15 +66,11 @@ def check_options(
         # One server for all arms of an experiment. Where nothing is said, `decide_for` counts the rows.
         choice = choice.for_rows(rows_in(folder))
     on_sail = named == "sail" and not (choice.asks_for_spark or from_topic)
-    wanted = [S3] if any(_is_s3(where) for where in (folder, target)) and not on_sail else []
+    wanted = [S3] if any(map(is_on_s3, (folder, target))) and not on_sail else []
     wanted += [KAFKA] if from_topic else []
     if wanted and not choice.is_connect:
         choice = replace(choice, jars=tuple(path for jar_set in wanted for path in jars_of(jar_set)))
     return CheckOptions(engine=choice, results=target, bootstrap=bootstrap)
-
-
-def _is_s3(where: StoragePath | None) -> bool:
-    return isinstance(where, UrlPath) and where.url.partition("://")[0].lower() in S3_SCHEMES
 
 
 def check_commands(experiments: Iterable[Path]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from checkers import ENGINE_VARIABLE, Decision, EngineChoice, engine_word
 from harness.check_jobs import engines
+from harness.check_jobs.spark_jars import S3, is_on_s3, jars_of
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from checkers import AnswerComparison, Rates, RunViews
 
-RATES_DIR = "rates.parquet"
 _BOTH = {"Apache Spark": "spark", "Sail": "sail"}
 
 
@@ -106,11 +106,8 @@ def answer_of_both(run: str | Path, query: str) -> tuple[pa.Table, AnswerCompari
     return answers[first], compare_answers(answers[first], answers[second], (first, second))
 
 
-def run_rates(
-    results: str, by: Sequence[str], *, latencies: bool, parquet: str | None, engine: EngineChoice
-) -> tuple[Rates, StoragePath]:
-    """The rates of all runs below a folder or URL, and the Parquet file to which they were written; by Apache
-    Spark, unless another engine is asked for.
+def run_rates(results: str, by: Sequence[str], *, latencies: bool, engine: EngineChoice) -> Rates:
+    """The rates of all runs below a folder or URL; by Apache Spark, unless another engine is asked for.
 
     Raises:
         BadInput, JournalError, CheckError, PrerequisiteMissing: as `checkers.rates.aggregate.rates_of_runs`
@@ -126,8 +123,10 @@ def run_rates(
             expected="a folder of results",
             next_step="pass a folder that contains runs",
         )
-    started = engines.open_engine(engines.require_engine(engine))
+    decision = engines.require_engine(engine)
+    if is_on_s3(folder) and decision.engine == "spark" and not decision.choice.is_connect:
+        decision = replace(decision, choice=replace(decision.choice, jars=jars_of(S3)))
+    started = engines.open_engine(decision)
     spark = started.session()
     report_progress(f"adding up the runs with {started.describe()}")
-    target = storage_path(parquet) if parquet is not None else folder / RATES_DIR
-    return rates_of_runs(spark, folder, by, latencies=latencies, parquet=target), target
+    return rates_of_runs(spark, folder, by, latencies=latencies)

@@ -16,6 +16,7 @@ import compose
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.host.fetched import copy_dependencies, fetching, jar_cache, require_commands
 from harness.model.progress import progress_on_stdout, report_progress
+from harness.model.storage import S3_SCHEMES, StoragePath, UrlPath
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class JarSet:
 KAFKA = JarSet("kafka", "reading topics with Spark (--read-with spark)")
 S3 = JarSet("s3", "journals on S3 (s3a://...)")
 ALL = (KAFKA, S3)
+
+
+def is_on_s3(where: StoragePath | None) -> bool:
+    """Whether Apache Spark needs the jars of S3 to read or write there."""
+    return isinstance(where, UrlPath) and where.url.partition("://")[0].lower() in S3_SCHEMES
 
 
 def jars_of(jar_set: JarSet) -> tuple[Path, ...]:

@@ -41,6 +41,10 @@ EngineOption = Annotated[
         "the environment variable KAFKA_CHAOS_ENGINE."
     ),
 ]
+SparkMasterOption = Annotated[
+    str, Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
+]
+SparkConfOption = Annotated[list[str] | None, Option(help="A Spark setting, spark.name=value; repeatable.")]
 DriverMemoryOption = Annotated[str, Option(help="Heap size of the local Spark driver.")]
 SideBySideOption = Annotated[
     int,

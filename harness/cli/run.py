@@ -23,6 +23,8 @@ from harness.cli.options import (
     QuietOption,
     ResultsOption,
     SeedOption,
+    SparkConfOption,
+    SparkMasterOption,
     VersionOption,
     console,
     kept,
@@ -140,12 +142,8 @@ def check(
         str, Argument(help="Folder of a run, or of an experiment with all its arms: a path or a URL.")
     ],
     engine: EngineOption = "auto",
-    spark_master: Annotated[
-        str, Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
-    ] = "local[*]",
-    spark_conf: Annotated[
-        list[str] | None, Option(help="A Spark setting, spark.name=value; repeatable.")
-    ] = None,
+    spark_master: SparkMasterOption = "local[*]",
+    spark_conf: SparkConfOption = None,
     driver_memory: DriverMemoryOption = "4g",
     results: Annotated[
         str | None, Option(help="Folder or URL for the findings; default: the run's folder.")

@@ -16,6 +16,8 @@ from harness.cli.options import (
     EngineOption,
     JsonOption,
     QuietOption,
+    SparkConfOption,
+    SparkMasterOption,
     console,
     print_json,
     print_text,
@@ -205,16 +207,22 @@ def rates(
             "profile, brokers, faults, seed, an axis of a matrix, or producer:NAME, topic:NAME, broker:NAME."
         ),
     ] = "experiment,arm",
-    parquet: Annotated[
-        str | None, Option(help="File for the rows; default: rates.parquet in the folder.")
+    place: Annotated[
+        str | None,
+        Option(
+            "--results",
+            help="Folder or URL for rates.parquet, rates.csv and rates.html; default: that of the runs.",
+        ),
     ] = None,
-    page: Annotated[
-        str | None, Option("--html", help="File for the page; default: rates.html beside the rows.")
-    ] = None,
+    parquet: Annotated[str | None, Option(help="Another file for the rows as Parquet.")] = None,
+    csv: Annotated[str | None, Option(help="Another file for the rows as CSV.")] = None,
+    page: Annotated[str | None, Option("--html", help="Another file for the page.")] = None,
     latency: Annotated[
         bool, Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
     engine: EngineOption = "auto",
+    spark_master: SparkMasterOption = "local[*]",
+    spark_conf: SparkConfOption = None,
     driver_memory: DriverMemoryOption = "4g",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -222,19 +230,17 @@ def rates(
     """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
 
     Prints a table (one block of lines per group where it is too wide, and in a file or a pipe), and writes
-    the same rows as Parquet and a page with a chart of each rate and its interval. Runs that are not
-    finished, not checked or of verdict `unknown` are left out and listed. Runs of another schema version are
-    refused.
+    the same rows as Parquet and CSV, a file each, and a page with a chart of each rate and its interval. Runs
+    that are not finished, not checked or of verdict `unknown` are left out and listed. Runs of another schema
+    version are refused.
 
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
-    from checkers import EngineChoice
+    from checkers import EngineChoice, parse_settings
     from harness.check_jobs.saved_run_queries import run_rates
-    from harness.model.secrets import redact
-    from harness.model.storage import storage_path, write_whole
-    from harness.report.page import html
     from harness.report.page.terminal import print_table
-    from harness.report.rates import PAGE_FILE, rates_page, rates_table
+    from harness.report.rates import rates_table
+    from harness.report.rates_files import RatesFiles
 
     axes = tuple(axis.strip() for axis in by.split(",") if axis.strip())
     if not axes or len(set(axes)) < len(axes):
@@ -244,21 +250,13 @@ def rates(
             expected="names with commas between, each once: experiment,arm",
             found=by,
         )
-    with working(quiet, "the page was not written"):
-        figures, target = run_rates(
-            results,
-            axes,
-            latencies=latency,
-            parquet=parquet,
-            engine=EngineChoice(engine, driver_memory=driver_memory),
-        )
-    file = storage_path(page) if page is not None else target.parent / PAGE_FILE
-    with BadInput.for_os_errors(
-        "the page cannot be written", where=file, next_step="name a file with --html"
-    ):
-        write_whole(file, redact(html.render(rates_page(figures, results))))
+    files = RatesFiles.below(place or results, parquet=parquet, csv=csv, page=page)
+    choice = EngineChoice(engine, spark_master, driver_memory, parse_settings(spark_conf or []))
+    with working(quiet, "nothing was written"):
+        figures = run_rates(results, axes, latencies=latency, engine=choice.checked())
+    files.write(figures, results)
     if as_json:
         print_json({"by": axes, "rows": figures.rows, "left_out": figures.left_out})
         return
     print_table(_out, rates_table(figures), as_cards=not sys.stdout.isatty())
-    print_text(_out, *(f"left out: {line}" for line in figures.left_out), f"rows: {target}\npage: {file}")
+    print_text(_out, *(f"left out: {line}" for line in figures.left_out), *files.lines)

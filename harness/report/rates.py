@@ -10,7 +10,6 @@ from harness.report.arms_table import three_digits
 from harness.report.page.bar_chart import Bar, bars_section
 from harness.report.page.blocks import Block, Lines, Page, Table, Text, grid, section
 
-PAGE_FILE = "rates.html"
 _RATES = {
     "lost": ("lost", "acknowledged records"),
     "unconfirmed_absent": ("unconfirmed and absent", "unconfirmed records (acks=0)"),

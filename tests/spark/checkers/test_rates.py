@@ -56,8 +56,8 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Path, tmp_path: Path) -> None:
-    found = rates_of_runs(spark, results, ["acks", "fault"], parquet=tmp_path / "out.parquet")
+def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Path) -> None:
+    found = rates_of_runs(spark, results, ["acks", "fault"])
     assert found.left_out == []
     one, all_ = found.rows
     assert [(row["acks"], row["fault"], row["runs"]) for row in found.rows] == [
@@ -81,8 +81,7 @@ def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Pat
     # Of four times 1, 2, 3 and 10 ms; what has no success report has no latency.
     assert one["latency_p50_ms"] == pytest.approx(2)
     assert one["latency_p99_ms"] == pytest.approx(10)
-    written = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert written == found.rows
+    assert found.table.to_pylist() == found.rows
 
 
 def test_unprocessed_and_reprocessed_inputs_of_an_application(spark: SparkSession, tmp_path: Path) -> None:
@@ -205,11 +204,24 @@ def test_the_command(
     told = capsys.readouterr().out
     assert "6,000" in told
     assert "acks=1, fault=kill\n" in told, "into a pipe each group is a block"
-    assert (results / "rates.parquet").is_dir()
+    rows = pq.read_table(results / "rates.parquet").to_pylist()
+    assert [(row["acks"], row["runs"], row["lost"]) for row in rows] == [("1", 4, 240), ("all", 4, 0)]
+    assert (results / "rates.csv").read_text().splitlines()[1].startswith("1,kill,4,0,2,40000,240,")
     assert "Runs that lost acknowledged records" in (results / "rates.html").read_text()
-    elsewhere = ("--parquet", str(results / "other" / "r.parquet"), "--html", str(results / "no" / "r.html"))
-    assert call(monkeypatch, "rates", str(results), "-q", *elsewhere) == 2
-    assert "name a file with --html" in capsys.readouterr().err
+    elsewhere = ("--results", str(results / "other"), "--html", str(results / "r.html"))
+    assert call(monkeypatch, "rates", str(results), "-q", *elsewhere) == 0
+    assert {path.name for path in (results / "other").iterdir()} == {"rates.parquet", "rates.csv"}
+    assert (results / "r.html").exists()
+    in_the_way = ("--csv", str(results / "r.html" / "rates.csv"))
+    assert call(monkeypatch, "rates", str(results), "-q", *in_the_way) == 2
+    assert "name a folder with --results" in capsys.readouterr().err
+    assert (
+        call(monkeypatch, "rates", str(results), "--engine", "sail", "--spark-conf", "spark.a=b", "-q") == 2
+    )
+    assert "Sail has no master, no settings" in capsys.readouterr().err
+    contradiction = ("--engine", "sail", "--spark-conf", "spark.a=b")
+    assert call(monkeypatch, "rates", str(results), "-q", *contradiction) == 2
+    assert "Sail has no master, no settings" in capsys.readouterr().err
     assert call(monkeypatch, "rates", str(results), "--json", "-q", "--no-latency") == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["arm"] for row in rows] == ["acks=1", "acks=all"]

@@ -42,24 +42,29 @@ def finish(command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> None:
+def test_a_standalone_cluster_with_two_workers(spark: SparkSession, here: Any, tmp_path: Path) -> None:
     folder, results = run_with_findings(tmp_path / "run"), tmp_path / "results"
+    check_run(spark, run_with_findings(tmp_path / "runs" / "checked"))
     with cluster(tmp_path) as master:
-        done = finish(
-            [
-                *(sys.executable, "-m", "kafka_chaos", "check", str(folder), "--json", "--quiet"),
-                *("--spark-master", master, "--driver-memory", "512m", "--results", str(results)),
-                *("--spark-conf", "spark.executor.memory=512m"),
-                *("--spark-conf", "spark.sql.shuffle.partitions=2"),
-            ]
-        )
+        there = [
+            *("--spark-master", master, "--driver-memory", "512m", "--results", str(results)),
+            *("--spark-conf", "spark.executor.memory=512m"),
+            *("--spark-conf", "spark.sql.shuffle.partitions=2"),
+        ]
+        ours = [sys.executable, "-m", "kafka_chaos"]
+        done = finish([*ours, "check", str(folder), "--json", "--quiet", *there])
+        rates = finish([*ours, "rates", str(tmp_path / "runs"), "--json", "--quiet", *there])
         # The work was done there: every executor that ran says so in its worker's log.
         started = sum(
             (tmp_path / f"worker-{number}.log").read_text().count("Asked to launch executor")
             for number in range(2)
         )
     assert done.returncode == 1, done.stderr  # findings that no arm promises
-    assert started == 2, done.stderr
+    assert started == 4, done.stderr  # two for each command
+    assert rates.returncode == 0, rates.stderr
+    (row,) = json.loads(rates.stdout)["rows"]
+    assert (row["runs"], row["lost"]) == (1, here[0]["findings"]["lost"])
+    assert (results / "rates.html").exists()
     answer = json.loads(done.stdout)["arms"][0]
     assert answer["summary"] is not None, answer["meta"]["problems"]
     assert without_engine(answer["summary"]) == here[0]

@@ -12,7 +12,7 @@ import pytest
 from harness.many.matrix.page import write_pages
 from harness.model.storage import write_whole
 from harness.report.page import html
-from harness.report.rates import PAGE_FILE, rates_page
+from harness.report.rates import rates_page
 from harness.report.run_page import write_report
 from tests.support.builders.matrices import SMALL, run_matrix, run_one_axis
 from tests.support.builders.matrix_results import with_broken_promise
@@ -59,8 +59,8 @@ def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     if request.param == "one axis":
         return write_pages(with_broken_promise(run_one_axis(folder), "acks=all", "lost"), folder)
     if request.param == "rates":
-        write_whole(folder / PAGE_FILE, html.render(rates_page(rates(), "results")))
-        return folder / PAGE_FILE
+        write_whole(folder / "rates.html", html.render(rates_page(rates(), "results")))
+        return folder / "rates.html"
     run_folder(folder)
     return write_report(result(arm(), arm("acks=all", False)), folder)
 
