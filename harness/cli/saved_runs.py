@@ -232,7 +232,7 @@ def rates(
     Prints a table (one block of lines per group where it is too wide, and in a file or a pipe), and writes
     the same rows as Parquet and CSV, a file each, and a page with a chart of each rate and its interval. Runs
     that are not finished, not checked or of verdict `unknown` are left out and listed. Runs of another schema
-    version are refused.
+    version are refused. docs/how-to/rates.md says what can be concluded.
 
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
