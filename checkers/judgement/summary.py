@@ -191,7 +191,9 @@ def sentence(group: BlameGroup, count: int, meta: RunMeta) -> str:
     parts = []
     if group.step is not None:
         to = f" to {partition_in_words(group.partition)}" if group.partition is not None else ""
-        parts.append(f"sent in {meta.step_name(group.step)}{to}")
+        # Programs of the user's own send between write steps as well.
+        within = "in or around" if meta.client == "own" else "in"
+        parts.append(f"sent {within} {meta.step_name(group.step)}{to}")
     elif group.partition is not None:
         parts.append(f"in {partition_in_words(group.partition)}")
     if group.reader is not None and group.finding not in OUTPUT_CLASSES:

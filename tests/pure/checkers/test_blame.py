@@ -102,6 +102,13 @@ def test_in_words(cells: dict[str, Any], words: str) -> None:
     assert sentence(cell, 12_345, run_meta(steps=steps)) == f"12,345{words[1:]}"
 
 
+def test_programs_of_the_users_own_send_between_write_steps_as_well() -> None:
+    steps = (StepInfo(index=0, name="quiet", kind="write", started_ns=0),)
+    cell = BlameGroup(**NOTHING)._replace(partition=0, step=0)
+    meta = run_meta(steps=steps, client="own")
+    assert sentence(cell, 1, meta) == "1 lost: sent in or around quiet to partition 0"
+
+
 OF_OUTPUTS = [
     ({"finding": "unprocessed"}, "no fault was in force: the application passed over it"),
     ({"finding": "unprocessed", "place": "expired"}, "expired, no fault was in force"),
