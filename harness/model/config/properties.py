@@ -26,6 +26,11 @@ class PropertyLine:
     is_default: bool = False
     """Whether the value is the default of a placeholder, which may have another value in each process."""
 
+    @property
+    def where(self) -> str:
+        """Its file and line; without a line where it is a default of the format."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
 
 def read_text(path: Path) -> str:
     """The text of a file of settings, without a byte order mark and with `\\n` at the ends of lines.

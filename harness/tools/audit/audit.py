@@ -119,14 +119,10 @@ def _audited_setting(
     elif says and effective.own is not None:
         says = effective.own.in_own_words(says, {})
     if says and last is not entry:
-        says = f"has no effect: {_location(last)} sets it again"
+        says = f"has no effect: {last.where} sets it again"
     return AuditedSetting(
-        name=shown, value=masked(shown, text), where=_location(entry), promise=says, source=source
+        name=shown, value=masked(shown, text), where=entry.where, promise=says, source=source
     )
-
-
-def _location(entry: PropertyLine) -> str:
-    return f"{entry.file}:{entry.line}" if entry.line else entry.file
 
 
 def _unknown(entries: Iterable[PropertyLine], effective: EffectiveSettings) -> Iterable[UnknownSetting]:
@@ -160,7 +156,7 @@ def _unknown(entries: Iterable[PropertyLine], effective: EffectiveSettings) -> I
             says = "its value is filled in later, so no rule about it was applied"
         else:
             continue
-        yield UnknownSetting(name=entry.name, where=_location(entry), did_you_mean=close, says=says)
+        yield UnknownSetting(name=entry.name, where=entry.where, did_you_mean=close, says=says)
 
 
 def _unknown_own(entry: OwnLine) -> Iterable[UnknownSetting]:
@@ -171,7 +167,7 @@ def _unknown_own(entry: OwnLine) -> Iterable[UnknownSetting]:
         else None
     )
     if says is not None:
-        yield UnknownSetting(name=entry.own_name, where=_location(entry), did_you_mean=entry.meant, says=says)
+        yield UnknownSetting(name=entry.own_name, where=entry.where, did_you_mean=entry.meant, says=says)
 
 
 def _refused_own(entry: OwnLine, effective: EffectiveSettings) -> AuditFinding:
@@ -183,6 +179,7 @@ def _refused_own(entry: OwnLine, effective: EffectiveSettings) -> AuditFinding:
         do=f"correct the value in {entry.file}, line {entry.line}",
         source=str(effective.own),
         settings={entry.own_name: entry.own_value},
+        where={entry.own_name: entry.where},
     )
 
 
@@ -212,6 +209,7 @@ def _refused_values(
                     do=remedy.format(entry.file, entry.line),
                     source=source_of(effective.client, kind),
                     settings={entry.name: value},
+                    where={entry.name: entry.where},
                 ),
             )
 
@@ -231,6 +229,7 @@ def _cut_numbers(
                 do=f"write the whole number in decimal in {entry.file}, line {entry.line}",
                 source="librdkafka reads numbers by strtol; it refuses only what begins with none",
                 settings={entry.name: value},
+                where={entry.name: entry.where},
             )
 
 
@@ -250,4 +249,5 @@ def _comments(
                 do=_OWN_LINE.format(entry.file, entry.line),
                 source="java.util.Properties, load: a comment is a line whose first character is # or !",
                 settings={entry.name: value},
+                where={entry.name: entry.where},
             )

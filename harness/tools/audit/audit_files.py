@@ -15,7 +15,13 @@ from harness.tools.audit.config_file import ConfigFile, ConfigSection
 from harness.tools.audit.configurations import Unit, repeated, together, units
 from harness.tools.audit.effective_settings import EffectiveSettings, client_of
 from harness.tools.audit.kafka_version import oldest_version, read_version
-from harness.tools.audit.known_settings import SERVER_KINDS, ClientLibrary, SettingKind, canonical
+from harness.tools.audit.known_settings import (
+    SERVER_KINDS,
+    ClientLibrary,
+    SettingKind,
+    canonical,
+    known_settings,
+)
 from harness.tools.audit.shared_ids import shared_ids
 
 _OF_ONE_SETTING = ("value", "comment")
@@ -133,9 +139,13 @@ def _kinds(sections: Iterable[ConfigSection]) -> frozenset[SettingKind]:
 
 
 def _concerned(finding: AuditFinding, sections: Iterable[ConfigSection]) -> Iterator[str]:
-    """The titles of the sections that set what a finding is about."""
+    """The titles of the sections that set what a finding is about; of one about defaults alone, of those that
+    have these defaults."""
+    known = (known_settings().get(name) for name in finding.settings if not finding.where)
+    kinds = frozenset(kind for setting in known if setting is not None for kind in setting.kinds)
     for section in sections:
-        if section.title and any(_shown_name(entry) in finding.settings for entry in section.entries):
+        sets = any(_shown_name(entry) in finding.settings for entry in section.entries)
+        if section.title and (sets or section.kind in kinds):
             yield section.title
 
 

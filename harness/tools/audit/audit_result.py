@@ -24,8 +24,9 @@ class AuditedSetting(Frozen):
 
 
 class AuditFinding(Frozen):
-    """A rule that applies. `versions` are those of Kafka that it is about (None: all), `finding` the class of
-    findings that it would cause, `experiment` and `arms` the built-in experiment that shows it."""
+    """A rule that applies. `where` has the file and line of those of its `settings` that are written there.
+    `versions` are those of Kafka that it is about (None: all), `finding` the class of findings that it would
+    cause, `experiment` and `arms` the built-in experiment that shows it."""
 
     rule: str
     severity: Severity
@@ -33,6 +34,7 @@ class AuditFinding(Frozen):
     do: str
     source: str
     settings: dict[str, str]
+    where: dict[str, str] = {}
     versions: str | None = None
     finding: str | None = None
     experiment: str | None = None

@@ -10,8 +10,10 @@ from harness.tools.audit.kafka_version import NEWEST, OLDEST, read_version
 
 
 def lines(found: Audit) -> Iterator[str]:
-    """What was read, the promise of each setting, then the findings, the worst first."""
+    """What was read, the promise of each setting, then the findings, the worst first. Of several files each
+    setting has the one that it stands in, and its line there."""
     yield from found.read
+    several = sum(line.startswith("read ") for line in found.read) > 1
     newer = (
         ""
         if read_version(found.kafka) <= NEWEST
@@ -25,8 +27,8 @@ def lines(found: Audit) -> Iterator[str]:
         if setting.of != whose:
             whose = setting.of
             yield f"{whose or 'the rest'}:"
-        default = f"  ({setting.where})" if setting.where.startswith("the default of") else ""
-        yield f"{setting.name}={setting.value}{default}"
+        located = several or setting.where.startswith("the default of")
+        yield f"{setting.name}={setting.value}" + (f"  ({setting.where})" if located else "")
         if setting.promise is not None:
             yield f"    {setting.promise}"
             yield f"    [{setting.source}]"
@@ -39,7 +41,7 @@ def lines(found: Audit) -> Iterator[str]:
         yield f"UNKNOWN {unknown.name} ({unknown.where}): {unknown.says}{meant}"
     for finding in found.findings:
         yield ""
-        yield from _finding_lines(finding)
+        yield from _finding_lines(finding, several)
     if not found.findings and not found.unknown:
         yield ""
         rest = " in what was given" if found.notes else ", and no setting that is known to lose records"
@@ -49,9 +51,10 @@ def lines(found: Audit) -> Iterator[str]:
         yield f"NOTE {note}"
 
 
-def _finding_lines(one: AuditFinding) -> Iterator[str]:
+def _finding_lines(one: AuditFinding, several: bool) -> Iterator[str]:
     yield f"{one.severity.upper()} {one.rule}{f' ({one.of})' if one.of else ''}: {one.says}"
-    yield "    " + ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    where = {name: f" ({where})" for name, where in one.where.items()} if several else {}
+    yield "    " + ", ".join(f"{name}={value}{where.get(name, '')}" for name, value in one.settings.items())
     yield f"    do: {one.do}"
     yield f"    source: {one.source}"
     if one.versions is not None:

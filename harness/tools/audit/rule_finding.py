@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from harness.model.secrets import MASK, masked
 from harness.tools.audit.audit_result import AuditedSetting, AuditFinding
 from harness.tools.audit.clients.catalogue import OwnClient, RuleWords
 from harness.tools.audit.clients.own_lines import OwnLine
 from harness.tools.audit.effective_settings import EffectiveSettings
-from harness.tools.audit.known_settings import guarantees, known_settings
+from harness.tools.audit.known_settings import canonical, guarantees, known_settings
 from harness.tools.audit.rule import AuditRule
 
 _LEAST = "min.insync.replicas"
@@ -36,6 +36,7 @@ def finding_of(rule: AuditRule, effective: EffectiveSettings) -> AuditFinding:
         do=_filled(do, plain),
         source=words.source or "; ".join(_sources(rule, own)),
         settings={name: value for name, value in settings.items() if value},
+        where=dict(_written_at(rule.settings, effective)),
         versions=rule.versions,
         finding=rule.finding,
         experiment=rule.proof.experiment if rule.proof else None,
@@ -120,6 +121,13 @@ def _shown(name: str, effective: EffectiveSettings) -> tuple[str, str]:
     known, value = known_settings(effective.kafka).get(name), effective.value(name)
     words = known.default_words(effective.client, effective.kafka) if known and value else ""
     return name, f"{value} ({words})" if words else ""
+
+
+def _written_at(names: Iterable[str], effective: EffectiveSettings) -> Iterator[tuple[str, str]]:
+    """The file and line of each of these settings that is written, by the name that is shown."""
+    last = {canonical(entry.name): entry for entry in effective.entries}
+    for entry in (last[name] for name in names if name in last):
+        yield (entry.own_name if isinstance(entry, OwnLine) else canonical(entry.name)), entry.where
 
 
 def _own_line(name: str, effective: EffectiveSettings) -> OwnLine | None:

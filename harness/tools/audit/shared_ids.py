@@ -70,6 +70,7 @@ def shared_ids(files: Iterable[ConfigFile]) -> Iterator[AuditFinding]:
                     do=f"give each copy its own, such as {value.rstrip('-')}-${{HOSTNAME}}",
                     source=rule.source,
                     settings={rule.name: value},
+                    where={rule.name: " and ".join(dict.fromkeys(entry.where for _, entry in holders))},
                     finding=rule.finding,
                 )
 

@@ -80,6 +80,26 @@ def test_formats_with_kinds_are_not_merged_either(tmp_path: Path) -> None:
     assert {one.rule for one in apart.findings} == {"acks-all-alone"}
 
 
+def test_each_setting_of_several_files_says_where_it_stands(tmp_path: Path) -> None:
+    found = judged(
+        tmp_path, p_properties="# ours\nacks=all\nlinger.ms=ten\n", t_properties="min.insync.replicas=1\n"
+    )
+    p, t = tmp_path / "p.properties", tmp_path / "t.properties"
+    told = list(lines(found))
+    assert f"acks=all  ({p}:2)" in told
+    assert f"min.insync.replicas=1  ({t}:1)" in told
+    assert f"    acks=all ({p}:2), min.insync.replicas=1 ({t}:1)" in told
+    assert f"    linger.ms=ten ({p}:3)" in told
+    alone = list(lines(judged(tmp_path, p_properties="acks=all\nmin.insync.replicas=1\n")))
+    assert {"acks=all", "    acks=all, min.insync.replicas=1"} <= set(alone), "of one file it is clear"
+
+
+def test_a_risk_of_defaults_alone_names_the_producer_that_has_them(tmp_path: Path) -> None:
+    found = judged(tmp_path, a_properties="acks=all\n", b_properties="acks=1\n")
+    order = [one for one in found.findings if one.rule == "order"]
+    assert [(one.of, one.where) for one in order] == [("producer b.properties", {})]
+
+
 NOT_GIVEN = "min.insync.replicas was not given, and is 1 by default"
 
 
