@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from checkers import share_of
 from faults.schedules.entries import Part, Random, ScheduleEntry, SequencePart, TogetherPart
 from harness.many.matrix.result import MatrixResult
 from harness.many.matrix.spec import MatrixSpec
@@ -22,6 +23,14 @@ def what_was_done(result: MatrixResult) -> str:
         return ""
     each = f"{_count(numbers, 'run')} of each of {_count([len(numbers)], 'configuration')}"
     return f"Done: {each}, {_count(sent, 'record')} per run. {'; '.join(_actions(result))}."
+
+
+def one_run_in_words(result: MatrixResult) -> str:
+    """How little it shows if no configuration has more than one run that counts; "" if one has more."""
+    if max((arm.figures.runs for arm in result.arms if arm.figures is not None), default=0) != 1:
+        return ""
+    most = f"{share_of(0, 1).high:.0%}"
+    return f"one run of each shows little: what it did not show may yet happen in up to {most} of runs"
 
 
 def _count(numbers: Sequence[int], noun: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from checkers import judge
 from harness.many.matrix.charts import measures
-from harness.many.matrix.done import what_was_done
+from harness.many.matrix.done import one_run_in_words, what_was_done
 from harness.many.matrix.expected import kept_in_words
 from harness.many.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.many.matrix.service_levels import service_levels
@@ -168,7 +168,8 @@ def headline(result: MatrixResult) -> str:
     runs = sum(figures.runs for _, figures in ran)
     lost = f"{losing or 'None'} of {len(ran)} configurations lost acknowledged records"
     doubled = f"{doubling} duplicated some" if doubling else "none duplicated any"
-    return f"{lost}, {doubled}, in {runs:,} runs; {kept_in_words(result)}"
+    outcome = f"{lost}, {doubled}, in {runs:,} runs; {kept_in_words(result)}"
+    return "; ".join(filter(None, (outcome, one_run_in_words(result))))
 
 
 def worst_runs(result: MatrixResult, folder: Path) -> tuple[Section, ...]:

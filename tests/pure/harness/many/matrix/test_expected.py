@@ -85,3 +85,10 @@ def test_a_promise_that_was_written_is_said_to_be_broken(at: str) -> None:
     assert headline(both).endswith(
         "; 1 broke its promise (lost: 0); 1 not as expected by default (phantom: 0)"
     )
+
+
+@pytest.mark.parametrize(("runs", "unknown", "little"), [(1, 0, True), (1, 2, True), (2, 0, False)])
+def test_the_headline_says_how_little_one_run_of_each_is(runs: int, unknown: int, little: bool) -> None:
+    told = headline(drawn_result(lambda *_: {}, 3, runs=runs, unknown=unknown))
+    words = "; one run of each shows little: what it did not show may yet happen in up to 95% of runs"
+    assert told.endswith(words) is little, told
