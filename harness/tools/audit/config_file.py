@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.model.config.properties import PropertyLine
+from harness.model.errors import BadInput
 from harness.tools.audit.known_settings import ClientLibrary, SettingKind, canonical
 
 PROFILE = "(profile "
@@ -92,3 +93,27 @@ def without_repetition(sections: Iterable[ConfigSection]) -> tuple[ConfigSection
         if not merged or PROFILE not in section.labels[0] or PROFILE in merged[0]:
             merged += section.labels
     return tuple(replace(section, labels=tuple(labels[key])) for key, section in distinct.items())
+
+
+def sole_section(file: ConfigFile, kind: SettingKind) -> tuple[ConfigSection, list[str]]:
+    """The one section of this kind, or whose names say what it is, and a sentence about each other section.
+
+    Raises:
+        BadInput: there is none, or there are several.
+    """
+    sections = [section for section in file.sections if section.kind in (kind, None) and not section.alone]
+    if len(sections) != 1:
+        raise BadInput(
+            f"this file does not have one {kind}" if sections else f"this file has no {kind}",
+            where=str(file.path),
+            found=f"{file.format}: {', '.join(section.title or 'settings' for section in file.sections)}",
+            next_step=f"cut out the settings of one {kind}"
+            if sections
+            else "name a file that has one, or this file by another option",
+        )
+    others = [
+        f"{section.title}: only the {kind} of this file"
+        for section in file.sections
+        if section is not sections[0]
+    ]
+    return sections[0], others

@@ -1,5 +1,5 @@
 """Puts a user's own configuration of producer, topic and brokers, in any format that is read, into an
-experiment; Java's names of producer settings become librdkafka's, which our producers use."""
+experiment."""
 
 from __future__ import annotations
 
@@ -8,25 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
 from harness.model.config.properties import PropertyLine
 from harness.model.errors import BadInput, located_words_of
-from harness.model.secrets import is_secret, without_secrets
+from harness.model.secrets import is_secret
 from harness.spec.experiment import Arm, Experiment
-from harness.tools.audit.config_file import ConfigFile
+from harness.tools.audit.config_file import sole_section
 from harness.tools.audit.config_reader import read_config
-from harness.tools.audit.effective_settings import EffectiveSettings, client_of
-from harness.tools.audit.known_settings import (
-    ClientLibrary,
-    SettingKind,
-    canonical,
-    closest_setting,
-    known_settings,
-)
-from workloads.records.clients import client_logger
-from workloads.records.config.producer_settings import ProducerSettings
+from harness.tools.audit.known_settings import SettingKind, canonical, closest_setting, known_settings
+from harness.tools.audit.user_producer import UserProducer, user_producer
 
 STANDARD = "standard"
 """The experiment for a configuration without a named experiment."""
@@ -37,36 +28,12 @@ _OURS = (
     "authorizer.",
 )
 """Prefixes of broker settings that belong to one broker of one cluster."""
-_FIELDS = frozenset(
-    str(field.alias or name) for name, field in ProducerSettings.model_fields.items() if name != "extra"
-)
-"""The settings with a field in `ProducerSettings`, by Kafka's names."""
-_OTHER_NAMES = {
-    "max.request.size": "message.max.bytes",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
-    "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
-    "compression.gzip.level": "compression.level",
-    "compression.lz4.level": "compression.level",
-    "compression.zstd.level": "compression.level",
-}
-"""Java's name -> librdkafka's of the same meaning."""
-_CONNECTION = ("bootstrap.servers", "security.", "sasl.", "ssl.", "client.dns.lookup", "metadata.recovery.")
-_NO_EQUIVALENT = (
-    "max.block.ms",
-    "partitioner.class",
-    "interceptor.classes",
-    "key.serializer",
-    "value.serializer",
-)
 _ON_TOPICS = {
     "default.replication.factor": "replication.factor",
     "num.partitions": "partitions",
     "message.max.bytes": "max.message.bytes",
 }
 """Brokers' settings -> the topic's that override them, where their names differ by more than `log.`."""
-_JAVA_IN_FLIGHT = 5
-_LONGEST_SOCKET_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +68,8 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
     entries: dict[SettingKind, tuple[PropertyLine, ...]] = {}
     for kind, path in own.files():
         file = read_config(path)
-        entries[kind], client, unused = _section(file, kind)
+        section, unused = sole_section(file, kind)
+        entries[kind] = section.entries
         left_out += unused
         if kind is SettingKind.BROKER:
             properties, unused = _broker(entries[kind])
@@ -111,9 +79,9 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
         elif kind is SettingKind.TOPIC:
             changes["topic"] = _topic(experiment, entries[kind], path)
         else:
-            arm, without = _arm(experiment, entries[kind], path, client)
-            changes["arms"] = [arm]
-            left_out += without
+            producer = user_producer(section.entries, path, section.client)
+            changes["arms"] = [_arm(experiment, producer)]
+            left_out += [f"{name}: {why}" for name, why in producer.left_out.items()]
     whole = experiment.model_dump(by_alias=True, exclude_none=True, mode="json")
     try:
         changed = Experiment.model_validate({**whole, **changes})
@@ -125,29 +93,6 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
             found=located_words_of(error),
             next_step="correct the configuration, or name another experiment",
         ) from None
-
-
-def _section(
-    file: ConfigFile, kind: SettingKind
-) -> tuple[tuple[PropertyLine, ...], ClientLibrary | None, list[str]]:
-    """The entries of the one section of this kind, its client (None: by the names), and what else the file
-    configures."""
-    sections = [section for section in file.sections if section.kind in (kind, None) and not section.alone]
-    if len(sections) != 1:
-        raise BadInput(
-            f"this file does not have one {kind}" if sections else f"this file has no {kind}",
-            where=str(file.path),
-            found=f"{file.format}: {', '.join(section.title or 'settings' for section in file.sections)}",
-            next_step=f"cut out the settings of one {kind}"
-            if sections
-            else "name the file by another option",
-        )
-    others = [
-        f"{section.title}: only the {kind} of this file"
-        for section in file.sections
-        if section is not sections[0]
-    ]
-    return sections[0].entries, sections[0].client, others
 
 
 def _without_effect(
@@ -173,79 +118,14 @@ def _without_effect(
             yield f"{name}: {sets}, so {value} of your file has no effect"
 
 
-def _arm(
-    experiment: Experiment, entries: Sequence[PropertyLine], path: Path, client: ClientLibrary | None
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    effective = EffectiveSettings(tuple(entries), client or client_of(entries))
-    fields, left_out = _to_librdkafka(effective)
-    values = {entry.name: entry.value for entry in entries}
-    transactional_id = "own" if effective.transactional else None
-    try:
-        settings = ProducerSettings.model_validate(fields)
-        if effective.transactional:
-            settings.check_transactional()
-        given = settings.to_librdkafka("127.0.0.1:1", transactional_id)
-        Producer({**given, "log_level": 0}, logger=client_logger())
-    except ValidationError as error:
-        raise _refused(path, located_words_of(error), values) from None
-    except (KafkaException, ValueError, TypeError) as error:
-        reason: Any = error.args[0] if error.args else error
-        message = reason.str() if isinstance(error, KafkaException) else str(reason)
-        raise _refused(path, message, values) from None
-    idempotent = settings.enable_idempotence or effective.transactional
+def _arm(experiment: Experiment, producer: UserProducer) -> dict[str, Any]:
     arm = Arm(
         name=ARM,
-        producer=settings,
-        workload=_workload(experiment, effective.transactional),
-        promise={"lost": "0", "duplicate": "0" if idempotent else "any"},
+        producer=producer.settings,
+        workload=_workload(experiment, producer.transactional),
+        promise=producer.promise,
     )
-    return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), left_out
-
-
-def _to_librdkafka(effective: EffectiveSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The configuration as fields of `ProducerSettings`, for librdkafka, and the unused settings, each with
-    the reason. A Java configuration keeps the Java client's defaults (idempotence, and 5 requests in flight),
-    to reproduce its behaviour."""
-    java = effective.client is ClientLibrary.JAVA
-    settings: dict[str, str] = {}
-    if java:
-        settings["enable.idempotence"] = str(effective.idempotent).lower()
-        settings["max.in.flight.requests.per.connection"] = str(_JAVA_IN_FLIGHT)
-    extra: dict[str, str] = {}
-    left_out = []
-    for name, value in effective.written.items():
-        why = _reason_unused(name, java)
-        if why is not None:
-            left_out.append(f"{name}: {why}")
-        elif name == "transactional.id":
-            continue
-        elif name in _FIELDS:
-            settings[name] = value
-        elif java and name == "buffer.memory":
-            whole = value.isascii() and value.isdigit()
-            extra["queue.buffering.max.kbytes"] = str(max(1, int(value) // 1024)) if whole else value
-        else:
-            extra[_OTHER_NAMES.get(name, name)] = value
-    if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
-        # Java's setting is how long the client waits for an answer: librdkafka's socket.timeout.ms.
-        waiting = effective.number("request.timeout.ms", _LONGEST_SOCKET_MS)
-        settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
-    return {**settings, "extra": extra}, tuple(left_out)
-
-
-def _reason_unused(name: str, java: bool) -> str | None:
-    """Why a setting is not used; None: it is used."""
-    if name.startswith(_CONNECTION) or is_secret(name):
-        return "the experiment has its own cluster"
-    known = known_settings().get(name)
-    if name in _NO_EQUIVALENT or name.startswith(("metric", "enable.metrics")):
-        return "librdkafka has no equivalent"
-    if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
-        return "not a producer setting"
-    only_java = known is not None and (ClientLibrary.LIBRDKAFKA, SettingKind.PRODUCER) not in known.defaults
-    if java and only_java and name not in _OTHER_NAMES and name != "buffer.memory":
-        return "librdkafka has no equivalent"
-    return None
+    return arm.model_dump(by_alias=True, exclude_none=True, mode="json")
 
 
 def _workload(experiment: Experiment, transactional: bool) -> Any:
@@ -284,12 +164,3 @@ def _broker(entries: Sequence[PropertyLine]) -> tuple[dict[str, str], list[str]]
         else:
             used[entry.name] = entry.value.strip()
     return used, unused
-
-
-def _refused(path: Path, reason: str, values: dict[str, str]) -> BadInput:
-    return BadInput(
-        "the client refuses this producer configuration",
-        where=str(path),
-        found=without_secrets(reason, values),
-        next_step=f"`kafka-chaos audit {path}` shows contradictions",
-    )

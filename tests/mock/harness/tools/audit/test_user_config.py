@@ -108,6 +108,16 @@ def test_what_the_client_refuses_is_told(text: str, says: str, standard: Experim
     assert "kafka-chaos audit" in str(caught.value)
 
 
+def test_a_name_that_nobody_has_is_told_with_its_line(standard: Experiment, tmp_path: Path) -> None:
+    given = file(tmp_path, "acks=all; retires=5")
+    with pytest.raises(BadInput) as caught:
+        with_user_config(standard, UserConfig(producer=given))
+    assert (caught.value.where, caught.value.expected) == (f"{given}, line 2", "did you mean 'retries'?")
+    with pytest.raises(BadInput) as caught:
+        with_user_config(standard, UserConfig(producer=file(tmp_path, "acks=all; linger.ms=x")))
+    assert (caught.value.where, caught.value.expected) == (str(given), None), "its name is known"
+
+
 def test_topic_and_brokers(standard: Experiment, tmp_path: Path) -> None:
     topic = file(tmp_path, "replication.factor=2; partitions=5; min.insync.replicas=1", "topic")
     broker = file(tmp_path, "node.id=7; listeners=x; num.io.threads=4; log.dirs=/x; my.password=S3", "broker")
