@@ -45,14 +45,15 @@ MOST_SECTIONS = 12
 MOST_REPLAYS = 50
 
 
-def write_pages(result: MatrixResult, folder: Path) -> Path:
-    """Write report.html, matrix.csv, matrix.md and matrix.junit.xml; returns the first's path. Journals of
-    the runs that the report shows are read from `folder`.
+def write_pages(result: MatrixResult, folder: Path, page: Page | None = None) -> Path:
+    """Write report.html, matrix.csv, matrix.md and matrix.junit.xml; returns the first's path. `page`: what
+    the first and the third show (None: `matrix_page`). Journals of the runs that the report shows are read
+    from `folder`.
 
     Raises:
         KafkaChaosError: one cannot be written.
     """
-    page = matrix_page(result, worst_runs(result, folder))
+    page = page or matrix_page(result, worst_runs(result, folder))
     texts = {
         html.REPORT_FILE: html.render(page, folder),
         CSV_FILE: csv_text(result),
@@ -71,8 +72,6 @@ def matrix_page(result: MatrixResult, arms: tuple[Section, ...] = ()) -> Page:
     """The page of a matrix. `arms` are sections about single runs, of which it shows the first."""
     unfinished = "" if result.ended == "all runs made" else f"Not all runs were made: {result.ended}."
     refusals = list(reasons(result).values())
-    hidden = len(arms) - MOST_SECTIONS
-    more = f" {hidden} more have no section here; their folders lie beside this file." if hidden > 0 else ""
     return Page(
         kind="matrix",
         name=result.name,
@@ -100,14 +99,8 @@ def matrix_page(result: MatrixResult, arms: tuple[Section, ...] = ()) -> Page:
                 id="arms",
             ),
             service_levels(result),
-            section(
-                "One run of each, the worst first",
-                Text(f"Of each configuration the run that found most.{more}" if arms else "", note=True),
-                id="worst",
-                only="html",
-            ),
-            *arms[:MOST_SECTIONS],
-            _how(result),
+            *worst_first(arms),
+            how_measured(result),
         ),
     )
 
@@ -124,7 +117,17 @@ def _unit(result: MatrixResult) -> Text:
     )
 
 
-def _how(result: MatrixResult) -> Section:
+def worst_first(arms: tuple[Section, ...]) -> tuple[Section, ...]:
+    """The first of these sections about single runs, below their title."""
+    hidden = len(arms) - MOST_SECTIONS
+    more = f" {hidden} more have no section here; their folders lie beside this file." if hidden > 0 else ""
+    about = f"Of each configuration the run that found most.{more}" if arms else ""
+    title = "One run of each, the worst first"
+    return section(title, Text(about, note=True), id="worst", only="html"), *arms[:MOST_SECTIONS]
+
+
+def how_measured(result: MatrixResult) -> Section:
+    """How many runs there were, of which Kafka, and the commands that make them again."""
     runs = [run for arm in result.arms for run in arm.runs]
     images = sorted(
         {f"{run.kafka_version} `{run.image_digest or 'no digest'}`" for run in runs if run.kafka_version}

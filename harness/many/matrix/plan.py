@@ -118,10 +118,7 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
                 expected="the name of a built-in matrix, a YAML file, or --resume FOLDER",
                 next_step="`kafka-chaos matrix --list`",
             )
-        loaded, origin = MATRIX.load(spec)
-        changed = _changed(loaded, changes)
-        arms = expand_matrix(changed, origin)
-        return MatrixPlan(changed, arms, seed, estimate(arms, changed.repeats))
+        return new_plan(*MATRIX.load(spec), changes, seed)
     before = load_result(resume)
     with JournalError.for_errors(
         ValidationError,
@@ -142,6 +139,17 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
     changed = _changed(begun, MatrixOptions(repeat=changes.repeat, budget=changes.budget))
     arms = expand_matrix(changed, str(resume))
     return MatrixPlan(changed, arms, before.seed, estimate(arms, changed.repeats), before)
+
+
+def new_plan(spec: MatrixSpec, origin: str, changes: MatrixOptions, seed: int) -> MatrixPlan:
+    """The plan of a new matrix; `origin` names it in messages.
+
+    Raises:
+        BadInput: a bad matrix, or options that it cannot have.
+    """
+    changed = _changed(spec, changes)
+    arms = expand_matrix(changed, origin)
+    return MatrixPlan(changed, arms, seed, estimate(arms, changed.repeats))
 
 
 def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> MatrixSpec | None:

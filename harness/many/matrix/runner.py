@@ -30,16 +30,24 @@ class DueRun(StoredRun):
 
 
 class MatrixRun:
-    """One matrix under way, on at most `clusters` clusters; it goes on where an earlier process ended."""
+    """One matrix under way, on at most `clusters` clusters; it goes on where an earlier process ended.
+    `resumed_by` is the command that goes on with it."""
 
     def __init__(
-        self, plan: MatrixPlan, store: MatrixStore, command: str, backend: DockerBackend, clusters: int = 1
+        self,
+        plan: MatrixPlan,
+        store: MatrixStore,
+        command: str,
+        backend: DockerBackend,
+        clusters: int = 1,
+        *,
+        resumed_by: str = "matrix",
     ) -> None:
         self._plan = plan
         self._store = store
         self._backend = backend
         self._clusters = max(1, clusters)
-        self._runs = StoredRuns[DueRun](store, backend, self._clusters, self._begin, command="matrix")
+        self._runs = StoredRuns[DueRun](store, backend, self._clusters, self._begin, command=resumed_by)
         self._experiments = {arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None}
         self._labels = {arm.name: arm.labels for arm in plan.arms}
         rows = (row for arm in plan.arms for row in store.outcomes(arm.name))
