@@ -19,7 +19,19 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
-from harness.cli import audit, clients, ids, interop, machine, many_runs, own, run, saved_runs, suites
+from harness.cli import (
+    audit,
+    clients,
+    configs,
+    ids,
+    interop,
+    machine,
+    many_runs,
+    own,
+    run,
+    saved_runs,
+    suites,
+)
 from harness.cli.options import (
     ERRORS,
     ExperimentArgument,
@@ -229,6 +241,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "plan": (plan, "storm --seed 7"),
         "init": (init, "my.yaml"),
         "matrix": (many_runs.matrix, "acks-idempotence --repeat 5 --dry-run"),
+        "compare-configs": (configs.compare_configs, "a.properties b.properties --dry-run"),
         "clients": (clients.clients, "--client kafkajs --client franz-go --fault kill --repeat 3"),
         "explore": (many_runs.explore, "--budget 20m"),
         "nightly": (many_runs.nightly, "kill-leader --kafka-version 4.4.0 --kafka-version 3.9.2"),

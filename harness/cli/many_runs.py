@@ -40,7 +40,7 @@ _out, _wide = console(120), console(140)
 
 
 @contextmanager
-def _kept_runs(command: str, plan: str, quiet: bool, store: RunStore[Any]) -> Iterator[None]:
+def kept_runs(command: str, plan: str, quiet: bool, store: RunStore[Any]) -> Iterator[None]:
     """The block makes runs in this folder, which is locked. Says where it is, what is planned and done, and
     how to go on after an interruption."""
     if not quiet:
@@ -135,7 +135,7 @@ def matrix(
     backend = DockerBackend(EngineChoice(engine))
     at_once = clusters or clusters_at_once()
     store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, plan.spec.name)
-    with _kept_runs("matrix", plan.lines()[-1], quiet, store):
+    with kept_runs("matrix", plan.lines()[-1], quiet, store):
         result = MatrixRun(plan, store, command, backend, clusters=at_once).execute()
     with indexed(store.folder.resolve().parent):
         file = write_pages(result, store.folder)
@@ -206,7 +206,7 @@ def explore(
         print_text(_wide, *plan.lines())
         return
     store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, plan.menu.name)
-    with _kept_runs("explore", plan.lines()[-1], quiet, store):
+    with kept_runs("explore", plan.lines()[-1], quiet, store):
         try:
             result = Exploration(plan, store, command).execute()
         except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from harness.report.page.html import INDEX_FILE, render, save_pages
 GROUPS = {
     "run": "Runs of experiments",
     "matrix": "Matrices",
+    "configs": "Settings compared",
     "clients": "Clients compared",
     "claims": "Claims",
     "bugs": "Known bugs",

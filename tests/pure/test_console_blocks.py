@@ -41,6 +41,8 @@ AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--langua
 FILES = {
     "producer.properties": "acks=all\nenable.idempotence=true\n",
     "topic.properties": "min.insync.replicas=1\nreplication.factor=3\n",
+    "a.properties": "acks=1\n",
+    "b.properties": "acks=all\n",
     "writer.yaml": "Writer: {Topic: orders, BatchTimeout: 10 * time.Millisecond}\n",
     "consumer.properties": "group.id=orders\nauto.offset.reset=latest\nenable.auto.commit=true\n",
     "application.yml": "spring: {kafka: {producer: {acks: 1}, consumer: {group-id: orders}}}\n---\n"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from harness.cluster import state_records
 from harness.cluster.protocol.client_security import client_security_of
 from harness.lab.claims.claim import CLAIM
+from harness.lab.configs.compared_config import differences, read_configs
 from harness.lab.explore.result import load_result as explored
 from harness.many.matrix.expand import expand_matrix
 from harness.many.matrix.result import load_result
@@ -226,6 +227,21 @@ def test_any_values_of_known_settings(given_: dict[str, str]) -> None:
     with told():
         audit(parse_properties(text, "fuzz.properties"))
         client_security_of(given_, "fuzz.properties")
+
+
+PRODUCERS = st.dictionaries(st.sampled_from(NAMES), SCALARS.map(str)).map(
+    lambda settings: as_properties(list(settings.items()))
+)
+
+
+@fuzzed(60)
+@given(PRODUCERS, PRODUCERS)
+def test_any_two_producers_compared(one: str, other: str) -> None:
+    with tempfile.TemporaryDirectory() as folder, told():
+        paths = [Path(folder) / name for name in ("a.properties", "b.properties")]
+        for path, text in zip(paths, (one, other), strict=True):
+            path.write_text(text, errors="replace")
+        differences(read_configs(paths))
 
 
 @fuzzed(60)

@@ -28,6 +28,8 @@ from workloads.records.config.producer_settings import ProducerSettings
 
 NOT_OF_PRODUCERS = "not a producer setting"
 """Why a setting of a consumer, a topic or a broker is not used."""
+NOT_IN_LIBRDKAFKA = "librdkafka has no equivalent"
+"""Why one that only the Java client has is not used."""
 _FIELDS = frozenset(
     str(field.alias or name) for name, field in ProducerSettings.model_fields.items() if name != "extra"
 )
@@ -132,12 +134,12 @@ def _reason_unused(name: str, java: bool) -> str | None:
         return "the experiment has its own cluster"
     known = known_settings().get(name)
     if name in _NO_EQUIVALENT or name.startswith(("metric", "enable.metrics")):
-        return "librdkafka has no equivalent"
+        return NOT_IN_LIBRDKAFKA
     if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
         return NOT_OF_PRODUCERS
     only_java = known is not None and (ClientLibrary.LIBRDKAFKA, SettingKind.PRODUCER) not in known.defaults
     if java and only_java and name not in _OTHER_NAMES and name != "buffer.memory":
-        return "librdkafka has no equivalent"
+        return NOT_IN_LIBRDKAFKA
     return None
 
 

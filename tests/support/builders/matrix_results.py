@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
@@ -30,17 +31,31 @@ def small_matrix(changes: str) -> tuple[MatrixSpec, tuple[MatrixArm, ...]]:
 
 
 def drawn_result(draw: Draw, seed: int, runs: int = 5, unknown: int = 0, **changes: Any) -> MatrixResult:
-    """A result of SMALL whose runs are drawn: `draw` gives lost, duplicates and unavailable seconds."""
-    spec, arms = small_matrix(json.dumps(changes))
+    """A result of SMALL whose runs are drawn, as `drawn_result_of`."""
+    return drawn_result_of(*small_matrix(json.dumps(changes)), draw, seed, runs, unknown)
+
+
+def drawn_result_of(
+    spec: MatrixSpec, arms: Sequence[MatrixArm], draw: Draw, seed: int, runs: int = 5, unknown: int = 0
+) -> MatrixResult:
+    """A result whose runs are drawn: `draw` gives lost, duplicates, reordered, other, unconfirmed, absent and
+    failed records, and unavailable seconds."""
     generator = np.random.default_rng(seed)
     rows = []
     for arm in arms:
         for repeat in range(runs + unknown):
-            told = {"lost": 0, "duplicates": 0, "unavailable": 4.0, "other": 0} | draw(arm.name, generator)
+            told = defaultdict(int, {"unavailable": 4.0} | draw(arm.name, generator))
             findings = {
                 FindingClass.LOST: told["lost"],
+                FindingClass.UNCONFIRMED_ABSENT: told["absent"],
                 FindingClass.DUPLICATE: told["duplicates"],
+                FindingClass.REORDERED: told["reordered"],
                 FindingClass.PHANTOM: told["other"],
+            }
+            outcomes = {
+                "acked": 10_000 - told["failed"] - told["unconfirmed"],
+                "indeterminate": told["failed"],
+                "unconfirmed": told["unconfirmed"],
             }
             rows.append(
                 RunRow(
@@ -53,7 +68,7 @@ def drawn_result(draw: Draw, seed: int, runs: int = 5, unknown: int = 0, **chang
                     as_promised=None if repeat >= runs else True,
                     reasons=("a fault was not shown",) if repeat >= runs else (),
                     sent=10_000,
-                    outcomes={"acked": 10_000},
+                    outcomes={outcome: int(count) for outcome, count in outcomes.items() if count},
                     findings={finding: int(count) for finding, count in findings.items() if count},
                     unavailable_seconds=float(told["unavailable"]),
                     started_ns=time.time_ns(),
