@@ -36,7 +36,7 @@ def test_acks_1_against_acks_all(tmp_path: Path, results: Path) -> None:
     runs = {key: cell["runs"][0] for key, cell in cells.items()}
     careless, careful = (runs["cut-then-kill", file] for file in ACKS)
     assert careless["lost"] > 300, "most of 4 s, in which the leader acknowledged alone"
-    assert careful["lost"] == careful["failed"] == 0
+    assert careful["lost"] == 0
     assert careful["waited"] > 5, "nothing is acknowledged until another broker leads"
     assert careful["p99_ms"] > careful["p50_ms"] > 0
     moved = runs["planned-move", "all.properties"]
