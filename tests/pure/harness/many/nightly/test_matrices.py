@@ -109,9 +109,7 @@ def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> 
 def test_the_night_tells_matrices_beside_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "harness.many.nightly.matrices.DockerBackend", lambda **_: FakeBackend(tmp_path / "log")
-    )
+    monkeypatch.setattr(series, "DockerBackend", lambda *_, **__: FakeBackend(tmp_path / "log"))
     given = [
         "--matrix",
         spec(tmp_path),
