@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from checkers import EngineChoice
 from harness.check_jobs.recheck import RESULT_FILE
+from harness.cluster.containers import docker_engine
 from harness.many.docker_backend import DockerBackend
 from harness.many.matrix.page import junit_text as suite_text
 from harness.many.matrix.spec import MATRIX
@@ -168,6 +169,7 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
     Raises:
         BadInput: no such experiment or matrix: before anything is started. Or nothing is named, or the
             summary cannot be written.
+        PrerequisiteMissing: clusters are to be started, and no Docker engine answers.
     """
     if not options.experiments and not options.matrices:
         raise BadInput(
@@ -177,6 +179,10 @@ def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
         )
     for name in options.matrices:
         MATRIX.load(name)
+    clusters = [experiment_files.load(name).cluster for name in options.experiments]
+    if options.matrices or any(cluster.existing is None for cluster in clusters):
+        # Without an engine each experiment would fail for the same reason, on each version.
+        docker_engine.connect().close()
     # Before the run: its own results may go below the same folder.
     last, left_out = last_results(options.last) if options.last is not None else ({}, ())
     outcomes = run_experiments(options)

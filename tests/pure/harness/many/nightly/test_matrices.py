@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
 import yaml
 
+from harness.cluster.containers import docker_engine
 from harness.many.matrix.plan import MatrixOptions, plan_matrix
 from harness.many.matrix.result import MATRIX_FILE
 from harness.many.nightly import matrices, series
@@ -110,6 +112,7 @@ def test_the_night_tells_matrices_beside_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(series, "DockerBackend", lambda *_, **__: FakeBackend(tmp_path / "log"))
+    monkeypatch.setattr(docker_engine, "connect", lambda: SimpleNamespace(close=lambda: None))
     given = [
         "--matrix",
         spec(tmp_path),

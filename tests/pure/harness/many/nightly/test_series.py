@@ -1,21 +1,23 @@
-"""The nightly run without brokers: what it writes, what it calls worse, and that its workflows fit it."""
+"""The nightly run without brokers: what it writes, and what it calls worse."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
-import yaml
 
 from harness.check_jobs.recheck import RESULT_FILE
+from harness.cluster.containers import docker_engine
 from harness.many.nightly import series
 from harness.model.defaults import DEFAULT_VERSION
-from harness.model.errors import ClusterError
+from harness.model.errors import ClusterError, PrerequisiteMissing
 from harness.model.result import ArmResult, ExperimentResult
 from harness.report.ci import MOST_BYTES, SeriesOutcome, headline, junit_text, summary_text
 from harness.run import executor
@@ -45,6 +47,7 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> StandIns:
         return done
 
     monkeypatch.setattr(executor, "execute", execute)
+    monkeypatch.setattr(docker_engine, "connect", lambda: SimpleNamespace(close=lambda: None))
     return found
 
 
@@ -133,6 +136,36 @@ def test_bad_input_is_refused_before_anything_starts(
     assert night(tmp_path, "kill-leadr") == 2
     assert "did you mean 'kill-leader'" in capsys.readouterr().err
     assert not brokers.runs
+
+
+@pytest.mark.parametrize("more", [(), ("--matrix", "acks-idempotence")], ids=["experiments", "matrices"])
+def test_without_an_engine_a_night_says_so_once(
+    more: tuple[str, ...],
+    tmp_path: Path,
+    brokers: StandIns,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def connect() -> Any:
+        raise PrerequisiteMissing("there is no Docker engine", next_step="start Docker")
+
+    monkeypatch.setattr(docker_engine, "connect", connect)
+    versions = ("--kafka-version", "4.4.0", "--kafka-version", "4.3.1")
+    assert night(tmp_path, "kill-leader", "cut-then-kill", *versions, *more) == 3
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).count("there is no Docker engine") == 1
+    assert not brokers.runs
+
+
+def test_a_night_on_an_existing_cluster_needs_no_engine(
+    tmp_path: Path, brokers: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
+    chosen = EXPERIMENT.builtin("kill-leader")[0]
+    written = chosen.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    written["cluster"] = {"existing": {"bootstrap_servers": "127.0.0.1:9092"}}
+    (tmp_path / "ours.yaml").write_text(json.dumps(written))
+    assert night(tmp_path, str(tmp_path / "ours.yaml")) == 0
 
 
 def test_the_job_summary_gets_the_same(
@@ -239,114 +272,3 @@ def test_the_script_compares_histories_and_runs_the_module(
     assert words[-2:] == ["--seed", "5"]
     assert [words[n + 1] for n, word in enumerate(words) if word == "--kafka-version"] == ["4.3.1", "3.9.2"]
     assert set(words[3 : words.index("--kafka-version")]) <= set(EXPERIMENT.builtin_names())
-
-
-def yaml_of(path: str) -> dict[Any, Any]:
-    loaded = yaml.safe_load((ROOT / ".github" / path).read_text())
-    assert isinstance(loaded, dict)
-    return loaded
-
-
-def test_workflows_use_what_exists_and_may_write_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    called = yaml_of("workflows/chaos.yml")
-    nightly_file = yaml_of("workflows/nightly.yml")
-    action = yaml_of("actions/chaos/action.yml")
-    # YAML reads the key `on` as true.
-    inputs = called[True]["workflow_call"]["inputs"]
-    job = nightly_file["jobs"]["chaos"]
-    assert job["uses"] == "./.github/workflows/chaos.yml"
-    assert set(job["with"]) <= set(inputs)
-    runs = [step.get("run", "") for step in nightly_file["jobs"]["histories"]["steps"]]
-    assert runs[-1] == "make test-histories HISTORIES=500"
-    assert called["permissions"] == nightly_file["permissions"] == {"contents": "read"}
-    for text, known in (
-        ((ROOT / ".github/workflows/chaos.yml").read_text(), inputs),
-        ((ROOT / ".github/actions/chaos/action.yml").read_text(), action["inputs"]),
-    ):
-        assert set(re.findall(r"inputs\.([a-z_]+)", text)) <= set(known)
-        options = set(re.findall(r"(--[a-z-]+)", text)) - {"--no"}
-        assert call(monkeypatch, "nightly", "--help") == 0
-        told = capsys.readouterr().out
-        assert "--last" in told
-        assert all(option in told for option in options), options
-    for default in (inputs["experiments"]["default"], action["inputs"]["experiments"]["default"]):
-        assert set(default.split()) <= set(EXPERIMENT.builtin_names())
-
-
-def test_scripts_of_workflows_take_inputs_from_the_environment_alone() -> None:
-    steps = yaml_of("workflows/chaos.yml")["jobs"]["chaos"]["steps"]
-    steps += yaml_of("actions/chaos/action.yml")["runs"]["steps"]
-    scripts = [step["run"] for step in steps if "run" in step]
-    assert scripts
-    for script in scripts:
-        assert "${{" not in script, "what others write must not become shell"
-        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-
-
-def installing(path: str, tmp_path: Path, **environment: str) -> tuple[int, str, str]:
-    """Run the step Install of a workflow or an action: exit code, what pip is given, what it prints."""
-    loaded = yaml_of(path)
-    steps = loaded["runs"]["steps"] if "runs" in loaded else loaded["jobs"]["chaos"]["steps"]
-    (script,) = (step["run"] for step in steps if step.get("name") == "Install")
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.write_text('#!/bin/sh\necho "$@" >pip\n')
-    python.chmod(0o755)
-    done = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script],
-        env={**os.environ, **environment, "PATH": f"{python.parent}:{os.environ['PATH']}"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    given = tmp_path / "pip"
-    return done.returncode, given.read_text().strip() if given.exists() else "", done.stdout
-
-
-def test_the_workflow_installs_from_the_commit_that_it_comes_from(tmp_path: Path) -> None:
-    steps = yaml_of("workflows/chaos.yml")["jobs"]["chaos"]["steps"]
-    (fetched,) = (step["with"] for step in steps if step.get("name") == "Fetch kafka-chaos")
-    assert (fetched["repository"], fetched["ref"]) == (
-        "${{ job.workflow_repository }}",
-        "${{ job.workflow_sha }}",
-    )
-    own = tmp_path / fetched["path"]
-    own.mkdir()
-    (own / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    code, given, _ = installing("workflows/chaos.yml", tmp_path, INSTALL="")
-    assert (code, given) == (0, f"-m pip install ./{fetched['path']}")
-
-
-def test_the_workflow_says_what_to_do_where_it_cannot_know_its_own_repository(tmp_path: Path) -> None:
-    (tmp_path / ".kafka-chaos").mkdir()
-    (tmp_path / ".kafka-chaos" / "pyproject.toml").write_text('[project]\nname = "the-callers"\n')
-    code, given, printed = installing("workflows/chaos.yml", tmp_path, INSTALL="")
-    assert (code, given) == (1, "")
-    assert "::error::" in printed
-    assert "git+https://" in printed
-
-
-@pytest.mark.parametrize(
-    ("install", "given"),
-    [("own", "-m pip install {action}/../../.."), ("elsewhere", "-m pip install elsewhere")],
-)
-def test_the_action_installs_from_the_commit_that_it_comes_from(
-    install: str, given: str, tmp_path: Path
-) -> None:
-    action = str(ROOT / ".github" / "actions" / "chaos")
-    assert (Path(action, "../../..") / "pyproject.toml").resolve() == ROOT / "pyproject.toml"
-    code, found, _ = installing("actions/chaos/action.yml", tmp_path, INSTALL=install, ACTION=action)
-    assert (code, found) == (0, given.format(action=action))
-
-
-def test_nothing_that_is_printed_installs_from_an_index_that_does_not_have_it() -> None:
-    texts = [*ROOT.glob(".github/**/*.yml"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
-    for path in texts:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if "finds nothing" in line:
-                continue
-            assert not re.search(r"pip install (\S+ )*['\"]?kafka-chaos\b(?!/)", line), (path, line)
-            assert "default: kafka-chaos" not in line, path
