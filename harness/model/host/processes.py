@@ -17,11 +17,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_FIRST_NAMESPACE = "pid:[4026531836]"
+"""The process ids of the machine itself (PROC_PID_INIT_INO of Linux)."""
+
+
+def machine_name() -> str:
+    """The name of the machine whose process ids this process sees: the host's, and in a container with process
+    ids of its own also which these are. Jobs of a CI system in containers with the host's network all have the
+    host's name, and none sees the processes of another."""
+    namespace = ""
+    with suppress(OSError):  # no Linux
+        namespace = os.readlink("/proc/self/ns/pid")
+    own = "" if namespace in ("", _FIRST_NAMESPACE) else "-" + namespace.removeprefix("pid:[").removesuffix("]")
+    return socket.gethostname() + own
 
 
 def owner_label(pid: int) -> str:
     """This machine's process `pid` as an owner label."""
-    return f"{socket.gethostname()}/{pid}/{_start_time(pid) or 'unknown'}"
+    return f"{machine_name()}/{pid}/{_start_time(pid) or 'unknown'}"
 
 
 def owner_has_ended(label: str | None) -> bool:
@@ -32,7 +45,7 @@ def owner_has_ended(label: str | None) -> bool:
     """
     host, _, rest = (label or "").partition("/")
     pid, _, started = rest.partition("/")
-    if host != socket.gethostname() or not pid.isdigit():
+    if host != machine_name() or not pid.isdigit():
         return False
     return _start_time(int(pid)) != started
 

@@ -394,7 +394,7 @@ def test_a_killed_harness_leaves_a_record_that_heals_without_an_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     healed = tmp_path / "healed"
-    cluster = _recorded(f"{__import__('socket').gethostname()}/999999/1")
+    cluster = _recorded(f"{processes.machine_name()}/999999/1")
     state_records.open_fault(
         cluster.name,
         state_records.OpenFaultRecord(

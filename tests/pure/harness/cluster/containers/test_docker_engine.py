@@ -57,7 +57,7 @@ def ours(cluster: str, owner: str | None) -> dict[str, str]:
     return labels if owner is None else {**labels, docker_engine.OWNER_LABEL: owner}
 
 
-GONE = f"{socket.gethostname()}/{os.getpid()}/0"
+GONE = f"{processes.machine_name()}/{os.getpid()}/0"
 ALIVE = processes.owner_label(os.getpid())
 
 
@@ -73,7 +73,7 @@ def test_labels_name_project_cluster_and_a_living_owner() -> None:
     [
         (ALIVE, False),
         (GONE, True),
-        (f"{socket.gethostname()}/{2**22 + 1}/5", True),
+        (f"{processes.machine_name()}/{2**22 + 1}/5", True),
         ("another-machine/1/5", False),
         ("nonsense", False),
         (None, False),
@@ -82,6 +82,19 @@ def test_labels_name_project_cluster_and_a_living_owner() -> None:
 )
 def test_an_owner_is_gone_only_if_this_machine_knows_it(label: str | None, gone: bool) -> None:
     assert processes.owner_has_ended(label) is gone
+
+
+def test_a_process_of_another_container_of_the_same_host_is_never_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its number is that of no process here, or of another one."""
+    namespaces = iter(["pid:[4026531836]", "pid:[4026532999]", "pid:[4026531836]", "pid:[4026532999]"])
+    monkeypatch.setattr(processes.os, "readlink", lambda _: next(namespaces))
+    on_the_host, in_a_container = processes.owner_label(2**22 + 1), processes.owner_label(2**22 + 1)
+    assert on_the_host == f"{socket.gethostname()}/{2**22 + 1}/unknown"
+    assert in_a_container.startswith(f"{socket.gethostname()}-4026532999/")
+    assert not processes.owner_has_ended(in_a_container)
+    assert not processes.owner_has_ended(on_the_host)
 
 
 def test_default_sweep_takes_what_has_lost_its_owner_and_nothing_else() -> None:
