@@ -157,8 +157,9 @@ def test_without_an_engine_a_night_says_so_once(
     assert not brokers.runs
 
 
+@pytest.mark.usefixtures("brokers")
 def test_a_night_on_an_existing_cluster_needs_no_engine(
-    tmp_path: Path, brokers: StandIns, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(docker_engine, "connect", lambda: pytest.fail("the engine was asked"))
     chosen = EXPERIMENT.builtin("kill-leader")[0]
