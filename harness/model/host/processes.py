@@ -22,14 +22,14 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 def machine_name() -> str:
-    """The name of the machine whose process ids this process sees: the host's, and in a container with process
-    ids of its own also which these are. Jobs of a CI system in containers with the host's network all have the
-    host's name, and none sees the processes of another."""
-    namespace = ""
+    """The name of the machine whose process ids this process sees: the host's, and in a container with
+    process ids of its own also which these are. Jobs of a CI system in containers with the host's network all
+    have the host's name, and none sees the processes of another."""
+    namespace = _FIRST_NAMESPACE
     with suppress(OSError):  # no Linux
         namespace = os.readlink("/proc/self/ns/pid")
-    own = "" if namespace in ("", _FIRST_NAMESPACE) else "-" + namespace.removeprefix("pid:[").removesuffix("]")
-    return socket.gethostname() + own
+    own = "" if namespace == _FIRST_NAMESPACE else namespace.removeprefix("pid:[").removesuffix("]")
+    return socket.gethostname() + (own and f"-{own}")
 
 
 def owner_label(pid: int) -> str:
