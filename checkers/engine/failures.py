@@ -10,10 +10,26 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.model.errors import CheckError
+from harness.model.errors import DENIED, CheckError
 
 _ROOTS = ("pyspark", "py4j", "grpc", "pyarrow")
 """Packages whose exceptions mean that the engine failed, by name: they are slow to import."""
+_NO_CONNECTOR = (
+    r"ClassNotFoundException.*(FileSystem|\.fs\.)|UnsupportedFileSystemException|No FileSystem for scheme"
+)
+_OTHER_PYTHON = r"PYTHON_VERSION_MISMATCH|different version .* than that in driver"
+_REMEDIES = {
+    r"No module named '(checkers|harness|workloads)\b": (
+        "send the workers our code: `kafka_chaos.send_code(spark)`, or `--py-files kafka-chaos.zip`"
+    ),
+    r"No module named '": (
+        "install pyarrow, numpy, pydantic and scipy in the Python of the workers, which PYSPARK_PYTHON names"
+    ),
+    _OTHER_PYTHON: "let PYSPARK_PYTHON name a Python of this one's minor version on the workers",
+    _NO_CONNECTOR: "give Spark the connector of this store: `--packages` or `spark.jars`",
+    DENIED: "give this machine and the workers keys or a role that may read the run and write the results",
+}
+"""What to do about some causes, by patterns that these contain: the first one that fits."""
 _REFUSALS = ("AnalysisException", "ParseException", "UnsupportedOperationException")
 """Names of PySpark's exceptions for queries that an engine cannot plan."""
 
@@ -34,15 +50,21 @@ def engine_failures(where: object) -> Iterator[None]:
         gone = is_gone(error)
         what = "the engine ended in the middle of the check" if gone else "the check failed"
         look = "that the machine has enough free memory" if gone else "memory and disk space"
+        cause = cause_of(error)
         command = f"kafka-chaos check {str(where).rstrip('/').rpartition('/')[2]}"
         again = f"check {look}, then run `{command}` again"
         other = f"use the other engine: `{command} --engine spark`, or `--engine sail`"
         raise CheckError(
             f"{what}; the journals are untouched",
             where=str(where),
-            found=cause_of(error),
-            next_step=other if _lacks_something(error) else again,
+            found=cause,
+            next_step=remedy_of(cause) or (other if _lacks_something(error) else again),
         ) from error
+
+
+def remedy_of(cause: str) -> str | None:
+    """What to do about a cause that has a remedy of its own."""
+    return next((remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, cause)), None)
 
 
 def is_failure(error: BaseException) -> bool:

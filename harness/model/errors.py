@@ -121,6 +121,10 @@ class CheckError(KafkaChaosError):
     """Spark could not be started, or failed while checking; the journals are untouched."""
 
 
+DENIED = r"(?i)access.?denied|forbidden|permission denied|status code:? 403|credentials"
+"""What the message of a system contains that was not given rights or keys."""
+
+
 def _labelled(label: str, text: str | None) -> Iterator[str]:
     if text is not None:
         yield f"  {label + ':':<10}{text}"

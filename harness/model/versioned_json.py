@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from harness.model.errors import JournalError, located_words_of
+from harness.model.errors import DENIED, JournalError, located_words_of
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.storage import StoragePath
 
@@ -54,7 +55,11 @@ class VersionedFile(Generic[Model]):
         try:
             data = json.loads(path.read_bytes().decode(errors=self.no_text))
         except OSError as error:
-            raise self._refused(self.absent or self.damaged, path, error.strerror or str(error)) from error
+            reason = error.strerror or str(error)
+            refusal = self.absent or self.damaged
+            if re.search(DENIED, reason):
+                refusal = replace(self.damaged, next_step="get rights or keys with which it can be read")
+            raise self._refused(refusal, path, reason) from error
         except (ValueError, RecursionError) as error:
             raise self._refused(self.damaged, path, str(error)) from error
         # Checked before the fields, which differ between versions.

@@ -88,6 +88,40 @@ def test_what_one_engine_lacks_the_other_may_have() -> None:
     assert "--engine spark" in str(caught.value.next_step)
 
 
+@pytest.mark.parametrize(
+    ("raised", "next_step"),
+    [
+        (
+            PYTHON.replace("ValueError: a group", "ModuleNotFoundError: No module named 'pyarrow'"),
+            "install pyarrow",
+        ),
+        (
+            PYTHON.replace("ValueError: a group", "ModuleNotFoundError: No module named 'checkers'"),
+            "send_code",
+        ),
+        (
+            JAVA + "\nCaused by: java.lang.ClassNotFoundException: Class a.s3a.S3AFileSystem not found",
+            "connector",
+        ),
+        ('No FileSystem for scheme "gs"', "connector"),
+        (
+            "s3a://b/run: getFileStatus on s3a://b/run: Forbidden (Service: S3, Status Code: 403)",
+            "keys or a role",
+        ),
+        ("AWS Error ACCESS_DENIED during HeadObject operation: No response body.", "keys or a role"),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11",
+            "minor",
+        ),
+    ],
+)
+def test_what_a_cluster_lacks_has_a_remedy(raised: str, next_step: str) -> None:
+    with pytest.raises(CheckError) as caught, engine_failures("run"):
+        raise SparkConnectGrpcException(raised)
+    assert next_step in str(caught.value.next_step)
+    assert caught.value.exit_code == 3
+
+
 REFUSED = OfCall(grpc.StatusCode.UNAVAILABLE, "Connection refused")
 
 
