@@ -17,6 +17,7 @@ from checkers.evidence.findings import FINDINGS
 from checkers.found import Found
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
+from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from harness.model.finding_class import FindingClass
 from harness.model.result import VerdictWord
@@ -80,7 +81,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Find:
         of_outputs = find(views, Scratch(spark, scratch))
         rows: list[Row] = []
         if of_outputs.findings is not None:
-            table = of_outputs.findings.toArrow()
+            table = arrow_table(of_outputs.findings)
             assert table.column_names == FINDINGS.names
             rows = table.to_pylist()
         return of_outputs, sorted(rows, key=_identity)
