@@ -276,7 +276,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "heal": (machine.heal, ""),
         "clean": (machine.clean, "--all"),
         "compose": (machine.compose, "--write"),
-        "images": (machine.images, "--version 4.3.1"),
+        "images": (machine.images, "--version 4.3.1 --keep images"),
     },
 }
 """Every command in the order of `kafka-chaos --help`, by group and name, with an example of its arguments."""
@@ -290,7 +290,6 @@ for group, commands in _GROUPS.items():
             cls=CliCommand,
             rich_help_panel=group,
             epilog=f"Example: {EXAMPLES[name]}",
-            hidden=name == "images",
         )(function)
 
 if __name__ == "__main__":

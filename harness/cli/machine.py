@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -101,8 +102,16 @@ def compose(
 def images(
     version: Annotated[str, Option(help="Kafka version.")] = DEFAULT_VERSION,
     image: Annotated[str | None, Option(help="Use this image and no other.")] = None,
+    keep: Annotated[
+        Path | None,
+        Option(help="Load from this folder what is missing here, and write to it what it lacks."),
+    ] = None,
 ) -> None:
-    """Pull or build the Kafka image and the sidecar image if they are not on this machine."""
+    """Pull or build the Kafka image and the sidecar image if they are not on this machine.
+
+    The first run does so, too. A CI system whose jobs begin on an engine without images keeps the folder of
+    `--keep` between them.
+    """
     from harness.cluster.containers.images import prepare
 
-    prepare(version, image)
+    prepare(version, image, keep)

@@ -34,9 +34,9 @@ OTHER_PROGRAMS = {
     "spark-submit",
     ".venv/bin/pre-commit",
 }
-AT_ONCE = {"init", "plan", "audit", "experiments", "findings", "schema"}
+AT_ONCE = {"--version", "init", "plan", "audit", "experiments", "findings", "schema"}
 """Commands that need no brokers and no minutes, whatever their arguments are (except --prove)."""
-AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--language", "--help", "--version"}
+AT_ONCE_WITH = {"--list", "--dry-run", "--show", "--schema", "--init", "--language", "--help"}
 """With one of these options every command is such a command."""
 FILES = {
     "producer.properties": "acks=all\nenable.idempotence=true\n",

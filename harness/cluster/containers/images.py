@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import Any, Literal
 
 from docker import DockerClient
+from testcontainers.core.config import testcontainers_config
 
 from harness.cluster.containers import image_build
-from harness.cluster.containers.docker_engine import connect, local_image, pull
+from harness.cluster.containers.docker_engine import connect, local_image, pull, ryuk_available
+from harness.cluster.containers.kept_images import keep, load_kept
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress
@@ -172,18 +175,26 @@ def _info(image: Any, reference: str, origin: Literal["local", "pulled", "built"
     return ImageInfo(reference=reference, digest=digest, origin=origin, kafka_version=version)
 
 
-def prepare(version: str = DEFAULT_VERSION, image: str | None = None) -> None:
-    """Pull or build the Kafka image and the toolbox if needed, and report how as progress.
+def prepare(version: str = DEFAULT_VERSION, image: str | None = None, kept: Path | None = None) -> None:
+    """Pull or build the Kafka image and the toolbox if needed, and report how as progress. With a folder
+    `kept`, first load from it what is missing, and write to it what it lacks; Testcontainers' reaper, too.
 
     Raises:
-        BadInput: `version` is not a version number.
+        BadInput: `version` is not a version number, or the folder cannot be written.
         PrerequisiteMissing: no engine answers, or no image is available.
     """
     with progress_on_stdout("images: "):
         client = connect()
+        reaper = testcontainers_config.ryuk_image
+        if kept is not None:
+            kafka = (f"{OFFICIAL}:{version}", f"{OWN}:{version}") if image is None else (image,)
+            load_kept(client, kept, (*kafka, TOOLBOX, reaper))
         info = resolve(client, version, image)
         report_progress(f"{info.reference} {info.origin}, Kafka {info.kafka_version}, {info.digest[:19]}")
         report_progress(f"{toolbox(client)} ready")
+        if kept is not None:
+            ryuk_available(client)  # pulls it, where that is possible
+            keep(client, kept, (info.reference, TOOLBOX, reaper))
 
 
 if __name__ == "__main__":

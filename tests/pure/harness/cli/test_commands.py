@@ -53,7 +53,6 @@ def test_commands_are_listed_in_groups(
     printed = capsys.readouterr().out
     assert re.findall(r"─ (\w+) ─", printed) == ["Options", "Run", "Analyse", "Suites", "Data", "Machine"]
     assert "<bool>" not in printed
-    assert "images" not in printed
 
 
 def test_version_names_all_that_takes_part(
