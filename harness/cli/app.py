@@ -24,6 +24,7 @@ from harness.cli import (
     clients,
     configs,
     ids,
+    init,
     interop,
     machine,
     many_runs,
@@ -43,7 +44,6 @@ from harness.cli.options import (
     print_json,
     print_text,
     seed_or_now,
-    write_example,
     write_new,
 )
 from harness.model.errors import BadInput, KafkaChaosError
@@ -223,11 +223,6 @@ def findings(as_json: JsonOption = False) -> None:
         print_table(_out, findings.table(rows))
 
 
-def init(path: Annotated[Path, Argument(help="The file to write.")] = Path("experiment.yaml")) -> None:
-    """Write a commented example of an experiment file."""
-    write_example(path, "harness.spec", "kafka-chaos run")
-
-
 def schema() -> None:
     """Print the JSON schema of experiment files."""
     from harness.spec.experiment_files import EXPERIMENT
@@ -239,7 +234,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
     "Run": {
         "run": (run.run, "cut-then-kill"),
         "plan": (plan, "storm --seed 7"),
-        "init": (init, "my.yaml"),
+        "init": (init.init, "my.yaml"),
         "matrix": (many_runs.matrix, "acks-idempotence --repeat 5 --dry-run"),
         "compare-configs": (configs.compare_configs, "a.properties b.properties --dry-run"),
         "clients": (clients.clients, "--client kafkajs --client franz-go --fault kill --repeat 3"),

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.docgen import clients, reference, run_folders, suites
+from harness.cli.docgen import ci, clients, reference, run_folders, suites
 
 _PAGES = {
     "faults": reference.FAULT_PAGES,
@@ -24,6 +24,7 @@ _PAGES = {
     "bugs": suites.BUG_PAGES,
     "applications": run_folders.APPLICATIONS,
     "clients": clients.CLIENTS,
+    "ci": ci.CI_PAGES,
     "reference": reference.PAGES,
 }
 
