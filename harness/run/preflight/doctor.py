@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from docker import DockerClient
 from docker.errors import DockerException
@@ -236,7 +237,12 @@ def _engine(client: DockerClient) -> Prerequisite:
     info = client.version()
     where = docker_engine.address()
     found = f"{info.get('Version', 'unknown version')} (API {info.get('ApiVersion', '?')}) at {where}"
-    return Prerequisite("Docker engine", "ok", found, "every cluster", "", True)
+    host = urlsplit(where).hostname
+    if host is None or host == "localhost" or host.startswith("127.") or host == "::1":
+        return Prerequisite("Docker engine", "ok", found, "every cluster", "", True)
+    # It may be a name of this machine.
+    remedy = f"brokers are reached at 127.0.0.1 of {host}: work there, or in its network (docs/how-to/ci.md)"
+    return Prerequisite("Docker engine", "limited", found, "every cluster", remedy, True)
 
 
 def _kafka_image(client: DockerClient) -> Prerequisite:

@@ -72,6 +72,28 @@ def test_without_a_toolbox_the_kernel_is_not_probed(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
+    ("address", "state"),
+    [
+        (None, "ok"),
+        ("unix:///run/docker.sock", "ok"),
+        ("tcp://127.0.0.1:2375", "ok"),
+        ("tcp://localhost:2375", "ok"),
+        ("tcp://[::1]:2375", "ok"),
+        ("tcp://docker:2376", "limited"),
+        ("ssh://me@server", "limited"),
+    ],
+)
+def test_an_engine_of_another_machine_is_told(
+    address: str | None, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    if address is not None:
+        monkeypatch.setenv("DOCKER_HOST", address)
+    row = doctor._engine(SimpleNamespace(version=dict))  # type: ignore[arg-type]
+    assert (row.state, "127.0.0.1" in row.remedy) == (state, state == "limited")
+
+
+@pytest.mark.parametrize(
     ("name", "works", "state"),
     [
         ("iptables", True, "ok"),
