@@ -147,11 +147,10 @@ def _alike(one: ComparedConfig, other: ComparedConfig) -> BadInput:
 
 def _labels(paths: Sequence[Path]) -> list[str]:
     """As few of the last parts of each path as tell all of them apart."""
-    parts = [path.resolve().parts for path in paths]
-    length = 1
-    while len({names[-length:] for names in parts}) < len(parts):
-        length += 1
-    return ["/".join(names[-length:]) for names in parts]
+    parts = [path.absolute().parts for path in paths]
+    lengths = range(1, max(map(len, parts)) + 1)
+    several = (["/".join(names[-length:]) for names in parts] for length in lengths)
+    return next(labels for labels in several if len(set(labels)) == len(labels))
 
 
 def _shown(config: ComparedConfig, name: str) -> str:
