@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         parse_settings,
         usual_engine,
     )
-    from checkers.engine.connect import send_code
     from checkers.engine.failures import cause_of, engine_failures, is_failure
     from checkers.engine.server import SCRATCH_PREFIX, ConnectEngine, engine_of, start_engine
     from checkers.engine.spark_server import archive_of, java_of_spark
@@ -49,7 +48,6 @@ _NAMES_OF = {
     "check": "check_run",
     "engine.choice": "ENGINE_VARIABLE Decision EngineChoice EngineName available_memory decide engine_word "
     "parse_settings usual_engine",
-    "engine.connect": "send_code",
     "engine.failures": "cause_of engine_failures is_failure",
     "engine.server": "SCRATCH_PREFIX ConnectEngine engine_of start_engine",
     "engine.spark_server": "archive_of java_of_spark",

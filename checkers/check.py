@@ -25,7 +25,6 @@ from checkers.journals.footers import row_count
 from checkers.journals.load import unknown_values, unread_sends
 from checkers.journals.views import QUICKLY, Scratch, Views, engine_path, read_parquet
 from checkers.judgement.summary import summarise
-from checkers.older_spark import require_spark
 from checkers.records import find as records
 from checkers.records.chunks import SEQ_CHUNK_BITS
 from checkers.records.idle import idle_faults
@@ -36,14 +35,14 @@ from harness.model.errors import CheckError
 from harness.model.finding_class import BY_ABSENCE
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
 from harness.model.result import Summary
-from harness.model.storage import StoragePath, scratch_in, storage_path, write_parquet, write_whole
+from harness.model.storage import StoragePath, scratch_in, write_parquet, write_whole
 
 
 def check_run(
     spark: SparkSession | Callable[[], SparkSession],
-    folder: str | StoragePath,
+    folder: StoragePath,
     *,
-    results: str | StoragePath | None = None,
+    results: StoragePath | None = None,
     reads_folder: StoragePath | None = None,
     chunk_bits: int = SEQ_CHUNK_BITS,
 ) -> Summary:
@@ -55,9 +54,8 @@ def check_run(
     summary.
 
     Args:
-        spark: a session of any engine, of Spark from 3.5 on, with whatever settings it has; or a function
-            that gives one, which is called when the folder is known to be one that can be checked.
-        folder: a path or a URL, which the session's workers can read.
+        spark: a session of any engine, or a function that gives one, which is called when the folder is known
+            to be one that can be checked.
         results: write to this folder instead; on a Spark cluster, its workers must be able to write to it.
         reads_folder: the journal of the final read, if it is not the run's own.
         chunk_bits: 2^chunk_bits sequence numbers are compared as a whole first
@@ -65,15 +63,14 @@ def check_run(
 
     Raises:
         JournalError: the folder or a journal of it cannot be read (`checkers.journals.load.load_run`).
-        CheckError: the engine failed, or is an older Spark.
+        CheckError: the engine failed.
     """
     started = time.perf_counter()
-    folder = storage_path(folder).resolve()
-    results = folder if results is None else _make_folder(storage_path(results).resolve())
+    folder = folder.resolve()
+    results = folder if results is None else _make_folder(results.resolve())
     with engine_failures(folder), _scratch(results) as scratch_folder:
         journals = load_whole_run(folder, reads_folder=reads_folder)
         session = spark() if callable(spark) else spark
-        require_spark(session)
         # A check that fails from here on must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)
         views, scratch = Views.of(session, journals), Scratch(session, scratch_folder)

@@ -14,46 +14,23 @@ import argparse
 import atexit
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from harness.model.errors import KafkaChaosError, PrerequisiteMissing
+from pyspark.sql import SparkSession
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from harness.model.result import Summary
-
-OLDEST_PYTHON = (3, 11)
+from checkers.check import check_run
+from checkers.engine.choice import EngineChoice, parse_settings
+from harness.model.errors import KafkaChaosError
+from harness.model.result import Summary
+from harness.model.storage import storage_path
 
 
-def run(folder: str, results: str | None, master: str, conf: list[str]) -> Summary:
-    """Check a run folder (path or URL); `results` is the folder for the results, `master` and `conf` say on
-    which Spark, where spark-submit does not.
+def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
+    """Check a run folder (path or URL); `results` is the folder for the results.
 
     Raises:
-        PrerequisiteMissing: this Python is too old, or lacks a package.
-        KafkaChaosError: as `checkers.check.check_run` and `checkers.engine.server.start_engine`.
+        JournalError, CheckError: as `checkers.check.check_run`.
     """
-    python = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < OLDEST_PYTHON:
-        raise _unfit(f"{'.'.join(map(str, OLDEST_PYTHON))} or later", python)
-    try:
-        from checkers.check import check_run
-    except ModuleNotFoundError as missing:
-        raise _unfit(
-            "pyspark, pyarrow, numpy and pydantic", f"Python {python}, no {missing.name}"
-        ) from missing
-    return check_run(lambda: _session(master, conf), folder, results=results)
-
-
-def _unfit(expected: str, found: str) -> PrerequisiteMissing:
-    return PrerequisiteMissing(
-        "the Python of the driver cannot run the check",
-        where=sys.executable,
-        expected=expected,
-        found=found,
-        next_step="let PYSPARK_DRIVER_PYTHON name one that has this, and PYSPARK_PYTHON that of the workers",
-    )
+    return check_run(spark, storage_path(folder), results=None if results is None else storage_path(results))
 
 
 def main() -> int:
@@ -66,7 +43,7 @@ def main() -> int:
     parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's, name=value")
     options = parser.parse_args()
     try:
-        summary = run(options.run, options.results, options.master, options.conf)
+        summary = run(options.run, options.results, _session(options.master, options.conf))
     except KafkaChaosError as error:
         print(f"kafka-chaos: {error}", file=sys.stderr)
         return error.exit_code
@@ -79,10 +56,7 @@ def _session(master: str, conf: list[str]) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         # A process that runs checks over Spark Connect has set this for itself, and may have started us.
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-        from pyspark.sql import SparkSession
-
         return SparkSession.builder.appName("kafka-chaos").getOrCreate()
-    from checkers.engine.choice import EngineChoice, parse_settings
     from checkers.engine.server import start_engine
 
     engine = start_engine(EngineChoice("spark", master, settings=parse_settings(conf)).checked())

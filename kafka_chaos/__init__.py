@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from checkers import RunViews, check_run, judge, rates_of_runs, send_code
+    from checkers import RunViews
     from harness.check_jobs.recheck import check_results
     from harness.check_jobs.saved_run_queries import views
     from harness.cluster.managed import ManagedCluster
@@ -148,21 +148,17 @@ __all__ = [
     "Write",
     "__version__",
     "check_results",
-    "check_run",
     "delivered",
     "faults",
     "journaled",
-    "judge",
     "load_experiment",
-    "rates_of_runs",
     "run_experiment",
-    "send_code",
     "targets",
     "views",
 ]
 
 _HOME = {
-    "checkers": "RunViews check_run judge rates_of_runs send_code",
+    "checkers": "RunViews",
     "harness.check_jobs.recheck": "check_results",
     "harness.check_jobs.saved_run_queries": "views",
     "harness.cluster.managed": "ManagedCluster",

@@ -3,6 +3,8 @@ not match."""
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -28,7 +30,7 @@ from checkers.journals.footers import distinct_values, row_count
 from checkers.journals.offset_chunks import chunk_of
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import IDENTITY, Scratch, Views, readable
-from checkers.sql import comparable, conform, union
+from checkers.sql import comparable, conform
 from harness.model.finding_class import FindingClass
 from harness.model.journal import ReadState
 
@@ -86,7 +88,7 @@ def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFr
     # One query says which of the three have rows.
     frames = {"unordered": unordered, "repeated": repeated, "skipped": skipped}
     first_rows = [rows.select(F.lit(name).alias("name")).limit(1) for name, rows in frames.items()]
-    nonempty = {row["name"] for row in union(first_rows).collect()}
+    nonempty = {row["name"] for row in reduce(DataFrame.unionByName, first_rows).collect()}
     facts = []
     if "unordered" in nonempty:
         jumps = scratch.materialize("offset-jumps", offset_jumps(live, unordered))
@@ -109,7 +111,7 @@ def anomalies(views: Views, scratch: Scratch, passed_over: PassedOver) -> DataFr
             again = again.join(F.broadcast(groups), "subscriber", "left")
             again = again.withColumn("reason", F.when(of_new, F.lit(_CREATED_AGAIN)))
         facts.append(_facts("redelivered", again))
-    return union(facts) if facts else None
+    return reduce(DataFrame.unionByName, facts) if facts else None
 
 
 def _facts(kind: str, rows: DataFrame) -> DataFrame:

@@ -4,6 +4,7 @@ that they never got, because they began to read it further on."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from checkers.deliveries.delivered import SUBSCRIBER, in_sessions
 from checkers.journals.created_again import is_of_earlier, is_of_last
 from checkers.journals.footers import row_count
 from checkers.journals.views import Views
-from checkers.sql import comparable, union
+from checkers.sql import comparable
 
 OWED = (
     *("subscriber", "in_group", "session", "topic_partition"),
@@ -63,7 +64,7 @@ def owed(
         of_others = [rows.where(~is_of_last(views)) for rows in found]
         new = [rows.where(is_of_last(views)).join(before, list(SUBSCRIBER), "left_anti") for rows in found]
         found = [*of_others, *new, _passed_over_when_created_again(views, live, readers, before, commits)]
-    return union(found) if found else None
+    return reduce(DataFrame.unionByName, found) if found else None
 
 
 def who_read_before(views: Views, live: DataFrame, readers: DataFrame) -> DataFrame | None:
@@ -76,7 +77,7 @@ def who_read_before(views: Views, live: DataFrame, readers: DataFrame) -> DataFr
     names = [live.where(is_of_earlier(views)).select("reader")]
     if row_count(views.files["assignments"]):
         names.append(views.assignments.where(had).select("reader"))
-    read_before = union(names).distinct()
+    read_before = reduce(DataFrame.unionByName, names).distinct()
     return readers.join(read_before, "reader").select(*SUBSCRIBER).distinct()
 
 

@@ -5,17 +5,14 @@ A client cannot change the server: heap, jars and file system settings are those
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import re
-import shutil
 import sys
 import tempfile
 import warnings
 import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,7 +41,6 @@ _HERE = re.compile(r"sc://(127\.0\.0\.1|localhost|\[::1\])([:/;]|$)")
 _RAISED_AS_WELL = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that print an error of a query, with the JVM's stack, before it is raised."""
 
-_SENT = "kafka-chaos-code-"
 _names: dict[str, str] = {}
 """Session id -> name of the engine, of the sessions that were opened here."""
 
@@ -61,11 +57,7 @@ _FILES = (
 
 
 def open_session(
-    url: str,
-    *,
-    name: str | None = None,
-    settings: Mapping[str, str] | None = None,
-    remote_workers: bool = False,
+    url: str, *, name: str | None = None, settings: Mapping[str, str] | None = None, send_code: bool = False
 ) -> SparkSession:
     """A new session on a Spark Connect server, in UTC.
 
@@ -73,7 +65,7 @@ def open_session(
         url: `sc://host:port`, with parameters as Spark Connect has them (`;token=...`).
         name: what `engine_name` answers for the session; None: the server is asked.
         settings: settings of this session.
-        remote_workers: whether its Python workers run on other machines, and need our code sent.
+        send_code: whether the server's Python workers need our code sent, since they run on other machines.
 
     Raises:
         CheckError: nobody answers there, the server is older than our PySpark, it refuses a setting or our
@@ -83,28 +75,30 @@ def open_session(
     # Without gRPC's handlers for forks, which may end children of this process; it reads this when it is
     # imported.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
-    from pyspark.sql.connect import client
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     # The functions of `pyspark.sql.functions` look at this variable to know for whom they build columns.
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     # What it warns of is raised as well.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    for name_of_log in _RAISED_AS_WELL:
+        PySparkLogger.getLogger(name_of_log).setLevel(logging.CRITICAL)
     try:
         here = _HERE.match(url) is not None
-        # PySpark 3.5 has one class of builders.
-        kind: Any = getattr(client, "DefaultChannelBuilder", client.ChannelBuilder)
-        builder = kind(url, [("grpc.enable_http_proxy", 0)] if here else [])
+        builder = DefaultChannelBuilder(url, [("grpc.enable_http_proxy", 0)] if here else [])
         _await_answer(builder, url)
         session = ConnectSession.builder.channelBuilder(builder).create()
-        with suppress(ImportError):  # PySpark 3.5 has neither of them.
-            _quieten_and_hasten(session, _RETRIES_HERE if here else _RETRIES_ELSEWHERE)
+        session.client.set_retry_policies([DefaultPolicy(**(_RETRIES_HERE if here else _RETRIES_ELSEWHERE))])
         own = NO_CALL_SITES if name is not None and name.startswith("Sail ") else {}
         for setting, value in {**_SETTINGS, **own, **(settings or {})}.items():
             session.conf.set(setting, value)
+        if send_code:
+            with tempfile.TemporaryDirectory(prefix="kafka-chaos-connect-") as scratch:
+                session.addArtifacts(str(write_zip(Path(scratch) / "kafka-chaos.zip")), pyfile=True)
         opened = cast("SparkSession", session)
-        if remote_workers:
-            send_code(opened)
         _refuse_older(opened, url)
         _names[session.session_id] = name or name_of_unknown(opened, public_url(url))
     except Exception as error:
@@ -117,15 +111,6 @@ def open_session(
             next_step="check that it runs, can be reached from here, and accepts these settings",
         ) from error
     return opened
-
-
-def _quieten_and_hasten(session: Any, retries: Mapping[str, Any]) -> None:
-    from pyspark.logger import PySparkLogger
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    for name in _RAISED_AS_WELL:
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-    session.client.set_retry_policies([DefaultPolicy(**retries)])
 
 
 def public_url(url: str) -> str:
@@ -181,9 +166,8 @@ def _await_answer(builder: Any, url: str) -> None:
 
 def _refuse_classic(url: str) -> None:
     """A process in which Spark runs by itself cannot be a client of a server as well."""
-    # PySpark 3.5 has its context in another module.
-    modules = (sys.modules.get(name) for name in ("pyspark.core.context", "pyspark.context"))
-    if any(module.SparkContext._active_spark_context is not None for module in modules if module):
+    core = sys.modules.get("pyspark.core.context")
+    if core is not None and core.SparkContext._active_spark_context is not None:
         raise CheckError(
             "this process has a Spark session of its own, so it cannot use a Spark Connect server",
             where=public_url(url),
@@ -206,26 +190,8 @@ def _refuse_older(session: SparkSession, url: str) -> None:
             where=public_url(url),
             expected=f"Spark {'.'.join(map(str, oldest))} or later",
             found=f"Spark {session.version}",
-            next_step="check from a Python that has the server's version: docs/how-to/spark-cluster.md",
+            next_step="update the server, or install kafka-chaos with that version of pyspark",
         )
-
-
-def send_code(spark: SparkSession) -> None:
-    """Send our code to the Python workers of a session, classic or of Spark Connect, that is not there yet:
-    for runs with consumer groups, share groups or transactions that poll, and for rates.
-
-    Raises:
-        PySparkException: the cluster does not take it.
-    """
-    session: Any = spark
-    if type(spark).__module__.startswith("pyspark.sql.connect."):
-        with tempfile.TemporaryDirectory(prefix=_SENT) as scratch:
-            session.addArtifacts(str(write_zip(Path(scratch) / "kafka-chaos.zip")), pyfile=True)
-        return
-    # Executors fetch the file from the driver when they first need it.
-    kept = Path(tempfile.mkdtemp(prefix=_SENT))
-    atexit.register(shutil.rmtree, kept, ignore_errors=True)
-    session.sparkContext.addPyFile(str(write_zip(kept / "kafka-chaos.zip")))
 
 
 def write_zip(target: Path) -> Path:
@@ -236,9 +202,6 @@ def write_zip(target: Path) -> Path:
     Raises:
         OSError: it cannot be written.
     """
-    if _ROOT.is_file():  # We are in such an archive ourselves.
-        shutil.copy(_ROOT, target)
-        return target
     # Zip has no dates before 1980, which files of a reproducible image may have.
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for path in (path for pattern in _FILES for path in sorted(_ROOT.glob(pattern))):

@@ -207,21 +207,19 @@ def _spark_command(choice: EngineChoice, scratch: Path, archive: Path | None) ->
 class ConnectEngine:
     """An engine behind a Spark Connect server: at `url`, and called `name` (None: the server is asked).
 
-    `settings` are set in the session. `remote_workers`: its Python workers get our code sent. `server`: what
-    this process has started, if it has.
+    `settings` are set in the session, `send_code` gives the server's workers our code. `server`: what this
+    process has started, if it has.
     """
 
     url: str
     name: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-    remote_workers: bool = False
+    send_code: bool = False
     server: Server | None = None
 
     @cached_property
     def _session(self) -> SparkSession:
-        return open_session(
-            self.url, name=self.name, settings=self.settings, remote_workers=self.remote_workers
-        )
+        return open_session(self.url, name=self.name, settings=self.settings, send_code=self.send_code)
 
     def session(self) -> SparkSession:
         """Its session, the same one every time.
@@ -264,7 +262,7 @@ def start_engine(
     if choice.engine == "auto":
         raise ValueError("an engine must be decided on first")
     if choice.is_connect:
-        return ConnectEngine(choice.master, settings=choice.settings, remote_workers=True)
+        return ConnectEngine(choice.master, settings=choice.settings, send_code=True)
     server = start_server(choice, scratch=scratch, more_environment=more_environment)
     return replace(engine_of(server.url, choice), server=server)
 
@@ -276,4 +274,4 @@ def engine_of(url: str, choice: EngineChoice) -> ConnectEngine:
     from pyspark import __version__
 
     where = "local" if choice.is_local else choice.master
-    return ConnectEngine(url, spark_name(__version__, where), remote_workers=not choice.is_local)
+    return ConnectEngine(url, spark_name(__version__, where), send_code=not choice.is_local)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,7 +21,7 @@ from checkers.judgement.summary import (
     BlameGroup,
     FindingCounts,
 )
-from checkers.sql import conform, union
+from checkers.sql import conform
 from harness.model.finding_class import FindingClass
 from harness.model.journal import SendOutcome
 from harness.model.result import Example
@@ -46,7 +47,7 @@ def count_findings(findings: DataFrame, meta: RunMeta, scratch: Scratch) -> Find
     # One query for all three.
     types = {"table": "string"} | dict(groups.dtypes)
     several = [conform(rows, types, {"table": F.lit(name)}) for name, rows in tables.items()]
-    rows = union(several).collect()
+    rows = reduce(DataFrame.unionByName, several).collect()
 
     def counts_of(table: str, names: tuple[str, ...]) -> list[tuple[tuple[Any, ...], int]]:
         of_table = (row for row in rows if row["table"] == table)
@@ -82,8 +83,7 @@ def _groups(spark: SparkSession, findings: DataFrame, meta: RunMeta) -> DataFram
         F.col("outcome"),
     )
     extra = F.when(is_of(FindingClass.DUPLICATE), F.col("copies") - 1)
-    # By columns: of names PySpark 3.5 makes columns of this plan, which its server does not find in it again.
-    return rows.groupBy(*map(F.col, keys)).agg(
+    return rows.groupBy(*keys).agg(
         F.count("*").alias("number"),
         F.sum(extra).alias("copies"),
         F.sum(F.when(_open_but_present(), F.lit(1).cast("bigint"))).alias("present"),
@@ -135,5 +135,5 @@ def _examples(findings: DataFrame, names: Collection[str]) -> list[dict[str, Any
         .select(*Example.model_fields, "copies", F.lit(number).alias("class"))
         for number, name in enumerate(classes)
     ]
-    rows = union(firsts).orderBy("class", *order)
+    rows = reduce(DataFrame.unionByName, firsts).orderBy("class", *order)
     return [row.asDict() for row in rows.select(*Example.model_fields, "copies").collect()]

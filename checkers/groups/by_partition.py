@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,8 +16,7 @@ from checkers.found import Found
 from checkers.groups.anomalies import ANOMALIES, BY_PARTITION, FAILED, Rules, attempt_rules
 from checkers.journals.topic_partition import name_of, partition_of
 from checkers.journals.views import Views
-from checkers.older_spark import apply_in_arrow
-from checkers.sql import conform, ddl, union
+from checkers.sql import conform, ddl
 
 
 def with_journal(journal: str, rows: DataFrame, *columns: str | Column) -> DataFrame:
@@ -28,8 +28,8 @@ def apply_rules(rules: Rules, journals: list[DataFrame]) -> DataFrame:
     """What rules find in the rows of these journals (`with_journal`), as `ANOMALIES`."""
     types = {name: kind for rows in journals for name, kind in rows.dtypes}
     # Not `unionByName(allowMissingColumns=True)`: Sail gives the columns that it adds no type.
-    rows = union([conform(rows, types) for rows in journals])
-    return apply_in_arrow(rows, BY_PARTITION, lambda table: attempt_rules(rules, table), ddl(ANOMALIES))
+    rows = reduce(DataFrame.unionByName, (conform(rows, types) for rows in journals))
+    return rows.groupBy(*BY_PARTITION).applyInArrow(lambda table: attempt_rules(rules, table), ddl(ANOMALIES))
 
 
 def kinds_and_problems(anomalies: DataFrame, what: str) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -18,7 +19,6 @@ from checkers.journals.footers import row_count
 from checkers.journals.offset_chunks import offset_chunks
 from checkers.journals.topic_partition import partition_of
 from checkers.journals.views import Scratch, Views, readable
-from checkers.sql import union
 from harness.model.result import OwnerlessTime
 from harness.model.run import ReaderInfo, RunMeta
 
@@ -52,7 +52,7 @@ def _find(views: Views, scratch: Scratch) -> Found:
     problems = sorted({problem for _, problem in failed})
     if not kinds:
         return Found(problems=tuple(problems))
-    rows = union(parts)
+    rows = reduce(DataFrame.unionByName, parts)
     return anomaly_findings(rows, classes.CLASSES, views).with_problems(*problems)
 
 
@@ -80,10 +80,14 @@ def _rows_of_members(views: Views, rows: DataFrame) -> DataFrame:
     """The rows of readers in a group, about partitions of the run's topics, with their `group` and
     `session_ns`, their session time-out."""
     readers = [reader for reader in views.readers if reader.group is not None]
-    members = [(reader.name, reader.group, _session_ns(reader, views.meta)) for reader in readers]
-    members_frame = F.broadcast(
-        views.spark.createDataFrame(members, "reader string, group string, session_ns bigint")
+    members = pa.table(
+        {
+            "reader": [reader.name for reader in readers],
+            "group": [reader.group for reader in readers],
+            "session_ns": [_session_ns(reader, views.meta) for reader in readers],
+        }
     )
+    members_frame = F.broadcast(views.spark.createDataFrame(members))
     return rows.where(F.col("topic_partition") >= 0).join(members_frame, "reader")
 
 

@@ -45,14 +45,13 @@ def group_findings(
     from checkers.engine.failures import engine_failures
     from checkers.groups.find import find
     from checkers.journals.views import Scratch, Views
-    from checkers.older_spark import arrow_table
 
     with engine_failures(folder), scratch_in(folder) as scratch:
         spark = session()
         found = find(Views.of(spark, journals), Scratch(spark, scratch))
         if found.problems:
             raise _not_judged(folder, "; ".join(found.problems))
-        return [] if found.findings is None else arrow_table(found.findings).to_pylist()
+        return [] if found.findings is None else found.findings.toArrow().to_pylist()
 
 
 def _has_suspects(journals: RunJournals) -> bool:

@@ -19,7 +19,6 @@ from checkers.evidence.findings import FINDINGS, is_of
 from checkers.journals.load import RunJournals
 from checkers.journals.topic_partition import partition_of, topic_of
 from checkers.journals.views import Views, is_embedded, read_parquet, readable
-from checkers.older_spark import arrow_table
 from checkers.questions.differences import differences_in
 from checkers.questions.query import (
     FINDING_COLUMNS,
@@ -173,7 +172,7 @@ def ask(views: RunViews, query: str, *, limit: int | None = None) -> Answer:
         for name in used:
             views[name].createOrReplaceTempView(name)
         rows = views.spark.sql(query.strip().removesuffix(";"))
-        table: pa.Table = arrow_table(rows if limit is None else rows.limit(limit + 1))
+        table: pa.Table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
     except Exception as error:
         if not is_failure(error):
             raise

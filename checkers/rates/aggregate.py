@@ -11,9 +11,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from checkers.engine.failures import cause_of, is_failure, remedy_of
+from checkers.engine.failures import cause_of, is_failure
 from checkers.journals.views import is_embedded, read_files, readable_path
-from checkers.older_spark import arrow_table, require_spark
 from checkers.rates.counts import COUNTS
 from checkers.rates.figures import CountedRun, figures_of
 from checkers.rates.rows import rate_rows
@@ -55,22 +54,19 @@ class Rates:
 
 def rates_of_runs(
     spark: SparkSession,
-    folder: str | StoragePath,
+    folder: StoragePath,
     by: Sequence[str],
     *,
     latencies: bool = True,
 ) -> Rates:
-    """Rates of all runs below `folder`, grouped by axes. Runs that cannot be read are in no group. `spark` is
-    a session as `checkers.check.check_run` takes it.
+    """Rates of all runs below `folder`, grouped by axes. Runs that cannot be read are in no group.
 
     Raises:
         JournalError: there is no run, or one of another schema version.
         BadInput: no run has a value on one of the axes.
-        CheckError: the engine failed, or is an older Spark.
+        CheckError: the engine failed.
     """
-    folder = storage_path(folder)
     try:
-        require_spark(spark)
         runs = rate_rows(spark, folder, by)
         _refuse(runs, folder, by)
         groups: dict[tuple[str, ...], list[CountedRun]] = defaultdict(list)
@@ -86,12 +82,11 @@ def rates_of_runs(
     except Exception as error:
         if not (is_failure(error) or isinstance(error, OSError)):
             raise
-        cause = cause_of(error)
         raise CheckError(
             "the run folders could not be added up; they are untouched",
             where=str(folder),
-            found=cause,
-            next_step=remedy_of(cause) or "check that the folder exists and memory suffices, then try again",
+            found=cause_of(error),
+            next_step="check that the folder exists and memory suffices, then try again",
         ) from error
     out = [f"{run['folder']}: {run['problem']}" for run in runs if run["problem"] is not None]
     if (more := len(out) - MOST_LEFT_OUT_SHOWN) > 0:
@@ -191,7 +186,7 @@ def latencies_of(spark: SparkSession, groups: Groups) -> dict[tuple[str, ...], d
         )
     )
     keys = list(groups)
-    return {keys[row.pop("number")]: row for row in arrow_table(latencies).to_pylist()}
+    return {keys[row.pop("number")]: row for row in latencies.toArrow().to_pylist()}
 
 
 def _sends_of(spark: SparkSession, folders: Sequence[str]) -> DataFrame:

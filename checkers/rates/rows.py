@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from checkers.journals.views import readable_path
 from checkers.judgement.judge import judge
-from checkers.older_spark import arrow_table
 from checkers.rates.counts import COUNTS, counts_of
 from checkers.sql import ddl
 from harness.model.errors import KafkaChaosError, first_line
@@ -87,7 +86,7 @@ def rate_rows(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> li
             rows = [rate_row(**texts, by=axes) for texts in batch.to_pylist()]
             yield pa.RecordBatch.from_pylist(rows, schema=ROWS)
 
-    rows: list[dict[str, Any]] = arrow_table(runs.mapInArrow(judged, ddl(ROWS))).to_pylist()
+    rows: list[dict[str, Any]] = runs.mapInArrow(judged, ddl(ROWS)).toArrow().to_pylist()
     return sorted(rows, key=lambda row: row["folder"])
 
 

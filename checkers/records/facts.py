@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.journals.topic_partition import has_no_partition, partition_of
 from checkers.journals.views import IDENTITY, Views, readable
-from checkers.sql import greatest_of, union
+from checkers.sql import greatest_of
 from harness.model.journal import SendOutcome, TxnOutcome
 
 OUTCOMES = tuple(outcome.value for outcome in SendOutcome)
@@ -142,7 +143,7 @@ def read_of_records(views: Views, reads: DataFrame, keep_rows: RowFilter) -> Dat
         return F.col("source") == source if len(rows) > 1 else F.lit(source == "final")
 
     by_record = (
-        union(rows)
+        reduce(DataFrame.unionByName, rows)
         .groupBy(*IDENTITY)
         .agg(
             F.count("*").alias("all_rows"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.journals.views import Views
-from checkers.sql import union
 from harness.model.run import FaultWindow, RunMeta
 
 _ENDLESS = 2**63 - 1
@@ -40,7 +40,7 @@ def idle_faults(views: Views, active: Iterable[DataFrame]) -> tuple[str, ...]:
     ]
     known = F.broadcast(views.spark.createDataFrame(rows, "window int, opened bigint, healed bigint"))
     met = (F.col("begun") <= F.col("healed")) & (F.col("ended") >= F.col("opened"))
-    hit = union(spans).join(known, met).select("window").distinct().collect()
+    hit = reduce(DataFrame.unionByName, spans).join(known, met).select("window").distinct().collect()
     numbers = {row.window for row in hit}
     return tuple(window.name for number, window in enumerate(windows) if number not in numbers)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -13,8 +14,7 @@ from checkers.found import Found
 from checkers.groups.anomalies import FAILED
 from checkers.journals.footers import row_count
 from checkers.journals.views import Scratch, Views, readable
-from checkers.older_spark import apply_in_arrow
-from checkers.sql import ddl, union
+from checkers.sql import ddl
 from checkers.transactions import classes
 from checkers.transactions.cycles import CYCLES, TXN_BITS, cycle_rules
 from harness.model.journal import TxnOutcome
@@ -31,7 +31,9 @@ def find(views: Views, scratch: Scratch) -> Found:
         return Found()
     rules = partial(cycle_rules, topics=views.topics)
     edges = edges_of(views, scratch, readers).withColumn("all", F.lit(0))
-    cycles = scratch.materialize("transaction-cycles", apply_in_arrow(edges, ["all"], rules, ddl(CYCLES)))
+    cycles = scratch.materialize(
+        "transaction-cycles", edges.groupBy("all").applyInArrow(lambda table: rules(table), ddl(CYCLES))
+    )
     kinds = {row.kind: row.reason for row in cycles.select("kind", "reason").distinct().collect()}
     if FAILED in kinds:
         why = f"the check of transactions failed ({kinds[FAILED]}), so the verdict is unknown"
@@ -67,11 +69,13 @@ def edges_of(views: Views, scratch: Scratch, readers: list[ReaderInfo]) -> DataF
             F.lead("writer").over(in_order).alias("next_writer"),
         ),
     )
-    whose = [(reader.name, reader.producer) for reader in readers]
+    whose = pa.table(
+        {"reader": [reader.name for reader in readers], "producer": [reader.producer for reader in readers]}
+    )
     first, count = F.col("polled_from"), F.col("polled")
     positions = (
         txns.where(~aborted & (count > 0))
-        .join(F.broadcast(views.spark.createDataFrame(whose, "reader string, producer int")), "producer")
+        .join(F.broadcast(views.spark.createDataFrame(whose)), "producer")
         .select("node", "reader", F.explode(F.sequence(first, first + count - 1)).alias("position"))
     )
     received = views.live.where(readable() & (F.col("run") == views.meta.run_id))
@@ -88,7 +92,7 @@ def edges_of(views: Views, scratch: Scratch, readers: list[ReaderInfo]) -> DataF
         _edges("rw", last.join(versions, ["topic_partition", "offset"]), node, following),
         _edges("txn", txns.where(~aborted), node, none, times),
     ]
-    return union(parts)
+    return reduce(DataFrame.unionByName, parts)
 
 
 def _node() -> Column:

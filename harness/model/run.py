@@ -11,7 +11,7 @@ from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.program_meta import ProgramMeta, WireSettings
 from harness.model.secrets import redact
-from harness.model.storage import StoragePath, storage_path, write_whole
+from harness.model.storage import StoragePath, write_whole
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
@@ -269,13 +269,13 @@ class RunMeta(Frozen):
         write_whole(folder / RUN_FILE, redact(self.model_dump_json(indent=2)) + "\n")
 
     @classmethod
-    def load(cls, folder: str | StoragePath) -> RunMeta:
-        """Read `run.json` of a run folder, a path or a URL.
+    def load(cls, folder: StoragePath) -> RunMeta:
+        """Read `run.json` of a run folder.
 
         Raises:
             JournalError: no such folder or file, not a run's metadata, or written by another version.
         """
-        return _FILE.read(storage_path(folder) / RUN_FILE)
+        return _FILE.read(folder / RUN_FILE)
 
 
 _FILE = VersionedFile(

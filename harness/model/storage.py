@@ -128,15 +128,12 @@ class UrlPath:
 StoragePath = Path | UrlPath
 
 
-def storage_path(text: str | StoragePath) -> StoragePath:
-    """Parse a local path or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths. A path stays
-    itself.
+def storage_path(text: str | Path) -> StoragePath:
+    """Parse a local path or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths.
 
     Raises:
         JournalError: no installed file system opens this URL.
     """
-    if isinstance(text, UrlPath):
-        return text
     if isinstance(text, Path) or not _URL.match(text):
         return Path(text)
     if text.lower().startswith("file://"):

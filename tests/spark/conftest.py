@@ -14,13 +14,10 @@ from checkers.check import check_run
 from checkers.engine.choice import EngineChoice
 from checkers.engine.server import start_engine
 from harness.model.result import Summary
-from tests.support.callers_session import classic_session, connect_session
 from tests.support.history import Check, History, Row, findings_of, write_run
 
 ENGINE_VARIABLE = "KAFKA_CHAOS_TEST_ENGINE"
 """Environment variable: "spark" runs the tier on Apache Spark, anything else on Sail."""
-
-CALLERS = {"classic": classic_session, "connect": connect_session}
 
 SAIL = EngineChoice("sail")
 SPARK = EngineChoice("spark", master="local[2]", driver_memory="1g")
@@ -35,11 +32,7 @@ def _session(choice: EngineChoice, scratch: Path) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on Sail, or on Apache Spark where `KAFKA_CHAOS_TEST_ENGINE` says so."""
-    engine, _, setting = os.environ.get(ENGINE_VARIABLE, "").partition(",")
-    if engine in CALLERS:
-        with CALLERS[engine](tmp_path_factory.mktemp("caller"), ansi=setting == "ansi") as session:
-            yield session
-    elif engine == "spark":
+    if os.environ.get(ENGINE_VARIABLE) == "spark":
         yield request.getfixturevalue("apache_spark")
     else:
         yield from _session(SAIL, tmp_path_factory.mktemp("sail-scratch"))

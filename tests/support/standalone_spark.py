@@ -16,8 +16,6 @@ import pyspark
 from harness.model.environment import users_environment
 
 HOME = Path(pyspark.__file__).parent
-SCALA = next((HOME / "jars").glob("spark-core_*.jar")).name.split("_")[1].split("-")[0]
-"""2.12 of PySpark 3.5, 2.13 of PySpark 4."""
 START_SECONDS = 400
 """On a machine that is busy with other tests."""
 _JAVA_OPTIONS = (
@@ -41,7 +39,7 @@ def environment() -> dict[str, str]:
     return users_environment() | {
         "SPARK_HOME": str(HOME),
         # As its scripts set it: a worker that builds the command of an executor asks for it.
-        "SPARK_SCALA_VERSION": SCALA,
+        "SPARK_SCALA_VERSION": "2.13",
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -120,21 +118,18 @@ def cluster(scratch: Path, workers: int = 2, memory: str = "1g") -> Iterator[str
 
 
 @contextmanager
-def connect_server(scratch: Path, *options: str, **more: str) -> Iterator[str]:
-    """A Spark Connect server on local[1], of this PySpark or of the one that SPARK_HOME of `more` says, with
-    more options of spark-submit and variables; gives its URL."""
-    home = Path(more.get("SPARK_HOME", HOME))
+def connect_server(scratch: Path) -> Iterator[str]:
+    """A Spark Connect server on local[1]; gives its URL."""
     port = free_port()
     log = scratch / "connect.log"
     submit = [
-        *(str(home / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g"),
+        *(str(HOME / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g"),
         *("--conf", f"spark.connect.grpc.binding.port={port}"),
         *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
         *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
         *("--conf", "spark.ui.enabled=false", "--conf", f"spark.local.dir={scratch}"),
-        *options,
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"),
     ]
-    with running(submit, log, **more) as server:
+    with running(submit, log) as server:
         wait_for("Spark Connect server started", log, server)
         yield f"sc://127.0.0.1:{port}"

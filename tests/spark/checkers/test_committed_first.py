@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from checkers.check import check_run
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
-from checkers.older_spark import arrow_table
 from checkers.registry import find_deliveries, load_whole_run
 from harness.model.result import VerdictWord
 from harness.model.run import ReaderInfo, RunMeta
@@ -68,7 +67,7 @@ def found(spark: SparkSession, folder: Path, *histories: History, meta: RunMeta 
     views = Views.of(spark, load_whole_run(write_run(folder / "run", *histories, meta=meta)))
     result = find_deliveries(views, Scratch(spark, folder / "scratch"))
     assert result.problems == ()
-    rows = [] if result.findings is None else arrow_table(result.findings).to_pylist()
+    rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
     return sorted(rows, key=lambda row: (row["partition"], row["finding"], row["offsets"]))
 
 

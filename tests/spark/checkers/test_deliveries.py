@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from checkers.deliveries.find import find_damaged
 from checkers.found import Found
 from checkers.journals.views import Scratch, Views
-from checkers.older_spark import arrow_table
 from checkers.registry import find_deliveries, load_whole_run
 from harness.model.run import ReaderInfo, RunMeta
 from tests.support.history import OTHER_RUN, RUN, History, Row, run_meta, write_run
@@ -47,7 +46,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Find:
         result = find_deliveries(views, Scratch(spark, scratch))
         assert result.problems == ()
         frames = [frame for frame in (result.findings, find_damaged(views)) if frame is not None]
-        rows = [row for frame in frames for row in arrow_table(frame).to_pylist()]
+        rows = [row for frame in frames for row in frame.toArrow().to_pylist()]
         return sorted(rows, key=_order)
 
     return run

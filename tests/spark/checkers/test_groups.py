@@ -13,7 +13,6 @@ from checkers.found import Found
 from checkers.groups.find import find, ownerless_times
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
-from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from harness.model.result import OwnerlessTime, Summary, VerdictWord
 from harness.model.run import ClusterInfo, RunMeta
@@ -29,7 +28,7 @@ def found(
     """The findings about groups in a run folder that is written for them, and the problems."""
     views = Views.of(spark, load_whole_run(history.write(folder / "run", meta)))
     result = find(views, Scratch(spark, folder / "scratch"))
-    rows = [] if result.findings is None else arrow_table(result.findings).to_pylist()
+    rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
     return rows, list(result.problems)
 
 

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from checkers.groups.find import find
 from checkers.journals.views import Scratch, Views
-from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from harness.model.group_journal import (
     ASSIGNMENTS,
@@ -124,7 +123,7 @@ def found(
     result = find(views, Scratch(spark, folder / "scratch"))
     assert result.problems == ()
     by_history: list[list[GroupFinding]] = [[] for _ in histories]
-    for row in [] if result.findings is None else arrow_table(result.findings).to_pylist():
+    for row in [] if result.findings is None else result.findings.toArrow().to_pylist():
         by_history[row["partition"]].append(
             GroupFinding(row["finding"], _members(row), row["offsets"][0], row["count"])
         )

@@ -1,4 +1,4 @@
-"""Results in another place than the run, and the final read from another journal."""
+"""Results in another place than the run, the final read from another journal, and the same as a job."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
+from checkers.job import run
 from harness.model.errors import CheckError
 from harness.model.finding_class import FindingClass
 from harness.model.journal import READS
@@ -27,7 +28,7 @@ def test_results_lie_where_they_were_asked_for(spark: SparkSession, tmp_path: Pa
     folder.mkdir()
     write_run(folder, lossy())
     before = sorted(path.relative_to(folder) for path in folder.rglob("*"))
-    summary = check_run(spark, str(folder), results=str(results))
+    summary = run(str(folder), str(results), spark)
     assert summary.findings == {FindingClass.LOST: 1}
     assert [row["finding"] for row in findings_of(results)] == ["lost"]
     assert json.loads((results / "summary.json").read_text()) == json.loads(summary.model_dump_json())

@@ -17,7 +17,6 @@ from checkers.evidence.findings import FINDINGS
 from checkers.found import Found
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
-from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from harness.model.finding_class import FindingClass
 from harness.model.result import VerdictWord
@@ -81,7 +80,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Find:
         of_outputs = find(views, Scratch(spark, scratch))
         rows: list[Row] = []
         if of_outputs.findings is not None:
-            table = arrow_table(of_outputs.findings)
+            table = of_outputs.findings.toArrow()
             assert table.column_names == FINDINGS.names
             rows = table.to_pylist()
         return of_outputs, sorted(rows, key=_identity)

@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from checkers.applications.find import find
 from checkers.check import check_run
 from checkers.journals.views import Scratch, Views
-from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from harness.model.run import Deletion, FinalRead, PartitionBounds
 from tests.support.history import (
@@ -250,7 +249,7 @@ def _agree(
         views, scratch = Views.of(spark, load_whole_run(folder)), Scratch(spark, folder / "scratch")
         scratch.folder.mkdir()
         found = find(views, scratch)
-        again = [] if found.findings is None else arrow_table(found.findings).to_pylist()
+        again = [] if found.findings is None else found.findings.toArrow().to_pylist()
         assert sorted(again, key=str) == sorted(rows, key=str)
         shutil.rmtree(folder)
         assert len(summary.problems) == nothing_known

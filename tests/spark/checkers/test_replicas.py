@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.journals.views import Scratch, Views
-from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from checkers.replicas.find import HOLDINGS, broker_spans, find, holdings, replica_rows, unequal_offsets
 from harness.model.run import FinalRead, RunMeta
@@ -48,7 +47,7 @@ def found(of: Of, spark: SparkSession, tmp_path: Path) -> Find:
         scratch.mkdir()
         result = find(views, Scratch(spark, scratch))
         assert result.problems == ()
-        rows = [] if result.findings is None else arrow_table(result.findings).to_pylist()
+        rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
         return sorted(rows, key=lambda row: (row["partition"], row["offsets"]))
 
     return run

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from checkers.check import check_run
 from checkers.journals.views import Scratch, Views
 from checkers.judgement.judge import judge
-from checkers.older_spark import arrow_table
 from checkers.registry import load_whole_run
 from checkers.share.find import find
 from harness.model.result import ShareCount, VerdictWord
@@ -82,7 +81,7 @@ def _checked(spark: SparkSession, folder: Path, story: ShareStory, records: int,
 def _checked_folder(spark: SparkSession, folder: Path) -> Checked:
     views = Views.of(spark, load_whole_run(folder / "run"))
     result = find(views, Scratch(spark, folder / "scratch"))
-    rows = [] if result.findings is None else arrow_table(result.findings).to_pylist()
+    rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
     return Checked(rows, result.problems, result.summary["shares"])
 
 

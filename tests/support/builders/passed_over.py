@@ -7,7 +7,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from checkers.journals.views import Scratch, Views
-from checkers.older_spark import arrow_table
 from checkers.registry import find_deliveries, load_whole_run
 from harness.model.run import ReaderInfo, RunMeta
 from tests.support.history import History, Row, run_meta, write_run
@@ -37,5 +36,5 @@ def findings_of_readers(
     views = Views.of(spark, load_whole_run(write_run(folder / "run", *histories, meta=meta)))
     result = find_deliveries(views, Scratch(spark, folder / "scratch"))
     assert result.problems == ()
-    rows = [] if result.findings is None else arrow_table(result.findings).to_pylist()
+    rows = [] if result.findings is None else result.findings.toArrow().to_pylist()
     return sorted(rows, key=lambda row: (row["partition"], row["finding"], row["offsets"]))
