@@ -20,7 +20,7 @@ _NO_CONNECTOR = (
 _OTHER_PYTHON = r"PYTHON_VERSION_MISMATCH|different version .* than that in driver"
 _REMEDIES = {
     r"No module named '(checkers|harness|workloads)\b": (
-        "send the workers our code: `kafka_chaos.send_code(spark)`, or `--py-files kafka-chaos.zip`"
+        "send the workers our code: `--py-files kafka-chaos.zip` (docs/how-to/scale.md)"
     ),
     r"No module named '": (
         "install pyarrow, numpy, pydantic and scipy in the Python of the workers, which PYSPARK_PYTHON names"

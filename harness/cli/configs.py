@@ -11,6 +11,7 @@ from typer import Argument, Option
 from harness.cli.many_runs import kept_runs
 from harness.cli.options import (
     ERRORS,
+    ClustersOption,
     EngineOption,
     ImageOption,
     JsonOption,
@@ -63,10 +64,7 @@ def compare_configs(
     kafka_version: VersionOption = None,
     image: ImageOption = None,
     profile: ProfileOption = None,
-    clusters: Annotated[
-        int | None,
-        Option(min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."),
-    ] = None,
+    clusters: ClustersOption = None,
     engine: EngineOption = "auto",
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show in what the files differ, and how long it would take.")

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from harness.cli.options import (
     ERRORS,
+    ClustersOption,
     EngineOption,
     ExperimentsArgument,
     ImageOption,
@@ -76,10 +77,7 @@ def matrix(
     kafka_version: VersionOption = None,
     image: ImageOption = None,
     profile: ProfileOption = None,
-    clusters: Annotated[
-        int | None,
-        Option(min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."),
-    ] = None,
+    clusters: ClustersOption = None,
     engine: EngineOption = "auto",
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show the arms and how long it would take.")

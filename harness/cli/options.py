@@ -46,6 +46,10 @@ SparkMasterOption = Annotated[
 ]
 SparkConfOption = Annotated[list[str] | None, Option(help="A Spark setting, spark.name=value; repeatable.")]
 DriverMemoryOption = Annotated[str, Option(help="Heap size of the local Spark driver.")]
+ClustersOption = Annotated[
+    int | None,
+    Option(min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."),
+]
 SideBySideOption = Annotated[
     int,
     Option(

@@ -97,7 +97,7 @@ def test_what_one_engine_lacks_the_other_may_have() -> None:
         ),
         (
             PYTHON.replace("ValueError: a group", "ModuleNotFoundError: No module named 'checkers'"),
-            "send_code",
+            "--py-files kafka-chaos.zip",
         ),
         (
             JAVA + "\nCaused by: java.lang.ClassNotFoundException: Class a.s3a.S3AFileSystem not found",
